@@ -5,15 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -26,6 +23,9 @@ func runVerb() Verb {
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text). FEATS is an rspecifier of matrices, such as ark:feats.ark or
 scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have the names and meanings of those of nnet3-compute. Batch
 normalization and dropout are in test mode.
+
+With --looped an utterance is scored as a stream, as nnet3-latgen-faster-looped does: each chunk goes on where the one before ended, so
+recurrent networks see all that is before it, and nothing is computed twice. A network that looks at all of the future can't be looped.
 
 Utterances that can't be scored are reported and the others are scored; the exit status is then 1. The output is valid even after an
 interrupt or on a full disk, and the summary says what is missing. Features that are NaN or infinite are scored with a warning. The
@@ -55,13 +55,20 @@ type runFlags struct {
 	workers        int
 	pipes          bool
 	json           bool
-	reproduced     bool // the first failure of the optimizer is in a file
+	looped         bool
+	given          func(name string) bool // whether a flag is on the command line
+	reproduced     bool                   // the first failure of the optimizer is in a file
 }
 
 func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 	f := &runFlags{passes: declarePasses(cfg, fs)}
+	f.given = func(name string) (given bool) {
+		fs.Visit(func(g *flag.Flag) { given = given || g.Name == name })
+		return given
+	}
 	o := &f.opts
-	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling")
+	fs.BoolVar(&f.looped, "looped", false, "Score an utterance as a stream, each chunk going on where the one before ended")
+	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling; with --looped the default is 24")
 	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
 	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Extra frames of left context, for recurrent networks")
 	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Extra frames of right context, for backward recurrences")
@@ -160,80 +167,8 @@ func (f *runFlags) checkSpecifiers() error {
 	return nil
 }
 
-// scorer reads the model and prepares it.
-func (f *runFlags) scorer(ctx context.Context, c *Console, report *runReport) (*decodable.Scorer, error) {
-	query, opt, err := f.passes.build()
-	if err != nil {
-		return nil, err
-	}
-	report.Query, f.opts.Optimizer = query, opt
-	if f.tables.OnlineIvectors != "" && f.opts.OnlineIvectorPeriod <= 0 {
-		return nil, Usagef("--online-ivectors needs --online-ivector-period")
-	}
-	if f.initial >= 0 {
-		f.opts.ExtraLeftContextInitial = &f.initial
-	}
-	if f.final >= 0 {
-		f.opts.ExtraRightContextFinal = &f.final
-	}
-	f.opts.AcousticScale = float32(f.scale)
-	if s := float64(f.opts.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-		return nil, Usagef("--acoustic-scale=%g: want a number other than 0", f.scale)
-	}
-	am, err := readModel(c, opener(ctx, c, f.pipes), f.model, decodable.Pack)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.setPriors(c, am); err != nil {
-		return nil, err
-	}
-	nn, err := am.Nnet.For("output")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.model, err)
-	}
-	scorer, err := decodable.New(nn, f.opts)
-	if errors.Is(err, decodable.ErrOptions) {
-		return nil, &usageError{err: err}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.model, err)
-	}
-	if n := scorer.FramesPerChunk(); n != f.opts.FramesPerChunk {
-		c.Say("a chunk has %d frames instead of %d, a multiple of --frame-subsampling-factor and of the network's modulus", n, f.opts.FramesPerChunk)
-	}
-	return scorer, f.checkIvectors(c, scorer.IvectorDim())
-}
-
-// setPriors takes the priors from the model, for --use-priors.
-func (f *runFlags) setPriors(c *Console, am *nnet3.AmNnetSimple) error {
-	switch {
-	case !f.priors:
-	case am.Raw:
-		return Usagef("--use-priors: %s is a network without priors; use a .mdl", f.model)
-	case len(am.Priors) == 0:
-		c.Say("--use-priors: %s has no priors, so none are subtracted", f.model)
-	default:
-		f.opts.Priors = am.Priors
-	}
-	return nil
-}
-
-// checkIvectors returns an error if the network needs i-vectors and there are none. It
-// drops i-vectors that the network does not take.
-func (f *runFlags) checkIvectors(c *Console, dim int) error {
-	given := f.tables.Ivectors != "" || f.tables.OnlineIvectors != ""
-	switch {
-	case dim > 0 && !given:
-		return Usagef("the network needs i-vectors of %d elements: --ivectors or --online-ivectors expected", dim)
-	case dim == 0 && given:
-		c.Say("the network takes no i-vectors; ignoring them")
-		f.tables = decodable.TableNames{Features: f.tables.Features}
-	}
-	return nil
-}
-
 // score scores all utterances.
-func (f *runFlags) score(ctx context.Context, c *Console, scorer *decodable.Scorer, tables *decodable.Tables, out *kaldiio.TableWriter[*decodable.Rows]) (decodable.Summary, error) {
+func (f *runFlags) score(ctx context.Context, c *Console, scorer scorer, tables *decodable.Tables, out *kaldiio.TableWriter[*decodable.Rows]) (decodable.Summary, error) {
 	bar := newProgress(c, tables.Position)
 	defer bar.end()
 	sum, err := scorer.RunRows(ctx, tables.Utterances(), func(u decodable.Utterance, r *decodable.Rows) error {
@@ -311,51 +246,4 @@ func specifierUsage(err error) error {
 		return &usageError{err: err}
 	}
 	return err
-}
-
-// A runReport is the output of run --json.
-type runReport struct {
-	Model      string `json:"model"`
-	Query      string `json:"query"`
-	Utterances int    `json:"utterances"`
-	Failed     int    `json:"failed"`
-	// Lost utterances were scored but not written. Dropped ones were read but not
-	// scored before the run ended.
-	Lost    int `json:"lost"`
-	Dropped int `json:"dropped"`
-	// NotFinite utterances have features or i-vectors that are NaN or infinite.
-	NotFinite int `json:"not_finite"`
-	// UnreadLines and UnreadBytes are the lines of a script or the bytes of an archive
-	// that a run that ended early has not read; -1 if unknown.
-	UnreadLines int   `json:"unread_lines,omitempty"`
-	UnreadBytes int64 `json:"unread_bytes,omitempty"`
-	Frames      int64 `json:"frames"`
-	Rows        int64 `json:"rows"`
-	Threads     int   `json:"threads"`
-	// LoadSeconds is the time until the model was prepared, FirstResultSeconds that
-	// until the first utterance was written.
-	LoadSeconds        float64 `json:"load_seconds"`
-	FirstResultSeconds float64 `json:"first_result_seconds"`
-	// RunSeconds is the time from the first utterance to the last. ComputeSeconds and
-	// BuildSeconds are the times of computing and of building programs, summed over
-	// the workers.
-	RunSeconds     float64 `json:"run_seconds"`
-	ComputeSeconds float64 `json:"compute_seconds"`
-	BuildSeconds   float64 `json:"build_seconds"`
-	Programs       int     `json:"programs"`
-	CacheHits      int     `json:"cache_hits"`
-	// WorkspaceBytes is the working memory of all workers.
-	WorkspaceBytes int64 `json:"workspace_bytes"`
-}
-
-// add adds a summary. before is the time from the start to the first utterance.
-func (r *runReport) add(s decodable.Summary, before time.Duration) {
-	r.Failed, r.Frames, r.Rows, r.Dropped, r.NotFinite = s.Failed, s.Frames, s.Rows, s.Dropped, s.NotFinite
-	r.Threads = runtime.GOMAXPROCS(0)
-	if s.Utterances > 0 {
-		r.FirstResultSeconds = (before + s.FirstResult).Seconds()
-	}
-	r.RunSeconds, r.ComputeSeconds, r.BuildSeconds = s.Elapsed.Seconds(), s.Busy.Seconds(), s.Programs.Build.Seconds()
-	r.Programs, r.CacheHits = s.Programs.Misses, s.Programs.Hits
-	r.WorkspaceBytes = s.Workspaces
 }

@@ -53,8 +53,12 @@ type Stream struct {
 
 // NewStream returns a stream that computes in the calls of Rows, in memory of its own.
 func (s *Streamer) NewStream() *Stream {
-	e := newEngine(s)
-	return s.newStream(func(ctx context.Context, st *Stream) error {
+	return newEngine(s).newStream()
+}
+
+// newStream returns a stream that the engine computes.
+func (e *engine) newStream() *Stream {
+	return e.s.newStream(func(ctx context.Context, st *Stream) error {
 		e.streams[0] = st
 		return e.compute(ctx, e.streams[:1])
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
@@ -28,6 +29,8 @@ type StreamOptions struct {
 	// ExtraLeftContextInitial is the number of frames before the first one beyond those that the
 	// network needs; they repeat the first frame. They help recurrent networks.
 	ExtraLeftContextInitial int
+	// OnlineIvectorPeriod is the number of frames per row of Utterance.OnlineIvectors, for Run.
+	OnlineIvectorPeriod int
 	// Priors are probabilities, one per column of output. Their logarithms are subtracted from the
 	// output.
 	Priors []float32
@@ -59,6 +62,7 @@ type Streamer struct {
 
 	build sync.Mutex
 	loops []*loop // by the logarithm of the number of sequences; nil if not built
+	stats CacheStats
 }
 
 // mostSequences is the largest number of streams that are computed at once.
@@ -69,7 +73,7 @@ const mostSequences = 64
 // compile.ErrUnbounded says why a network can't be run chunk after chunk, for example because it
 // looks at all of the future. Others wrap ErrOptions, or are those of compile.Context.
 func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Streamer, error) {
-	check := Options{FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling, ExtraLeftContextInitial: &opts.ExtraLeftContextInitial}
+	check := Options{FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling, ExtraLeftContextInitial: &opts.ExtraLeftContextInitial, OnlineIvectorPeriod: opts.OnlineIvectorPeriod}
 	if err := check.check(); err != nil {
 		return nil, err
 	}
@@ -169,11 +173,14 @@ func (s *Streamer) loop(ctx context.Context, log int) (*loop, error) {
 	s.build.Lock()
 	defer s.build.Unlock()
 	if s.loops[log] == nil {
+		start := time.Now()
 		l, err := s.makeLoop(ctx, 1<<log)
 		if err != nil {
 			return nil, err
 		}
 		s.loops[log] = l
+		s.stats.Misses += len(l.chunks)
+		s.stats.Build += time.Since(start)
 	}
 	return s.loops[log], nil
 }

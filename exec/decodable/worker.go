@@ -59,14 +59,15 @@ func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (ker
 	return out, nil
 }
 
-// accepts returns an error if an utterance doesn't fit the network.
-func (s *Scorer) accepts(u *Utterance) error {
+// accepts returns an error if an utterance doesn't fit a network with so many features and elements
+// of an i-vector, with online i-vectors every period frames.
+func accepts(u *Utterance, features, dim, period int) error {
 	switch {
 	case u.Features.Rows == 0:
 		return ErrEmpty
-	case u.Features.Cols != s.features:
-		return fmt.Errorf("%w: features have %d columns, but the network wants %d", ErrDim, u.Features.Cols, s.features)
-	case s.ivector == 0:
+	case u.Features.Cols != features:
+		return fmt.Errorf("%w: features have %d columns, but the network wants %d", ErrDim, u.Features.Cols, features)
+	case dim == 0:
 		return nil
 	}
 	ivector := len(u.Ivector)
@@ -74,18 +75,18 @@ func (s *Scorer) accepts(u *Utterance) error {
 		switch {
 		case ivector > 0:
 			return fmt.Errorf("%w: there is an i-vector for the utterance, and online i-vectors, too", ErrOptions)
-		case s.period <= 0:
+		case period <= 0:
 			return fmt.Errorf("%w: online i-vectors need online-ivector-period", ErrOptions)
 		}
 		ivector = u.OnlineIvectors.Cols
 	}
 	switch ivector {
-	case s.ivector:
+	case dim:
 		return nil
 	case 0:
-		return fmt.Errorf("%w, but the network wants one of %d elements", ErrIvector, s.ivector)
+		return fmt.Errorf("%w, but the network wants one of %d elements", ErrIvector, dim)
 	}
-	return fmt.Errorf("%w: an i-vector of %d elements, but the network wants %d", ErrDim, ivector, s.ivector)
+	return fmt.Errorf("%w: an i-vector of %d elements, but the network wants %d", ErrDim, ivector, dim)
 }
 
 // notFinite returns an ErrNotFinite that names the first NaN or infinity of an utterance, or nil.
@@ -112,7 +113,7 @@ func notFinite(u *Utterance) error {
 func (s *Scorer) cut(u *Utterance) ([]batch, error) { return s.appendCut(u, nil) }
 
 func (s *Scorer) appendCut(u *Utterance, dst []batch) ([]batch, error) {
-	if err := s.accepts(u); err != nil {
+	if err := accepts(u, s.features, s.ivector, s.period); err != nil {
 		return dst, err
 	}
 	dst = s.cutter.cut(s.rows(u.Features.Rows), dst)
