@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
@@ -26,6 +27,9 @@ normalization and dropout are in test mode.
 
 With --looped an utterance is scored as a stream, as nnet3-latgen-faster-looped does: each chunk goes on where the one before ended, so
 recurrent networks see all that is before it, and nothing is computed twice. A network that looks at all of the future can't be looped.
+
+With --skip-done=out.scp and ark,scp:out.ark,out.scp as OUT, a run goes on where an earlier one ended, even one that was killed. What
+it left torn is cut off, and all else stays. Utterances that failed are tried again, and come last.
 
 Utterances that can't be scored are reported and the others are scored; the exit status is then 1. The output is valid even after an
 interrupt or on a full disk, and the summary says what is missing. Features that are NaN or infinite are scored with a warning. The
@@ -56,6 +60,8 @@ type runFlags struct {
 	pipes          bool
 	json           bool
 	looped         bool
+	skipDone       string
+	skipped        atomic.Int64           // the reader counts
 	given          func(name string) bool // whether a flag is on the command line
 	reproduced     bool                   // the first failure of the optimizer is in a file
 }
@@ -83,6 +89,7 @@ func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Scale of the output")
 	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Maximum number of chunks of an utterance that are computed together; 0 chooses")
 	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 keeps enough for all lengths")
+	fs.StringVar(&f.skipDone, "skip-done", "", "Skip the utterances that this script lists. If it is the script of OUT, ark,scp:…, go on where an earlier run ended, at whatever point")
 	fs.IntVar(&f.workers, "workers", 0, "Number of utterances that are scored at a time; 0 is one per processor")
 	fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
 	fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object on standard output")
@@ -123,7 +130,7 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 	if err != nil {
 		return specifierUsage(err)
 	}
-	out, err := kaldiio.NewTableWriter(o, f.out, func(w *kaldiio.Writer, r *decodable.Rows) { r.Write(w) })
+	out, err := f.output(o, tables)
 	if err != nil {
 		tables.Close()
 		return specifierUsage(err)
@@ -134,6 +141,7 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 		err = closeErr
 	}
 	report.add(sum, before)
+	report.Skipped = int(f.skipped.Load())
 	report.Utterances, report.Lost = out.Count()
 	if err != nil {
 		report.UnreadLines, report.UnreadBytes = tables.Unread()
@@ -158,7 +166,11 @@ func (f *runFlags) checkSpecifiers() error {
 	if standard > 1 {
 		return Usagef("%d of the inputs are standard input, which can be read only once", standard)
 	}
-	if err := keepInput(f.out, append(inputs, f.model)...); err != nil {
+	inputs = append(inputs, f.model)
+	if f.skipDone != "" && !f.continues() {
+		inputs = append(inputs, "scp:"+f.skipDone)
+	}
+	if err := keepInput(f.out, inputs...); err != nil {
 		return err
 	}
 	if w, _ := kaldiio.ParseWspecifier(f.out); f.json && w.HasArchive && (w.Archive == "-" || w.Archive == "") {
@@ -216,6 +228,7 @@ func (f *runFlags) tell(c *Console, r *runReport, err error) error {
 			text += fmt.Sprintf(", %s %s", thousands(n), what)
 		}
 	}
+	part(r.Skipped, "skipped as done before")
 	part(r.Failed, "failed")
 	part(r.NotFinite, "of features that are not finite")
 	part(r.Lost, "lost on their way out")
@@ -234,7 +247,7 @@ func (f *runFlags) tell(c *Console, r *runReport, err error) error {
 		return err
 	case r.Failed > 0:
 		return errSilent
-	case r.Utterances == 0:
+	case r.Utterances == 0 && r.Skipped == 0:
 		return fmt.Errorf("no utterances in %s", f.tables.Features)
 	}
 	return nil

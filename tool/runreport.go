@@ -13,6 +13,8 @@ type runReport struct {
 	Query      string `json:"query"`
 	Utterances int    `json:"utterances"`
 	Failed     int    `json:"failed"`
+	// Skipped utterances were done before (--skip-done).
+	Skipped int `json:"skipped,omitempty"`
 	// Lost utterances were scored but not written. Dropped ones were read but not
 	// scored before the run ended.
 	Lost    int `json:"lost"`

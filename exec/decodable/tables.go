@@ -81,6 +81,9 @@ func lookup[T any](t *Tables, o *kaldiio.Opener, name string, h kaldiio.Holder[T
 	return l, err
 }
 
+// Except has Utterances leave out the utterances with unwanted keys. Call it before Utterances.
+func (t *Tables) Except(unwanted func(key string) bool) { t.features.Except(unwanted) }
+
 // Utterances yields the utterances. An utterance whose i-vector is missing or unreadable has an
 // error, and so do unreadable features; then kaldiio.TableReader.Skip tells how the stream
 // continues. Call Utterances only once.

@@ -141,6 +141,21 @@ func (r *Reader) scriptLine() (line ScriptLine, ok bool, err error) {
 	return line, true, nil
 }
 
+// ReadScript returns the lines of the script that an rxfilename names.
+func ReadScript(o *Opener, rxfilename string) ([]ScriptLine, error) {
+	f, err := o.OpenInput(rxfilename)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var lines []ScriptLine
+	err = newReader(f, rxfilename).eachScriptLine(func(line ScriptLine) error {
+		lines = append(lines, line)
+		return nil
+	})
+	return lines, err
+}
+
 // eachScriptLine calls keep for each line of a script that is kept in memory.
 func (r *Reader) eachScriptLine(keep func(ScriptLine) error) error {
 	for {

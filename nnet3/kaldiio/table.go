@@ -41,6 +41,7 @@ type TableReader[T any] struct {
 	value  T
 	err    error
 	broken bool // the script itself is malformed
+	except func(key string) bool
 	inText bool // all objects so far were text
 }
 
@@ -70,6 +71,13 @@ func NewTableReader[T any](o *Opener, rspecifier string, h Holder[T]) (*TableRea
 	return t, nil
 }
 
+// Except has Next pass over the objects whose keys do not concern the caller. It does not open the
+// files of those in a script.
+func (t *TableReader[T]) Except(unwanted func(key string) bool) { t.except = unwanted }
+
+// unwanted reports whether the object of the last key is passed over.
+func (t *TableReader[T]) unwanted() bool { return t.except != nil && t.except(t.key) }
+
 // Next reads the next object. It returns false at the end and after an error; see Err.
 func (t *TableReader[T]) Next() bool {
 	for t.err == nil {
@@ -93,6 +101,15 @@ func (t *TableReader[T]) Next() bool {
 
 // nextOfArchive reads a key and the object after it.
 func (t *TableReader[T]) nextOfArchive() bool {
+	for t.objectOfArchive() {
+		if !t.unwanted() {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *TableReader[T]) objectOfArchive() bool {
 	if t.err = t.list.refuseGzip(); t.err != nil {
 		return false
 	}
@@ -135,17 +152,20 @@ func (r *Reader) archiveKey() (key string, more bool, err error) {
 
 // nextOfScript reads a line and its object.
 func (t *TableReader[T]) nextOfScript() bool {
-	line, more, err := t.list.scriptLine()
-	if !more || err != nil {
-		t.err = err
-		if err != nil { // permissive or not
-			t.spec.Permissive, t.broken = false, true
+	for {
+		line, more, err := t.list.scriptLine()
+		if !more || err != nil {
+			t.err = err
+			if err != nil { // permissive or not
+				t.spec.Permissive, t.broken = false, true
+			}
+			return false
 		}
-		return false
+		if t.key = line.Key; !t.unwanted() {
+			t.value, t.err = readScripted(&t.files, line, t.holder)
+			return t.err == nil
+		}
 	}
-	t.key = line.Key
-	t.value, t.err = readScripted(&t.files, line, t.holder)
-	return t.err == nil
 }
 
 // Key returns the key of the last object that Next read.

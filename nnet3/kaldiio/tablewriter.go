@@ -67,7 +67,12 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 			return nil, err
 		}
 	}
-	ctx := o.context()
+	t.stopWith(o.context())
+	return t, nil
+}
+
+// stopWith closes the files when ctx is done.
+func (t *TableWriter[T]) stopWith(ctx context.Context) {
 	t.stop = context.AfterFunc(ctx, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -76,7 +81,6 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 			t.err = context.Cause(ctx)
 		}
 	})
-	return t, nil
 }
 
 // open opens an output that Close closes.
