@@ -14,8 +14,9 @@ import (
 type Loader struct {
 	// Types are the component types that a network may have. nil means those of package component.
 	Types *component.Registry
-	// Each, if it is not nil, is called with each component before the next one is read.
-	Each func(component.Component)
+	// Each, if it is not nil, is called with each component before the next one is read. Memory that
+	// it returns is used for that.
+	Each func(component.Component) []float32
 }
 
 // types returns the registry.
@@ -106,7 +107,7 @@ type unknownComponents struct {
 }
 
 // readComponents reads the components. It leaves out those of unknown types and returns them.
-func (nn *Nnet) readComponents(r *kaldiio.Reader, each func(component.Component)) (unknown unknownComponents, err error) {
+func (nn *Nnet) readComponents(r *kaldiio.Reader, each func(component.Component) []float32) (unknown unknownComponents, err error) {
 	if err := r.Expect("<NumComponents>"); err != nil {
 		return unknown, err
 	}
@@ -138,7 +139,7 @@ func (nn *Nnet) readComponents(r *kaldiio.Reader, each func(component.Component)
 			}
 			unknown.names[typ] = append(unknown.names[typ], name)
 		} else if each != nil {
-			each(nn.Components[len(nn.Components)-1])
+			r.Spare(each(nn.Components[len(nn.Components)-1]))
 		}
 	}
 	return unknown, r.Expect("</Nnet3>")

@@ -22,7 +22,7 @@ func opener(ctx context.Context, c *Console, commands bool) *kaldiio.Opener {
 
 // readModel reads a model, with its transition model and priors if it has them. Unless it is nil,
 // each is called with each component once it is read.
-func readModel(c *Console, o *kaldiio.Opener, name string, each func(component.Component)) (*nnet3.AmNnetSimple, error) {
+func readModel(c *Console, o *kaldiio.Opener, name string, each func(component.Component) []float32) (*nnet3.AmNnetSimple, error) {
 	f, err := o.OpenInput(name)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func readModel(c *Console, o *kaldiio.Opener, name string, each func(component.C
 	return am, err
 }
 
-func readModelFrom(c *Console, f io.Reader, name string, each func(component.Component)) (*nnet3.AmNnetSimple, error) {
+func readModelFrom(c *Console, f io.Reader, name string, each func(component.Component) []float32) (*nnet3.AmNnetSimple, error) {
 	r, err := kaldiio.NewReader(f, name)
 	if err != nil {
 		return nil, err

@@ -34,15 +34,16 @@ type Scorer struct {
 const defaultMinibatch = 8
 
 // Pack packs the parameters of a component for products and drops them in the form in which they
-// were read (component.Releaser). New does so with all components; to pack each as soon as it is
-// read takes less memory (nnet3.Loader).
-func Pack(c component.Component) {
+// were read (component.Releaser), whose memory it returns. New does so with all components; to pack
+// each as soon as it is read takes less memory (nnet3.Loader).
+func Pack(c component.Component) (spare []float32) {
 	if p, ok := c.(component.Preparer); ok {
 		p.Prepare()
 	}
 	if r, ok := c.(component.Releaser); ok {
-		r.Release()
+		return r.Release()
 	}
+	return nil
 }
 
 // New returns a Scorer for a network, puts the network into test mode and packs its parameters.

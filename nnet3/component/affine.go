@@ -16,9 +16,9 @@ func (a *affine) Bias() []float32 {
 	return a.bias
 }
 
-func (a *affine) Prepare() { a.prepare() }
-func (a *affine) Renew()   { a.renew() }
-func (a *affine) Release() { a.release() }
+func (a *affine) Prepare()                   { a.prepare() }
+func (a *affine) Renew()                     { a.renew() }
+func (a *affine) Release() (spare []float32) { return a.release() }
 
 // random draws parameters as param-stddev and bias-stddev say.
 func (a *affine) random(cfg *ConfigLine, in, out int, biasMean, biasStddev float32) {

@@ -15,13 +15,14 @@ func (c *blocked) Prepare() {
 }
 
 // Release leaves the blocks with their prepared forms.
-func (c *blocked) Release() {
+func (c *blocked) Release() (spare []float32) {
 	for b := range c.blocks {
 		if c.blocks[b].release(); !c.blocks[b].released() {
-			return
+			return nil
 		}
 	}
-	c.m.Data, c.pieces = nil, c.blocks
+	spare, c.m.Data, c.pieces = c.m.Data, nil, c.blocks
+	return spare
 }
 
 func (c *blocked) Renew() {

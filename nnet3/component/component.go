@@ -148,9 +148,10 @@ type Preparer interface {
 
 // Releaser is a Preparer that can do with its prepared parameters alone. Release drops the form in
 // which parameters are read and trained, which is most of the memory of a network. What needs that
-// form later, such as Params, writing or training, unpacks it again, with the same bits.
+// form later, such as Params, writing or training, unpacks it again, with the same bits. Release
+// returns memory that it leaves to the caller, if nobody else has got Params.
 type Releaser interface {
-	Release()
+	Release() (spare []float32)
 }
 
 // Renewer is a Preparer with parameters that may change. Renew recomputes the prepared forms in

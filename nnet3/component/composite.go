@@ -98,8 +98,11 @@ func (c *compositeComponent) TestMode() bool {
 
 func (c *compositeComponent) ZeroStats() { eachPart(c, StatsZeroer.ZeroStats) }
 func (c *compositeComponent) Prepare()   { eachPart(c, Preparer.Prepare) }
-func (c *compositeComponent) Release()   { eachPart(c, Releaser.Release) }
-func (c *compositeComponent) Renew()     { eachPart(c, Renewer.Renew) }
+func (c *compositeComponent) Release() []float32 {
+	eachPart(c, func(r Releaser) { r.Release() })
+	return nil
+}
+func (c *compositeComponent) Renew() { eachPart(c, Renewer.Renew) }
 
 // Init reads max-rows-process, num-components, and component1, component2, …: each the
 // configuration of a component, with its type, in quotes.

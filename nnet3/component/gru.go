@@ -133,8 +133,8 @@ func (c *gruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
 
-func (c *gruNonlinearityComponent) UpdatesAlongside() {}
-func (c *gruNonlinearityComponent) Release()          { c.w.release() }
+func (c *gruNonlinearityComponent) UpdatesAlongside()  {}
+func (c *gruNonlinearityComponent) Release() []float32 { return c.w.release() }
 func (c *gruNonlinearityComponent) Params() []Param {
 	c.w.restore()
 	return []Param{{"w_h", c.w.m}}

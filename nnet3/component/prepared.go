@@ -59,14 +59,15 @@ func (w *weights) piece(m kernel.Matrix, i int) kernel.Matrix {
 }
 
 // release drops the elements of the matrix, of its parts and of its compounds, as far as they can
-// be had from prepared forms, and has those that are prepared later do the same.
-func (w *weights) release() {
+// be had from prepared forms, and has those that are prepared later do the same. It returns the
+// memory of the matrix.
+func (w *weights) release() (spare []float32) {
 	if w.prepared == nil || !w.prepared.Release() {
-		return
+		return nil
 	}
-	w.lean, w.m.Data = true, nil
+	spare, w.lean, w.m.Data = w.m.Data, true, nil
 	if w.parts == nil {
-		return
+		return spare
 	}
 	for _, p := range w.parts.list {
 		p.lean, p.m.Data = true, nil
@@ -77,6 +78,7 @@ func (w *weights) release() {
 		c.weights.lean = true
 		c.weights.release()
 	}
+	return spare
 }
 
 // restore reverses release. Nobody may be multiplying.

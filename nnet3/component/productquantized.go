@@ -17,7 +17,7 @@ func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
 		return &q, true
 	}
 	for i := range p.blocks {
-		w := p.blocks[i].w.m
+		w := p.blocks[i].w.elements()
 		step, length, ok := kernel.QuantizationSteps(to, w)
 		if !ok {
 			return nil, false
@@ -61,7 +61,7 @@ func (p *Product) QuantizationError(pre Precomputed, in kernel.Matrix, rows int)
 	x.Set(p.precision, in)
 	total := 0.0
 	for b := range p.blocks {
-		w := p.blocks[b].w.m
+		w := p.blocks[b].w.elements()
 		step, length, ok := kernel.QuantizationSteps(p.precision, w)
 		if !ok {
 			return 0, false

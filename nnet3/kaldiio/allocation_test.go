@@ -51,3 +51,31 @@ func TestArchiveAllocation(t *testing.T) {
 		}
 	}
 }
+
+// TestSpare: a large matrix is read into memory that the reader was given, if that is large enough.
+func TestSpare(t *testing.T) {
+	m := Matrix{Rows: 300, Cols: 300, Stride: 300, Data: make([]float32, 90_000)}
+	m.Data[7] = 7
+	var b bytes.Buffer
+	w := NewWriter(&b, true)
+	w.Header()
+	for range 3 {
+		w.Matrix(m)
+	}
+	w.Flush()
+	r, err := NewReader(&b, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare := make([]float32, 90_001)
+	for i, give := range [][]float32{spare, nil, make([]float32, 89_999)} {
+		r.Spare(give)
+		got, err := r.Matrix()
+		if err != nil || len(got.Data) != 90_000 || got.Data[7] != 7 {
+			t.Fatal(len(got.Data), err)
+		}
+		if same := &got.Data[0] == &spare[0]; same != (i == 0) {
+			t.Errorf("matrix %d: in the memory that was given: %v", i, same)
+		}
+	}
+}

@@ -219,7 +219,10 @@ func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error)
 		if int64(n) > left/int64(wire) {
 			return nil, r.shortOf(what, int64(n)*int64(wire), left)
 		}
-		v := make([]T, n)
+		v := spare[T](r, n)
+		if v == nil {
+			v = make([]T, n)
+		}
 		return v, read(v)
 	}
 	v := make([]T, min(n, firstChunk))
@@ -235,6 +238,23 @@ func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error)
 		copy(next, v)
 		v = next
 	}
+}
+
+// Spare gives the reader memory that nobody uses any more, for the next large matrix.
+func (r *Reader) Spare(v []float32) {
+	if cap(v) > cap(r.spare) {
+		r.spare = v
+	}
+}
+
+// spare returns n elements of the memory that the reader was given, or nil.
+func spare[T any](r *Reader, n int) []T {
+	v, ok := any(r.spare).([]T)
+	if !ok || n < firstChunk || n > cap(v) {
+		return nil
+	}
+	r.spare = nil
+	return v[:n:n]
 }
 
 // shortOf returns the error for a source with too few bytes left.

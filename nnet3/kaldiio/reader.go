@@ -29,6 +29,7 @@ type Reader struct {
 	claimed  int64 // see Claim
 	limit    int64 // see Limit
 
+	spare   []float32 // see Spare
 	binary  bool
 	line    int // of buf[pos], from 1; counted in text only
 	last    [48]byte
