@@ -102,9 +102,15 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"PermuteCols": func(a *arena, rows, cols int) { PermuteCols(a.to(rows, cols), a.from(rows, cols+1), indexes(cols)) },
 
-	"IsNarrow":              func(a *arena, rows, cols int) { _ = IsNarrow(rows, cols) },
-	"NewWeights":            func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
-	"Weights.Renew":         func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Renew() },
+	"IsNarrow":        func(a *arena, rows, cols int) { _ = IsNarrow(rows, cols) },
+	"NewWeights":      func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
+	"Weights.Renew":   func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Renew() },
+	"Weights.Release": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Release() },
+	"Weights.Matrix": func(a *arena, rows, cols int) {
+		w := NewWeights(a.from(rows, cols))
+		w.Release()
+		Copy(a.to(rows, cols), w.Matrix())
+	},
 	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
 	"Weights.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))

@@ -81,7 +81,7 @@ func TestRenew(t *testing.T) {
 		want, got := kernel.New(3, 6), kernel.New(3, 6)
 		for i := range want.Rows {
 			for j := range want.Cols {
-				kernel.Row(want, i)[j] = c.bias[j] + kernel.Dot(kernel.Row(in, i), kernel.Row(c.m, j))
+				kernel.Row(want, i)[j] = c.bias[j] + kernel.Dot(kernel.Row(in, i), kernel.Row(c.elements(), j))
 			}
 		}
 		for i, p := range []*Product{left, right} {
