@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"flag"
+	"slices"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
@@ -18,6 +21,9 @@ func compileVerb() Verb {
 MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. The commands that
 compute the request go to standard output, their number and the peak of memory to standard error. Peak bytes are counted as in
 Kaldi.
+
+Products of integers (+int8, +int16) are listed there, too, with the root mean square of the error that each adds, relative to its
+result, if the elements of rows are independent normal numbers.
 
 With --diff the two computations stand side by side, aligned by the components that they run. A mark between them says which
 commands are gone, new, moved, or merged into a component that the optimizer made.`,
@@ -72,9 +78,28 @@ commands are gone, new, moved, or merged into a component that the optimizer mad
 					return err
 				}
 				tellCounts(c, p)
+				tellPrecisions(c, p)
 				return nil
 			}
 		},
+	}
+}
+
+// tellPrecisions lists the quantized products, with the errors that are to be expected of them.
+func tellPrecisions(c *Console, p *pipeline.Plan) {
+	info := p.Info(p.Optimized)
+	for i, of := range p.Optimized.Derived {
+		q, ok := of.(*component.Product)
+		if !ok || q.Precision() == kernel.Float32 {
+			continue
+		}
+		derived := info.Components[len(info.Components)-len(p.Optimized.Derived)+i]
+		base := slices.Index(p.Net.Components, q.Base())
+		name := q.Base().Type()
+		if base >= 0 {
+			name = info.Components[base].Name
+		}
+		c.Say("%s: %s in %s, expected error %.2g %%", derived.Name, name, q.Precision(), 100*q.ExpectedError())
 	}
 }
 

@@ -195,3 +195,25 @@ func TestRequests(t *testing.T) {
 	nnopt(t, "compile", config, "--outputs=other").fails(t, statusFault, `"other"`)
 	nnopt(t, "compile", config, "--frames-per-chunk=-5").fails(t, statusUsage, "--frames-per-chunk=-5")
 }
+
+// TestIntegers: compile and profile tell which products multiply integers, and the error that they
+// make.
+func TestIntegers(t *testing.T) {
+	config := file(t, "net.config", `
+input-node name=input dim=40
+component name=first type=NaturalGradientAffineComponent input-dim=40 output-dim=64
+component-node name=first component=first input=input
+component name=relu type=RectifiedLinearComponent dim=64
+component-node name=relu component=relu input=first
+component name=out type=LinearComponent input-dim=64 output-dim=20
+component-node name=out component=out input=relu
+output-node name=output input=out`)
+	contains(t, nnopt(t, "compile", "--query", "+fast_run +int8", "--frames-per-chunk=5", config).ok(t).stderr,
+		"derived0: first in int8, expected error 0.7", "derived1: out in int8, expected error 0.")
+	contains(t, nnopt(t, "compile", "--query", "+fast_run +int8 +int16", "--frames-per-chunk=5", config).ok(t).stderr, "first in int8", "out in int16")
+	contains(t, nnopt(t, "compile", "--query", "+fast_run +int8", "--quantize.error=1e-9", "--frames-per-chunk=5", config).ok(t).stderr, "optimized:")
+	contains(t, nnopt(t, "profile", "--query", "+fast_run +int8", "--quantize.error=0.001", "--frames-per-chunk=5", config).ok(t).stdout,
+		"nb_int8 2", "nb_int16 ", "error of first+relu 0.7", "output_error 0.0")
+	nnopt(t, "compile", "--quantize.error=-1", config).fails(t, statusUsage, "-1")
+	nnopt(t, "compile", "--quantize.error=much", config).fails(t, statusUsage, "much")
+}

@@ -32,7 +32,9 @@ type product struct {
 	tail          []Component
 	alpha         float32
 	precision     kernel.Precision
-	step, length  float64  // of a quantized product: see QuantizationSteps
+	// Of a quantized product, the mean squares of the distance of levels in a column of parameters and
+	// of the length of the column.
+	step, length float64
 	inner         *Product // the product that the base follows, whose compound the blocks are of
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // Quantized returns a product that multiplies integers of the given precision: the rows of its
@@ -33,10 +34,26 @@ func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
 // Precision returns the precision of the factors.
 func (p *Product) Precision() kernel.Precision { return p.precision }
 
-// QuantizationSteps returns what the error of the parameters of a quantized product depends on: the
-// mean squares, over the columns of the output, of the distance of levels and of the length of the
-// parameters of a column.
-func (p *Product) QuantizationSteps() (step, length float64) { return p.step, p.length }
+// ExpectedError returns an estimate of the error of a quantized product: the root mean square,
+// relative to the result, before any operation on it. It takes the elements of a row for independent
+// normal numbers. QuantizationError has the formula.
+func (p *Product) ExpectedError() float64 {
+	if p.length == 0 {
+		return 0
+	}
+	step := normalRange(p.inputDim) / float64(p.precision.Levels())
+	return math.Sqrt((float64(step*step) + p.step*float64(p.Terms())/p.length) / 12)
+}
+
+// normalRange returns about how far n independent normal numbers are apart at most, on average.
+func normalRange(n int) float64 {
+	if n < 3 {
+		return 1.2
+	}
+	const euler = 0.5772
+	z := math.Sqrt(2 * elementary.Log(float64(n)))
+	return 2 * (z - (elementary.Log(elementary.Log(float64(n)))+elementary.Log(4*math.Pi)-2*euler)/(2*z))
+}
 
 // Terms returns the number of terms of a sum.
 func (p *Product) Terms() int {

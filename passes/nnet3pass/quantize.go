@@ -8,7 +8,6 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
@@ -132,6 +131,8 @@ func (q *quantizer) change(a *fgraph.Apply, p *component.Product, to kernel.Prec
 	done, err := q.h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: made.Out()})
 	if done && to != kernel.Float32 {
 		q.h.Recorder().Count("nb_"+to.String(), 1, "")
+		name, _, _ := strings.Cut(c.Name, precisionMark)
+		q.h.Recorder().Set("error of "+name, percent(c.C.(*component.Product).ExpectedError()), "%")
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func inPrecision(c lower.Component, p *component.Product, to kernel.Precision) l
 	}
 	name, _, _ := strings.Cut(c.Name, precisionMark)
 	if to != kernel.Float32 {
-		name += fmt.Sprintf("%s%s~%.2g%%", precisionMark, to, 100*expectedError(changed))
+		name += fmt.Sprintf("%s%s~%.2g%%", precisionMark, to, 100*changed.ExpectedError())
 	}
 	return lower.Component{C: changed, Number: -1, Name: name}
 }
@@ -153,25 +154,5 @@ func inPrecision(c lower.Component, p *component.Product, to kernel.Precision) l
 // precisionMark separates the name of a component from its precision.
 const precisionMark = "→"
 
-// expectedError returns an estimate of the error of a quantized product: the root mean square,
-// relative to the result, before any operation on it. It takes the elements of a row for independent
-// normal numbers, for which it holds within a few percent. See [component.Product.QuantizationError]
-// for a given input.
-func expectedError(p *component.Product) float64 {
-	step, length := p.QuantizationSteps()
-	if length == 0 {
-		return 0
-	}
-	k := float64(p.Terms())
-	x := normalRange(p.InputDim()) / float64(p.Precision().Levels())
-	return math.Sqrt((float64(x*x) + step*k/length) / 12)
-}
-
-// normalRange returns about what n independent normal numbers are apart at most, on average.
-func normalRange(n int) float64 {
-	if n < 3 {
-		return 1.2
-	}
-	z := math.Sqrt(2 * elementary.Log(float64(n)))
-	return 2 * (z - (elementary.Log(elementary.Log(float64(n)))+elementary.Log(4*math.Pi)-2*0.5772)/(2*z))
-}
+// percent returns a part in percent, with three decimals.
+func percent(part float64) float64 { return math.Round(1e5*part) / 1e3 }

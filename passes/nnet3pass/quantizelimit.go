@@ -83,7 +83,7 @@ func limitError(ctx context.Context, h *rewrite.Handle, most float64) error {
 	if err != nil {
 		return err
 	}
-	h.Recorder().Set("output_error", 100*total, "%")
+	h.Recorder().Set("output_error", percent(total), "%")
 	return m.change(ctx, h)
 }
 
@@ -199,7 +199,7 @@ func (m *measuredGroups) raiseWorst() bool {
 	}
 	less := 0.0
 	if finer, ok := worst.product.Quantized(kernel.Int16); ok && worst.precision == kernel.Int8 {
-		less = expectedError(finer) / expectedError(worst.product)
+		less = finer.ExpectedError() / worst.product.ExpectedError()
 		worst.precision, worst.product = kernel.Int16, finer
 		finer.Prepare()
 	} else {
