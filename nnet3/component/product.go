@@ -35,7 +35,7 @@ type product struct {
 	// Of a quantized product, the mean squares of the distance of levels in a column of parameters and
 	// of the length of the column.
 	step, length float64
-	inner         *Product // the product that the base follows, whose compound the blocks are of
+	inner        *Product // the product that the base follows, whose compound the blocks are of
 }
 
 // productBlock is one W_i and the first of the input columns that it is multiplied with.
