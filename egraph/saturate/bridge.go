@@ -1,6 +1,8 @@
 package saturate
 
 import (
+	"math"
+
 	"github.com/nnopt/nnopt/egraph"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
@@ -26,7 +28,7 @@ type bridge struct {
 	built   map[egraph.Node]*fgraph.Apply // by the last replacement; nil unless steps are explained
 
 	witness []*fgraph.Variable // by class
-	numbers []bool             // by class: whether the witness is known to be a number
+	ranks   []int              // by class: of the witness, see Ranker
 
 	refused int // replacements of another type
 	unmade  int // replacements that could not be made
@@ -72,25 +74,37 @@ func (b *bridge) Make(_ *egraph.Graph, _ egraph.Node, c egraph.Class) bool {
 	if int(c) < len(b.witness) {
 		return false
 	}
-	known := false
-	if b.next.out != nil && b.p.numberer != nil {
-		_, known = b.p.numberer.Number(b.next.out)
-	}
 	b.witness = append(b.witness, b.next.out)
-	b.numbers = append(b.numbers, known)
+	b.ranks = append(b.ranks, b.rank(b.next.out))
 	return true
+}
+
+// isNumber is the rank of a variable that is known to be a number.
+const isNumber = math.MaxInt
+
+// rank returns the rank of a variable, see [Ranker]. That of a nil variable is 0.
+func (b *bridge) rank(v *fgraph.Variable) int {
+	if v == nil {
+		return 0
+	}
+	if b.p.numberer != nil {
+		if _, known := b.p.numberer.Number(v); known {
+			return isNumber
+		}
+	}
+	if b.p.ranker != nil {
+		return b.p.ranker.Rank(v)
+	}
+	return 0
 }
 
 // Join is part of [egraph.Analysis].
 func (b *bridge) Join(_ *egraph.Graph, into, from egraph.Class) (bool, bool) {
-	switch {
-	case b.numbers[from] && !b.numbers[into]:
-		b.witness[into], b.numbers[into] = b.witness[from], true
+	if b.ranks[from] > b.ranks[into] {
+		b.witness[into], b.ranks[into] = b.witness[from], b.ranks[from]
 		return true, false
-	case b.numbers[into] && !b.numbers[from]:
-		return false, true
 	}
-	return false, false
+	return false, b.ranks[into] > b.ranks[from]
 }
 
 // Modify is part of [egraph.Analysis].
@@ -247,7 +261,7 @@ func (b *bridge) holds(c pattern.Case, guard int, of egraph.Args) bool {
 func (b *bridge) equal(l pattern.Literal, c egraph.Class) (egraph.Node, bool) {
 	c = b.g.Find(c)
 	v := b.witness[c]
-	if v == nil || !b.numbers[c] && b.p.numberer != nil || !b.p.vocab.Equal(l, v) {
+	if v == nil || b.ranks[c] != isNumber && b.p.numberer != nil || !b.p.vocab.Equal(l, v) {
 		return 0, false
 	}
 	return b.nodes[v], true

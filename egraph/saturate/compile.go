@@ -38,6 +38,7 @@ type program struct {
 	vocab    pattern.Vocabulary // nil without rules
 	coster   Coster
 	numberer pattern.Numberer
+	ranker   Ranker
 	opaque   egraph.Symbol // an op that no rule names
 	constant egraph.Symbol
 	leaf     egraph.Symbol // any other variable without inputs
@@ -157,6 +158,7 @@ func (p *program) collect(s *pattern.Substitution) error {
 		p.vocab = s.Vocabulary()
 		p.coster, _ = p.vocab.(Coster)
 		p.numberer, _ = p.vocab.(pattern.Numberer)
+		p.ranker, _ = p.vocab.(Ranker)
 	}
 	for _, c := range s.Cases() {
 		if err := p.symbols.add(s.Vocabulary(), c.Rewrite().In.Expr); err != nil {

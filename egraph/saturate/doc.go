@@ -9,9 +9,10 @@
 // What a rule may rely on:
 //   - All variables of a class have one type. A replacement of another type is
 //     dropped.
-//   - Guards and functions see a variable of each class: one that is known to be a
-//     number if there is any (see [pattern.Numberer]), and otherwise the first. What
-//     computes the variable is what the graph or a rule had there.
+//   - Guards and functions see a variable of each class, its witness: one that is known
+//     to be a number if there is any, or one of which the vocabulary knows most (see
+//     [Ranker]), and otherwise the first. What computes it is what the graph or a rule
+//     had there.
 //   - Classes have no clients. A vocabulary that is [ClassFunctions] redefines guards
 //     that ask for them.
 //   - A match that binds a name to the class of its own root is left out, because it

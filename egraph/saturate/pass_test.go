@@ -44,6 +44,9 @@ func TestPass(t *testing.T) {
 		// A guard holds once its class is known to be a number.
 		{"r:\n    (f 1) => 2\nq:\n    (dear x) && constant(x) => (cheap x)\n", "(dear (f 1))", "[cheap(2)]"},
 		{"r:\n    (dear x) && constant(x) => (cheap x)\nq:\n    (f (g 1)) => 2\ns:\n    (g 1) <=> (h 1)\n", "(dear (f (h 1)))", "[cheap(2)]"},
+		// The witness is the variable of which most is known.
+		{"r:\n    (dear x) && by_f(x) => (cheap x)\nq:\n    (g x) => (f x)\n", "(dear (g x)); (dear (h x))", "[cheap(g(x)), dear(h(x))]"},
+		{"r:\n    (dear x) && by_f(x) => (cheap x)\nq:\n    (f x) => (g x)\n", "(dear (f x))", "[cheap(f(x))]"},
 		// Families, with ops that have names of their own.
 		{"r:\n    (scale{a} (scale{b} x)) => (scale{times(a, b)} x)\n", "(double (scale{3} (double x)))", "[scale{12}(x)]"},
 		{"r:\n    (scale{a} (scale{a} x)) => (scale{times(a, a)} x)\n", "(scale{3} (double (double x)))", "[scale{3}(scale{4}(x))]"},

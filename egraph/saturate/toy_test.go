@@ -100,8 +100,17 @@ func (toys) Functions() []pattern.Function {
 		pattern.NewGuardOfEach("once(x)", 1, "x has one use", func(v *fgraph.Variable) bool { return len(v.Clients()) == 1 }),
 		pattern.NewGuard("even({a})", 1, "a is even", func(a pattern.Args) bool { return a.Params[0].(int)%2 == 0 }),
 		pattern.NewGuard("root_is_number(x)", 1, "the result is a number", func(a pattern.Args) bool { return a.Root.Out().Type() == number }),
+		pattern.NewGuardOfEach("by_f(x)", 2, "f computes x", func(v *fgraph.Variable) bool { return v.Owner() != nil && v.Owner().Op() == toy("f") }),
 		{Name: "times", Usage: "times({a}, {b})", Param: func(a pattern.Args) (any, error) { return a.Params[0].(int) * a.Params[1].(int), nil }},
 	}
+}
+
+// Rank prefers results of f.
+func (toys) Rank(v *fgraph.Variable) int {
+	if a := v.Owner(); a != nil && a.Op() == toy("f") {
+		return 1
+	}
+	return 0
 }
 
 func (toys) ClassFunctions() []pattern.Function {

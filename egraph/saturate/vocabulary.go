@@ -17,6 +17,14 @@ type Coster interface {
 	Cost(a *fgraph.Apply) float64
 }
 
+// A Ranker is a vocabulary that knows more of some variables than of others that are equal, such as
+// their signs. The witness of a class, which guards see, is the first variable of the highest rank.
+// A variable that is known to be a number, see [pattern.Numberer], outranks all others.
+type Ranker interface {
+	// Rank returns a number from 0 on.
+	Rank(v *fgraph.Variable) int
+}
+
 // ClassFunctions is a vocabulary with guards that stand for others of the same name in saturation,
 // because these ask for the clients of a variable.
 type ClassFunctions interface {

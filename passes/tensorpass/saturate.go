@@ -15,3 +15,11 @@ var classFunctions = []pattern.Function{
 
 // Cost returns what saturation thinks that an apply costs, see [tensor.Cost].
 func (vocabulary) Cost(a *apply) float64 { return tensor.Cost(a) }
+
+// Rank prefers variables whose sign is known.
+func (vocabulary) Rank(v *variable) int {
+	if _, ok := v.Type().(tensor.Type); ok && tensor.Nonnegative(v) {
+		return 1
+	}
+	return 0
+}
