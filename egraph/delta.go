@@ -1,5 +1,7 @@
 package egraph
 
+import "slices"
+
 // delta knows what is new, so that rules need not be matched with what they have seen. Times are laps.
 //
 // A node is touched when it is made, when its inputs are united with other classes, and when its
@@ -52,13 +54,13 @@ func (d *delta) bytes() int64 {
 
 func (d *delta) made(_ *Graph, n uint32) {
 	d.touched = append(d.touched, d.now)
-	d.changed = append(d.changed, n)
+	d.changed = append(roomy(d.changed, 1), n)
 }
 
 func (d *delta) touch(n uint32) {
 	if d.touched[n] != d.now {
 		d.touched[n] = d.now
-		d.changed = append(d.changed, n)
+		d.changed = append(roomy(d.changed, 1), n)
 	}
 }
 
@@ -120,7 +122,7 @@ func (d *delta) advance(g *Graph) bool {
 			}
 		}
 		if d.heights[c] == 0 {
-			reached = append(reached, c)
+			reached = append(roomy(reached, 1), c)
 		}
 		d.heights[c] |= factBit
 	}
@@ -138,16 +140,16 @@ func (d *delta) advance(g *Graph) bool {
 			continue // rules don't see it
 		}
 		if l := &d.logs[bornLog]; l.wanted[s] && int(n) >= d.old {
-			l.nodes[s] = append(l.nodes[s], n)
+			l.nodes[s] = append(roomy(l.nodes[s], 1), n)
 		}
 		if l := &d.logs[touchLog]; l.wanted[s] {
-			l.nodes[s] = append(l.nodes[s], n)
+			l.nodes[s] = append(roomy(l.nodes[s], 1), n)
 		}
 		for k := range d.stamps {
 			d.stamp(k, n, s)
 		}
 		if d.heights[c] == 0 {
-			reached = append(reached, c)
+			reached = append(roomy(reached, 1), c)
 		}
 		d.heights[c] |= symBit(s)
 	}
@@ -166,6 +168,14 @@ func (d *delta) advance(g *Graph) bool {
 	return true
 }
 
+// roomy returns a list with room for n elements more. It doubles, which leaves less garbage than append does.
+func roomy(s []uint32, n int) []uint32 {
+	if len(s)+n > cap(s) {
+		s = slices.Grow(s, max(len(s), n, 16))
+	}
+	return s
+}
+
 // extended returns a list with zeros up to a length, and with some capacity.
 func extended(s []uint32, n, room int) []uint32 {
 	if cap(s) < n {
@@ -178,7 +188,7 @@ func extended(s []uint32, n, room int) []uint32 {
 func (d *delta) stamp(k int, n uint32, s Symbol) {
 	if l := &d.logs[k+2]; d.stamps[k][n] != d.now && l.wanted[s] {
 		d.stamps[k][n] = d.now
-		l.nodes[s] = append(l.nodes[s], n)
+		l.nodes[s] = append(roomy(l.nodes[s], 1), n)
 	}
 }
 
@@ -225,7 +235,7 @@ func (d *delta) pack(g *Graph, log, s int) {
 // climb stamps the parents of the classes reached, from level k+1 on, and goes on to their classes. It
 // returns false if it was stopped.
 func (d *delta) climb(g *Graph, k int) bool {
-	above, masks := d.above[:0], d.masks[:0]
+	above, masks := d.above[:0], slices.Grow(d.masks[:0], len(d.reached))
 	for _, c := range d.reached {
 		masks = append(masks, d.heights[c])
 		d.heights[c] = 0
@@ -243,7 +253,7 @@ func (d *delta) climb(g *Graph, k int) bool {
 			}
 			p := g.find(nd.class)
 			if d.heights[p] == 0 {
-				above = append(above, p)
+				above = append(roomy(above, 1), p)
 			}
 			d.heights[p] |= symBit(s)
 		}

@@ -287,7 +287,7 @@ func (m *matcher) yield(id int) {
 		m.over[c.rule] = true
 		return
 	}
-	rec := append(m.out[id], m.nodes[0])
+	rec := append(roomy(m.out[id], m.strides[id]), m.nodes[0])
 	for _, s := range c.slots {
 		rec = append(rec, m.regs[s.reg])
 	}
