@@ -93,8 +93,12 @@ func TestTable(t *testing.T) {
 		}
 		seconds := median(func(s sample) float64 { return s.Seconds })
 		rate := float64(s[0].Nodes) / seconds
-		fmt.Printf("| %v | %d | %d | %d | %.4f | %.0f | %.0f | %.1f | %.1f | %.1f | %.4f | %.1f |\n", row.backoff.Matches > 0, row.limit, s[0].Laps, s[0].Nodes, seconds,
-			rate, 1e9/rate, rate*slices.Min(units)/(row.rate*eggUnit), median(func(s sample) float64 { return s.Before }), row.mem,
+		times, mem := "", ""
+		if row.rate > 0 {
+			times, mem = fmt.Sprintf("%.1f", rate*slices.Min(units)/(row.rate*eggUnit)), fmt.Sprint(row.mem)
+		}
+		fmt.Printf("| %v | %d | %d | %d | %.4f | %.0f | %.0f | %s | %.1f | %s | %.4f | %.1f |\n", row.backoff.Matches > 0, row.limit, s[0].Laps, s[0].Nodes, seconds,
+			rate, 1e9/rate, times, median(func(s sample) float64 { return s.Before }), mem,
 			median(func(s sample) float64 { return s.Extract }), median(func(s sample) float64 { return s.After }))
 	}
 	best := make([]float64, len(mathProblems))
