@@ -84,7 +84,7 @@ func (j *Job) check() error {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrJob, err)
 		case !spec.Script:
-			return bad("%s is an archive, but workers need a script: \"nnopt-cluster copy\" and Kaldi's copy-feats write one (ark,scp:feats.ark,feats.scp)", table)
+			return bad("%s is an archive, but workers need a script: Kaldi's copy-feats and copy-vector write one (ark,scp:table.ark,table.scp)", table)
 		case spec.Permissive:
 			return bad("%s: option p would hide failures; they are listed in %s", table, failuresFile)
 		}

@@ -47,10 +47,16 @@ func newPassFlags(cfg *Config, query string) *passFlags {
 // --optimization.propagate-in-place=false, and similar flags for other passes:
 // --optimization.merge1=false leaves out the entry merge1.
 func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
+	f := declareQuery(cfg, fs)
+	f.added.declare(fs)
+	return f
+}
+
+// declareQuery is declarePasses without flags that add rules.
+func declareQuery(cfg *Config, fs *flag.FlagSet) *passFlags {
 	f := newPassFlags(cfg, defaultQuery)
 	fs.StringVar(&f.query, "query", f.query, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags")
 	pipelineFlag(fs, &f.query)
-	f.added.declare(fs)
 	f.kaldi.Register(fs, optimizationPrefix)
 	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm: the worst products get 16 bits or stay in float32 (default none)")
 	for _, e := range f.db.Entries() {
@@ -70,9 +76,10 @@ func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 }
 
 // DeclarePasses declares the flags by which run and other verbs select passes, and returns a function
-// that reads them once they are parsed: the query that they amount to, and its optimizer.
+// that reads them once they are parsed: the query that they amount to, and its optimizer. It leaves
+// out flags that add rules, because a query can't name those.
 func DeclarePasses(cfg *Config, fs *flag.FlagSet) func() (query string, opt *optdb.Optimizer, err error) {
-	return declarePasses(cfg, fs).build
+	return declareQuery(cfg, fs).build
 }
 
 // pipelineFlag declares --pipeline, which lists passes in place of a query.
