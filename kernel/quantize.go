@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"unsafe"
 )
@@ -22,7 +23,12 @@ const (
 var precisionNames = [...]string{"float32", "int8", "int16"}
 
 // String returns float32, int8 or int16.
-func (p Precision) String() string { return precisionNames[p] }
+func (p Precision) String() string {
+	if int(p) >= len(precisionNames) {
+		return fmt.Sprintf("Precision(%d)", uint8(p))
+	}
+	return precisionNames[p]
+}
 
 // Levels returns the number of steps between the least and the greatest element of a row.
 func (p Precision) Levels() int {

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -192,6 +194,84 @@ func TestQuantizedNetworks(t *testing.T) {
 	}
 	if float64(eight.same) < 0.93*float64(eight.clear) {
 		t.Errorf("+int8: the best class is the same in %d of %d clear rows", eight.same, eight.clear)
+	}
+}
+
+// A probe is a quantized product that returns what it gives in float32, and adds up the squares of
+// its errors and of the estimates, over all its runs.
+type probe struct {
+	*component.Product
+	float            *component.Product
+	errors, estimate float64
+}
+
+func (p *probe) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+	y := kernel.Clone(out)
+	if _, err := p.Product.Propagate(w, pre, in, y); err != nil {
+		return nil, err
+	}
+	if _, err := p.float.Propagate(w, pre, in, out); err != nil {
+		return nil, err
+	}
+	sum := 0.0
+	for i := range out.Rows {
+		for j, v := range kernel.Row(out, i) {
+			d := float64(kernel.Row(y, i)[j]) - float64(v)
+			sum += d * d
+		}
+	}
+	estimate, ok := p.QuantizationError(pre, in, out.Rows)
+	if !ok {
+		return nil, errors.New("no estimate")
+	}
+	p.errors += sum
+	p.estimate += estimate * estimate * float64(out.Rows*out.Cols)
+	return nil, nil
+}
+
+// TestQuantizedProductsOfNetworks: in every product of the full-size networks the error is at most
+// 1.1 times its estimate.
+func TestQuantizedProductsOfNetworks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs full-size networks")
+	}
+	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
+		nn, req := calibrated(t, name)
+		for _, tag := range []string{"int8", "int16"} {
+			// Without fusion nothing is done to the results of products.
+			opt, err := passes.Default().Build(optdb.Include("fast_run", tag).Excluding("fusion"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var probes []*probe
+			for i, c := range plan.Optimized.Derived {
+				if q, ok := c.(*component.Product); ok && q.Precision() != kernel.Float32 {
+					float, _ := q.Quantized(kernel.Float32)
+					q.Prepare()
+					probes = append(probes, &probe{Product: q, float: float})
+					plan.Optimized.Derived[i] = probes[len(probes)-1]
+				}
+			}
+			in, err := pipeline.RandomValues(nn, req, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := pipeline.Run(context.Background(), plan.Optimized, nn, req, in); err != nil {
+				t.Fatal(err)
+			}
+			worst := 0.0
+			for _, p := range probes {
+				worst = max(worst, math.Sqrt(p.errors/p.estimate))
+			}
+			t.Logf("%s, %s: of %d products the largest error is %.3f times its estimate", name, tag, len(probes), worst)
+			if !(worst > 0.5 && worst <= 1.1) {
+				t.Errorf("%s, %s: an error is %.3f times its estimate", name, tag, worst)
+			}
+		}
 	}
 }
 
