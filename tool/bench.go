@@ -20,8 +20,8 @@ var patience = pipeline.Patience{Runs: 7, Time: time.Second}
 func benchVerb() Verb {
 	return Verb{
 		Name:     "bench",
-		Args:     "nnet3|compile",
-		Synopsis: "measure the size and the speed of the computation for a request",
+		Args:     "nnet3|compile|stream",
+		Synopsis: "measure the size and the speed of the computation for a request, or live streams",
 		Detail: `
 "bench nnet3 --model CONFIG_OR_MODEL --request FILE" compiles and optimizes a request and runs it on random inputs, as compiled
 and as optimized. It reports the best and the median of at least seven runs. For a request with a gradient, parameters change
@@ -35,24 +35,32 @@ runs once a round.
 
 "bench compile --request FILE" measures compile times for every member of such a FILE. The table has three groups of columns:
 compiled without the shortcut for equal sequences, compiled with it, and compiled with it and optimized. Times are in milliseconds,
-or in multiples of the smallest number that the PROGRAM of --unit prints.`,
+or in multiples of the smallest number that the PROGRAM of --unit prints.
+
+"bench stream --model CONFIG_OR_MODEL" runs live streams of random frames through a batcher, by a real clock: --streams at a time, each with
+--seconds of audio, at --rate times real time. It reports the processor time for a frame, how long after the frames the rows come, and the
+memory of a stream. A frame arrives when it is due, also if its stream still waits for earlier rows. With --find it looks for the most
+streams for which 99 of 100 rows come within the time of a chunk and 50 ms, and tries each number for --seconds.`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			net := declareNetwork(cfg, fs)
+			stream := declareStream(fs)
 			model := fs.String("model", "", "Kaldi nnet3 model, or config lines (with random parameters)")
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			unit := fs.String("unit", "", "Program that prints the seconds of one unit, such as a matrix product")
 			countOnly := fs.Bool("count-only", false, "Compile and optimize once; don't run")
 			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, `what to measure ("nnet3" or "compile")`); err != nil {
+				if err := wantArgs(args, 1, 1, `what to measure ("nnet3", "compile" or "stream")`); err != nil {
 					return err
 				}
 				switch {
+				case args[0] == "stream":
+					return benchStream(ctx, c, net, stream, *model, *asJSON)
 				case args[0] == "compile" && net.request == "":
 					return Usagef("--request expected")
 				case args[0] == "compile":
 					return benchCompile(ctx, c, net, net.request, *unit, *asJSON)
 				case args[0] != "nnet3":
-					return Usagef("there is no benchmark %q, only nnet3 and compile", args[0])
+					return Usagef("there is no benchmark %q, only nnet3, compile and stream", args[0])
 				case *model == "" && net.request == "":
 					return Usagef("--model expected, or --request with networks in it")
 				case *model == "":

@@ -21,12 +21,15 @@ var ranges = map[string][2]int{
 	"extra-right-context-final":             {-1, mostFrames},
 	"frame-subsampling-factor":              {1, mostFrames},
 	"frames-per-chunk":                      {1, mostFrames},
+	"max-streams":                           {1, 64},
 	"max-rewrites":                          {-1, math.MaxInt32}, // -1 for no limit
 	"minibatch-size":                        {0, 1024},
 	"num-sequences":                         {1, mostFrames},
 	"online-ivector-period":                 {0, mostFrames},
+	"packet":                                {1, mostFrames},
 	"run":                                   {0, 1e6},
 	"runs":                                  {1, 1e6},
+	"streams":                               {1, 1 << 16},
 	"width":                                 {0, 2 * widestSide},
 	"workers":                               {0, 4096}, // each has a workspace of its own
 	"optimization.min-deriv-time":           {math.MinInt32, math.MaxInt32},
