@@ -24,6 +24,9 @@ type Options struct {
 	// Trace is called for every change that a driver or another pass made, and for every
 	// change that a feature refused; the latter has an Err.
 	Trace func(Event)
+	// Steps asks passes that make a change at once, but can explain it, for its steps. They also make
+	// steps if there is a Trace and no Allow.
+	Steps bool
 	// TraceOnly, unless empty, lists the passes and rules for which Trace and WhyNot are
 	// called.
 	TraceOnly []string

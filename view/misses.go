@@ -29,7 +29,7 @@ func (s *Subject) AddMisses(ctx context.Context) error {
 	a := &asker{Recorder: NewRecorder(), opt: opt, ctx: ctx}
 	a.again = true
 	opts := rewrite.OptionsFrom(ctx)
-	opts.Observe = a.begin
+	opts.Observe, opts.Steps = a.begin, true
 	opts.BeforePass = func(pass string) bool {
 		a.ask()
 		a.passes = append(a.passes, pass)

@@ -104,7 +104,7 @@ func (r *Recorder) stopIfDone() {
 // recorded.
 func (r *Recorder) Watch(ctx context.Context) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
-	opts.Observe = r.observe
+	opts.Observe, opts.Steps = r.observe, true
 	if r.stop != nil {
 		opts.Allow = func(fgraph.Reason) bool { return len(r.steps) < r.limit }
 	}

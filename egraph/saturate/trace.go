@@ -12,7 +12,7 @@ import (
 // watched reports whether somebody looks at single rewrites. If rewrites are counted, a saturation is
 // one, as it is when nobody looks.
 func watched(o rewrite.Options) bool {
-	return (o.Trace != nil || o.Observe != nil) && o.Allow == nil
+	return o.Steps || o.Trace != nil && o.Allow == nil
 }
 
 // builtOf returns the nodes of the inputs of the apply that a node was built for by the last replacement.
