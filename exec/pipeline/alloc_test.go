@@ -11,10 +11,16 @@ import (
 
 // TestRunAllocatesNothing: optimized computations allocate nothing from the second run on.
 func TestRunAllocatesNothing(t *testing.T) {
-	opt, err := passes.Default().Build(optdb.Include("fast_run"))
-	if err != nil {
-		t.Fatal(err)
+	for _, tags := range [][]string{{"fast_run"}, {"fast_run", "int8"}, {"fast_run", "int8", "int16"}} {
+		opt, err := passes.Default().Build(optdb.Include(tags...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runAllocatesNothing(t, opt)
 	}
+}
+
+func runAllocatesNothing(t *testing.T, opt *optdb.Optimizer) {
 	ctx := context.Background()
 	for _, name := range []string{"tdnnf_infer", "tdnn_relu_renorm_infer"} {
 		nn, _, err := Load("../../nnet3/testdata/recipes/"+name+"/model.raw", 0)
@@ -57,7 +63,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 			}
 		}
 		if n := testing.AllocsPerRun(20, run); n != 0 && !raceDetector {
-			t.Errorf("%s: %g allocations a run", name, n)
+			t.Errorf("%s, %s: %g allocations a run", name, opt.Name(), n)
 		}
 	}
 }
