@@ -22,8 +22,9 @@ type streamFlags struct {
 func declareStream(fs *flag.FlagSet) *streamFlags {
 	f := new(streamFlags)
 	fs.IntVar(&f.streams, "streams", 64, "Number of streams at a time")
-	fs.Float64Var(&f.seconds, "seconds", 10, "Seconds of audio of each stream, at 100 frames a second")
-	fs.Float64Var(&f.rate, "rate", 1, "How fast frames come: 1 is real time, 2 twice as fast; with 0 they are all there from the beginning")
+	f.seconds, f.rate = 10, 1
+	fs.Var(real{&f.seconds, 0.01, 1e6}, "seconds", "Seconds of audio of each stream, at 100 frames a second")
+	fs.Var(real{&f.rate, 0, 1e6}, "rate", "How fast frames come: 1 is real time, 2 twice as fast; with 0 they are all there from the beginning")
 	fs.IntVar(&f.packet, "packet", 10, "Frames that arrive together")
 	fs.IntVar(&f.period, "online-ivector-period", 0, "Frames after which a stream gets another i-vector; 0 for one only")
 	fs.IntVar(&f.initial, "extra-left-context-initial", 0, "Extra frames before the first one")

@@ -60,3 +60,27 @@ func (b bounded) Set(text string) error {
 	}
 	return b.Value.Set(text)
 }
+
+// real is the value of a flag for a number between least and most.
+type real struct {
+	v           *float64
+	least, most float64
+}
+
+// String returns the number.
+func (r real) String() string {
+	if r.v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*r.v, 'g', -1, 64)
+}
+
+// Set sets the number if it is in range.
+func (r real) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= r.least && x <= r.most) {
+		return fmt.Errorf("not a number between %g and %g", r.least, r.most)
+	}
+	*r.v = x
+	return nil
+}
