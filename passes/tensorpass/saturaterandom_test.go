@@ -1,6 +1,7 @@
 package tensorpass_test
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
 	"testing"
@@ -49,12 +50,14 @@ func saturatePatterns() []pattern.Expr {
 	return list
 }
 
+var saturatedRuns = flag.Int("saturated", 2000, "how many random expressions TestSaturateRandom takes")
+
 // TestSaturateRandom: random expressions keep their values when they are saturated, and never cost
 // more than without saturation. A fair share costs less.
 func TestSaturateRandom(t *testing.T) {
-	runs := 10000
+	runs := *saturatedRuns
 	if testing.Short() {
-		runs = 300
+		runs = min(runs, 300)
 	}
 	patterns := saturatePatterns()
 	workers := runtime.GOMAXPROCS(0)
