@@ -87,7 +87,8 @@ func (g *Graph) insertSmall(head, a, b, into uint32) uint32 {
 	g.nodes = append(g.nodes, node{head, a, b, none})
 	g.next = append(g.next, none, none)
 	if g.proof != nil {
-		g.proof.made(a, b)
+		kids := [2]uint32{a, b}
+		g.proof.made(g, kids[:head>>shapeBits]...)
 	}
 	g.place(n, into)
 	if head>>shapeBits > 0 {
@@ -119,8 +120,7 @@ func (g *Graph) insertWide(head uint32, kids []uint32, into uint32) uint32 {
 	g.next = append(g.next, none, none)
 	g.wide.kids = append(g.wide.kids, kids...)
 	if g.proof != nil {
-		g.proof.made(start, uint32(len(kids)))
-		g.proof.wide = append(g.proof.wide, kids...)
+		g.proof.made(g, kids...)
 	}
 	for range kids {
 		g.wide.next = append(g.wide.next, none)

@@ -1,7 +1,5 @@
 package egraph
 
-import "slices"
-
 // applier makes what matches propose.
 type applier struct {
 	g      *Graph
@@ -188,40 +186,12 @@ func (a *applier) makeAll(s *step) (uint32, bool) {
 		}
 	}
 	a.trail[at+1] = uint32(len(a.trail) - at - 2)
-	a.built(uint32(n))
+	if f := g.lang.types.Built; f != nil {
+		a.trail = builtTrail(a.trail, f(g))
+	} else {
+		a.trail = append(a.trail, 0)
+	}
 	return uint32(n), true
-}
-
-// maxBuilt bounds the nodes that a maker builds at once, as far as they are remembered.
-const maxBuilt = 64
-
-// built remembers what a maker has built: the length, and each node with its inputs.
-func (a *applier) built(n uint32) {
-	at := len(a.trail)
-	a.trail = append(a.trail, 0)
-	if a.g.lang.types.Built == nil {
-		return
-	}
-	queue := []uint32{n}
-	for i := 0; i < len(queue) && i < maxBuilt; i++ {
-		n := queue[i]
-		list := a.g.lang.types.Built(a.g, Node(n), nil)
-		if len(list) != a.g.arity(n) || slices.Contains(queue[:i], n) {
-			continue
-		}
-		a.trail = append(a.trail, n)
-		for k := range a.g.arity(n) { // in the order of the inputs
-			c := a.g.find(a.g.kid(n, k))
-			j := slices.IndexFunc(list, func(m Node) bool { return m != Node(none) && a.g.find(a.g.nodes[m].class) == c })
-			if j < 0 {
-				a.trail = a.trail[:at+1]
-				return
-			}
-			a.trail, queue = append(a.trail, uint32(list[j])), append(queue, uint32(list[j]))
-			list[j] = Node(none)
-		}
-	}
-	a.trail[at] = uint32(len(a.trail) - at - 1)
 }
 
 // step carries out a step. It returns the node made or found, or none if the value is a class only,

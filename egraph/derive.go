@@ -47,7 +47,7 @@ func (e *explainer) pass(from, id uint32, path []int, nested int) error {
 	case whyGiven:
 		err = e.add(move{name: "given", id: -1, path: path, from: e.term(d.a), to: e.term(d.b)})
 	case whyCongruent:
-		goals := make([]goal, len(e.origin(d.b)))
+		goals := make([]goal, len(e.g.origin(d.b)))
 		for i := range goals {
 			goals[i].node = e.input(d.b, i)
 		}
@@ -108,7 +108,7 @@ func (e *explainer) record(d edge, id uint32, path []int, nested int) error {
 // input gets the first goal that it was known to be equal to before an edge, and a last move puts them
 // in the order of the term to, the result.
 func (e *explainer) reach(n uint32, goals []goal, to Term, before uint32, path []int, nested int) error {
-	kids := e.origin(n)
+	kids := e.g.origin(n)
 	if len(kids) != len(goals) {
 		return fmt.Errorf("%w: %d inputs for %d", ErrExplain, len(kids), len(goals))
 	}
@@ -182,7 +182,7 @@ func (e *explainer) choice(a uint32, c *Choice, path []int, nested int) error {
 	if err := e.nodes(a, n, path, nested+1); err != nil {
 		return err
 	}
-	for i := range e.origin(n) {
+	for i := range e.g.origin(n) {
 		if err := e.choice(e.input(n, i), c, append(slices.Clip(path), i), nested+1); err != nil {
 			return err
 		}
@@ -196,8 +196,7 @@ type instance struct {
 	c      *caseInfo
 	slots  []uint32
 	edge   uint32
-	built  map[uint32][]uint32 // inputs of nodes that a maker built
-	inside bool                // of what any returns
+	inside bool // of what any returns
 	binds  []uint32
 	rests  [][]uint32
 	trail  []uint32 // of the steps that are left
@@ -221,17 +220,6 @@ func (k *instance) slot(i int) goal {
 		return k.shape(s.bind, k.binds[s.bind])
 	}
 	return k.any(k.slots[i])
-}
-
-// readBuilt reads what a maker built.
-func (k *instance) readBuilt(list []uint32) {
-	k.built = make(map[uint32][]uint32)
-	for len(list) > 0 {
-		n := list[0]
-		end := 1 + len(k.e.origin(n))
-		k.built[n] = list[1:end]
-		list = list[end:]
-	}
 }
 
 // any returns the goal for a node that stands for a class. A maker does not say which name it used of
@@ -278,7 +266,7 @@ func (k *instance) shape(bind int, n uint32) goal {
 			goals = append(goals, k.any(c))
 		}
 	}
-	for len(goals) < len(k.e.origin(n)) {
+	for len(goals) < len(k.e.g.origin(n)) {
 		goals = append(goals, goal{node: none})
 	}
 	order, err := k.e.assign(n, goals, k.edge)
@@ -415,8 +403,11 @@ func (k *instance) hooked(goals []goal, maker bool) goal {
 	n, args := k.trail[0], k.trail[2:2+k.trail[1]]
 	k.trail = k.trail[2+len(args):]
 	if maker {
-		k.readBuilt(k.trail[1 : 1+k.trail[0]])
-		k.trail = k.trail[1+k.trail[0]:]
+		list := k.trail[1 : 1+k.trail[0]]
+		k.trail = k.trail[1+len(list):]
+		if len(list) > 0 {
+			return k.built(list, args, goals)
+		}
 	}
 	for i, c := range args {
 		if c == n {
@@ -435,16 +426,12 @@ const maxEmbedded = 64
 // they are in the instance. It reports whether there are any.
 func (k *instance) embed(n uint32, args []uint32, goals []goal, visits *int) (goal, bool) {
 	*visits--
-	kids := k.e.origin(n)
+	kids := k.e.g.origin(n)
 	inner := make([]goal, len(kids))
 	used := make([]bool, len(args))
 	found := false
-	built := k.built[n]
 	for i := range kids {
 		m := k.e.input(n, i)
-		if built != nil {
-			m = built[i]
-		}
 		at := -1
 		for j, c := range args {
 			if !k.e.joined(m, c, k.edge) {
@@ -459,11 +446,11 @@ func (k *instance) embed(n uint32, args []uint32, goals []goal, visits *int) (go
 			inner[i] = goals[at]
 			continue
 		}
-		if w := k.e.g.witness(kids[i]); built == nil && w != m && k.e.g.nodes[w].shape() == 0 && k.e.joined(m, w, k.edge) {
+		if w := k.e.g.witness(k.e.g.nodes[m].class); w != m && k.e.g.nodes[w].shape() == 0 && k.e.joined(m, w, k.edge) {
 			inner[i].node, found = w, true
 			continue
 		}
-		inner[i].node, found = m, found || built != nil
+		inner[i].node = m
 		if *visits > 0 {
 			if g, ok := k.embed(m, args, goals, visits); ok {
 				inner[i], found = g, true

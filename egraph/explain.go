@@ -203,8 +203,7 @@ func (e *explainer) term(n uint32) Term {
 		top := stack[len(stack)-1]
 		var args []Term
 		ready := e.termOf[top] == 0
-		for _, k := range e.origin(top) {
-			f := e.g.classes[k].first
+		for _, f := range e.g.origin(top) {
 			if e.termOf[f] == 0 && e.termOf[top] == 0 {
 				stack, ready = append(stack, f), false
 			} else {
@@ -221,20 +220,8 @@ func (e *explainer) term(n uint32) Term {
 	return e.termOf[n] - 1
 }
 
-// origin returns the inputs that a node was made with.
-func (e *explainer) origin(n uint32) []uint32 {
-	p := e.g.proof
-	d := p.orig[2*n : 2*n+2]
-	switch e.g.nodes[n].shape() {
-	case wideShape:
-		return p.wide[d[0] : d[0]+d[1]]
-	default:
-		return d[:e.g.nodes[n].shape()]
-	}
-}
-
 // input returns the node whose term is input i of the term of a node.
-func (e *explainer) input(n uint32, i int) uint32 { return e.g.classes[e.origin(n)[i]].first }
+func (e *explainer) input(n uint32, i int) uint32 { return e.g.origin(n)[i] }
 
 func (e *explainer) add(m move) error {
 	if m.from == m.to {

@@ -48,12 +48,82 @@ func (m *Match) Classes(rest int, buf []Class) []Class {
 	return buf
 }
 
-// AddNode is Add, but returns the node. The op must not associate.
-func (g *Graph) AddNode(op Op, inputs ...Class) Node {
+// AddNode is Add, but returns the node, and explanations show a new one with these inputs and not others of
+// their classes. The op must not associate.
+func (g *Graph) AddNode(op Op, inputs ...Node) Node {
 	kids := g.kids[:0]
-	for _, c := range inputs {
-		kids = append(kids, g.find(uint32(c)))
+	for _, n := range inputs {
+		kids = append(kids, g.find(g.nodes[n].class))
 	}
 	g.kids = kids
-	return Node(g.insert(op, kids, none))
+	before := len(g.nodes)
+	n := g.insert(op, kids, none)
+	if g.proof != nil && int(n) == before {
+		origin := g.origin(n)
+		for i, k := range inputs {
+			origin[i] = uint32(k)
+		}
+	}
+	return Node(n)
+}
+
+// Built is what a [Maker] built, or found.
+type Built struct {
+	Node   Node
+	Bound  bool     // by the pattern: it stands for a name, or is in a rest
+	Inputs []*Built // of the op of the node; nil if it was found
+}
+
+// builtTrail appends what a maker built to a trail: its length, and for each part the node, whether it is
+// bound, and the length and numbers of its inputs. A part comes after these, so the last one is the whole.
+func builtTrail(trail []uint32, x *Built) []uint32 {
+	at := len(trail)
+	trail = append(trail, 0)
+	places := make(map[*Built]uint32)
+	todo := []*Built{x}
+next:
+	for len(todo) > 0 {
+		top := todo[len(todo)-1]
+		if _, ok := places[top]; !ok {
+			for _, in := range top.Inputs {
+				if _, ok := places[in]; !ok {
+					todo = append(todo, in)
+					continue next
+				}
+			}
+			places[top] = uint32(len(places))
+			bound := uint32(0)
+			if top.Bound {
+				bound = 1
+			}
+			trail = append(trail, uint32(top.Node), bound, uint32(len(top.Inputs)))
+			for _, in := range top.Inputs {
+				trail = append(trail, places[in])
+			}
+		}
+		todo = todo[:len(todo)-1]
+	}
+	trail[at] = uint32(len(trail) - at - 1)
+	return trail
+}
+
+// built returns the goal for what a maker built, see builtTrail.
+func (k *instance) built(list, args []uint32, goals []goal) goal {
+	var parts []goal
+	for len(list) > 0 {
+		n, bound, inputs := list[0], list[1] != 0, list[3:3+list[2]]
+		list = list[3+len(inputs):]
+		if len(inputs) > 0 {
+			inner := make([]goal, len(inputs))
+			for i, p := range inputs {
+				inner[i] = parts[p]
+			}
+			parts = append(parts, k.goalOf(n, inner))
+		} else if i := slices.Index(args, n); bound && i >= 0 {
+			parts = append(parts, goals[i])
+		} else {
+			parts = append(parts, goal{node: n})
+		}
+	}
+	return parts[len(parts)-1]
 }

@@ -1,12 +1,11 @@
 package egraph
 
 // proof remembers why nodes are in one class, while a graph grows; see [Graph.Explain]. A node is a
-// term: its op applied to the terms of the classes that it was made with, where the term of a class
-// is that of its first node. Terms are vertices, and an edge is added whenever classes are united,
+// term: its op applied to the terms of the nodes that it was made with, or of the first nodes of classes. Terms are vertices, and an edge is added whenever classes are united,
 // or a node gets into a class that exists. So the edges form a forest, in which the path between
 // two equal terms consists of edges that were there when they became equal.
 type proof struct {
-	orig  []uint32 // 2 a node: the inputs that it was made with, or where they are in wide and their number
+	orig  []uint32 // 2 a node: the nodes that it was made with, or where they are in wide and their number
 	wide  []uint32
 	edges []edge
 	why   []uint32
@@ -32,7 +31,31 @@ func (p *proof) bytes() int64 {
 	return int64(4*(cap(p.orig)+cap(p.wide)+cap(p.why)) + 12*cap(p.edges))
 }
 
-func (p *proof) made(a, b uint32) { p.orig = append(p.orig, a, b) }
+// made adds the origin of a new node: the first nodes of its inputs.
+func (p *proof) made(g *Graph, kids ...uint32) {
+	if len(kids) > 2 {
+		p.orig = append(p.orig, uint32(len(p.wide)), uint32(len(kids)))
+		for _, k := range kids {
+			p.wide = append(p.wide, g.classes[k].first)
+		}
+		return
+	}
+	d := [2]uint32{}
+	for i, k := range kids {
+		d[i] = g.classes[k].first
+	}
+	p.orig = append(p.orig, d[0], d[1])
+}
+
+// origin returns the nodes that a node was made with.
+func (g *Graph) origin(n uint32) []uint32 {
+	p := g.proof
+	d := p.orig[2*n : 2*n+2]
+	if shape := g.nodes[n].shape(); shape != wideShape {
+		return d[:shape]
+	}
+	return p.wide[d[0] : d[0]+d[1]]
+}
 
 func (p *proof) given(a, b uint32) { p.add(a, b, whyGiven) }
 

@@ -29,9 +29,9 @@ type Types struct {
 	// Witness returns the node by which explanations show a class that a rule binds, such as a
 	// constant if it is a number. If it is nil, they show the node that the class was made for.
 	Witness func(g *Graph, c Class) Node
-	// Built appends the nodes of the inputs of a node that the last [Maker] built, in any order, or
-	// nothing if it did not. Explanations show them; a class may have many other nodes.
-	Built func(g *Graph, n Node, buf []Node) []Node
+	// Built returns what the last [Maker] built, if the graph keeps reasons. Explanations show that; classes
+	// may have many other nodes. If it is nil, they guess.
+	Built func(g *Graph) *Built
 	// Conform returns c with the type of like: a replacement, and what it replaces. If it returns
 	// false, the rule proposes nothing.
 	Conform func(g *Graph, c, like Class) (Class, bool)

@@ -25,7 +25,8 @@ type bridge struct {
 	nodes   map[*fgraph.Variable]egraph.Node
 	sources []source                      // by node
 	next    source                        // of the node that is being added
-	built   map[egraph.Node]*fgraph.Apply // by the last replacement; nil unless steps are explained
+	built   map[*fgraph.Apply]egraph.Node // by the last replacement; nil unless steps are explained
+	last    *egraph.Built                 // the last replacement
 
 	witness []*fgraph.Variable // by class
 	ranks   []int              // by class: of the witness, see Ranker
@@ -37,7 +38,7 @@ type bridge struct {
 	rests   [][]*fgraph.Variable
 	vars    []*fgraph.Variable
 	classes []egraph.Class
-	inputs  []egraph.Class
+	inputs  []egraph.Node
 	todo    []*fgraph.Apply
 }
 
@@ -62,7 +63,7 @@ func newBridge(p *program, fg *fgraph.FunctionGraph, ctx *rewrite.Context, expla
 	}
 	options := []egraph.Option{egraph.WithAnalysis(b)}
 	if explain {
-		b.built = make(map[egraph.Node]*fgraph.Apply)
+		b.built = make(map[*fgraph.Apply]egraph.Node)
 		options = append(options, egraph.WithExplanations())
 	}
 	b.g = egraph.New(p.lang, options...)
@@ -111,7 +112,7 @@ func (b *bridge) Join(_ *egraph.Graph, into, from egraph.Class) (bool, bool) {
 func (b *bridge) Modify(*egraph.Graph, egraph.Class) {}
 
 // add adds a node for what b.next says.
-func (b *bridge) add(op egraph.Op, inputs ...egraph.Class) egraph.Node {
+func (b *bridge) add(op egraph.Op, inputs ...egraph.Node) egraph.Node {
 	n := b.g.AddNode(op, inputs...)
 	if int(n) == len(b.sources) {
 		b.sources = append(b.sources, b.next)
@@ -184,7 +185,7 @@ func (b *bridge) apply(a *fgraph.Apply) {
 	}
 	b.inputs = b.inputs[:0]
 	for _, in := range a.Inputs() {
-		b.inputs = append(b.inputs, b.g.Class(b.nodes[in]))
+		b.inputs = append(b.inputs, b.nodes[in])
 	}
 	outs := a.Outputs()
 	info := b.op(a)
@@ -193,12 +194,15 @@ func (b *bridge) apply(a *fgraph.Apply) {
 		n := b.add(b.ops[info].as, b.inputs...)
 		b.nodes[outs[0]] = n
 		if b.built != nil {
-			b.built[n] = a
+			b.built[a] = n
 		}
 		return
 	}
 	b.next = source{apply: a}
-	all := b.g.Class(b.add(b.ops[info].as, b.inputs...))
+	all := b.add(b.ops[info].as, b.inputs...)
+	if b.built != nil {
+		b.built[a] = all
+	}
 	for i, v := range outs {
 		b.next = source{out: v}
 		b.nodes[v] = b.add(b.g.Intern(b.p.output, i), all)

@@ -185,7 +185,7 @@ func (p *program) declare() error {
 			return g.Analysis().(*bridge).equal(l, c)
 		},
 		Witness: func(g *egraph.Graph, c egraph.Class) egraph.Node { return g.Analysis().(*bridge).shown(c) },
-		Built:   builtOf,
+		Built:   func(g *egraph.Graph) *egraph.Built { return g.Analysis().(*bridge).last },
 	})
 	return err
 }

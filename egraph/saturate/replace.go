@@ -35,7 +35,11 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 		b.refused++
 		return 0, false
 	}
-	return b.variable(v), true
+	n := b.variable(v)
+	if b.built != nil {
+		b.last = b.show(v)
+	}
+	return n, true
 }
 
 // bind fills in what a match binds. It returns false if families have other ops or parameters than the

@@ -15,15 +15,36 @@ func watched(o rewrite.Options) bool {
 	return o.Steps || o.Trace != nil && o.Allow == nil
 }
 
-// builtOf returns the nodes of the inputs of the apply that a node was built for by the last replacement.
-func builtOf(g *egraph.Graph, n egraph.Node, buf []egraph.Node) []egraph.Node {
-	b := g.Analysis().(*bridge)
-	if a := b.built[n]; a != nil {
-		for _, in := range a.Inputs() {
-			buf = append(buf, b.nodes[in])
+// show returns what the last replacement built for a variable.
+func (b *bridge) show(v *fgraph.Variable) *egraph.Built {
+	bound := make(map[*fgraph.Variable]bool)
+	for _, list := range append(slices.Clip(b.binding.Rests), b.binding.Vars) {
+		for _, v := range list {
+			bound[v] = true
 		}
 	}
-	return buf
+	shown := make(map[*fgraph.Apply]*egraph.Built)
+	var show func(v *fgraph.Variable) *egraph.Built
+	show = func(v *fgraph.Variable) *egraph.Built {
+		a := v.Owner()
+		n, ok := b.built[a]
+		if !ok || bound[v] {
+			return &egraph.Built{Node: b.nodes[v], Bound: bound[v]}
+		}
+		x := shown[a]
+		if x == nil {
+			x = &egraph.Built{Node: n}
+			for _, in := range a.Inputs() {
+				x.Inputs = append(x.Inputs, show(in))
+			}
+			shown[a] = x
+		}
+		if len(a.Outputs()) > 1 {
+			x = &egraph.Built{Node: b.nodes[v], Inputs: []*egraph.Built{x}}
+		}
+		return x
+	}
+	return show(v)
 }
 
 // errUntraced means that the steps of an explanation can't be made in the graph one by one.

@@ -16,16 +16,15 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 )
 
-// TestSaturateSteps saturates random expressions with a trace. The result must be what saturation without a
-// trace makes, and each step what plain rewriting by its rule makes, in one of the two directions. The latter
-// fails for a step in some hundreds, which shows other terms of a class that a rule names several times.
+// TestSaturateSteps saturates random expressions with a trace. Each step must be what plain rewriting by its
+// rule makes, in one of the two directions, and the result what saturation without a trace makes.
 func TestSaturateSteps(t *testing.T) {
 	r := newStepReplay(t)
 	seeds := 300
 	if testing.Short() {
 		seeds = 60
 	}
-	steps, inexact := 0, 0
+	steps := 0
 	for seed := range seeds {
 		gen := tensortest.NewGenerator(uint64(seed))
 		gen.Vocabulary, gen.Patterns = tensorpass.Vocabulary(), r.patterns
@@ -48,8 +47,7 @@ func TestSaturateSteps(t *testing.T) {
 				return // equal variables are merged
 			}
 			if len(e.Pairs) != 1 || !r.holds(e.Rule, e.Pairs[0].Old, e.Pairs[0].New) {
-				inexact++
-				t.Logf("%s: %s does not make %s of %s", before, e.Rule, e.After, e.Before)
+				t.Errorf("%s: %s does not make %s of %s", before, e.Rule, e.After, e.Before)
 			}
 		}}
 		if err := rewrite.Run(rewrite.WithOptions(t.Context(), opts), r.pass, g, nil); err != nil {
@@ -58,9 +56,6 @@ func TestSaturateSteps(t *testing.T) {
 		if got, want := g.String(), plain.String(); got != want {
 			t.Errorf("%s becomes %s with a trace, and %s without", before, got, want)
 		}
-	}
-	if 100*inexact > steps {
-		t.Errorf("%d of %d steps are not what their rules make", inexact, steps)
 	}
 	if t.Logf("%d steps", steps); steps < seeds/5 {
 		t.Errorf("only %d steps", steps)
