@@ -187,7 +187,7 @@ func (a *applier) makeAll(s *step) (uint32, bool) {
 	}
 	a.trail[at+1] = uint32(len(a.trail) - at - 2)
 	if f := g.lang.types.Built; f != nil {
-		a.trail = builtTrail(a.trail, f(g))
+		a.trail = a.match.builtTrail(a.trail, f(g))
 	} else {
 		a.trail = append(a.trail, 0)
 	}

@@ -192,14 +192,13 @@ func (e *explainer) choice(a uint32, c *Choice, path []int, nested int) error {
 
 // instance is a match of a case that an edge remembers.
 type instance struct {
-	e      *explainer
-	c      *caseInfo
-	slots  []uint32
-	edge   uint32
-	inside bool // of what any returns
-	binds  []uint32
-	rests  [][]uint32
-	trail  []uint32 // of the steps that are left
+	e     *explainer
+	c     *caseInfo
+	slots []uint32
+	edge  uint32
+	binds []uint32
+	rests [][]uint32
+	trail []uint32 // of the steps that are left
 }
 
 func (k *instance) read(trail []uint32) {
@@ -219,24 +218,7 @@ func (k *instance) slot(i int) goal {
 	if s.bind >= 0 {
 		return k.shape(s.bind, k.binds[s.bind])
 	}
-	return k.any(k.slots[i])
-}
-
-// any returns the goal for a node that stands for a class. A maker does not say which name it used of
-// those that stand for one class, so all of them become the same term: the part of the pattern that one
-// of them is bound to.
-func (k *instance) any(n uint32) goal {
-	if k.inside || len(k.c.make.steps) == 0 || k.c.make.steps[0].kind != makesAll {
-		return goal{node: n}
-	}
-	for i := range k.c.slots {
-		if s := &k.c.slots[i]; s.bind > 0 && k.e.joined(n, k.binds[s.bind], k.edge) {
-			k.inside = true
-			defer func() { k.inside = false }()
-			return k.shape(s.bind, k.binds[s.bind])
-		}
-	}
-	return goal{node: n}
+	return goal{node: k.slots[i]}
 }
 
 // pattern adds the moves from the term of the root to an instance of the pattern, which it returns.
@@ -263,7 +245,7 @@ func (k *instance) shape(bind int, n uint32) goal {
 	}
 	if s.rest >= 0 {
 		for _, c := range k.rests[s.rest] {
-			goals = append(goals, k.any(c))
+			goals = append(goals, goal{node: c})
 		}
 	}
 	for len(goals) < len(k.e.g.origin(n)) {
@@ -362,7 +344,7 @@ func (k *instance) step(s *step, values []goal) error {
 		}
 		for _, r := range k.rests {
 			for _, n := range r {
-				goals = append(goals, k.any(n))
+				goals = append(goals, goal{node: n})
 			}
 		}
 		fallthrough
@@ -406,7 +388,7 @@ func (k *instance) hooked(goals []goal, maker bool) goal {
 		list := k.trail[1 : 1+k.trail[0]]
 		k.trail = k.trail[1+len(list):]
 		if len(list) > 0 {
-			return k.built(list, args, goals)
+			return k.built(list)
 		}
 	}
 	for i, c := range args {

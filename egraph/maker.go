@@ -70,13 +70,13 @@ func (g *Graph) AddNode(op Op, inputs ...Node) Node {
 // Built is what a [Maker] built, or found.
 type Built struct {
 	Node   Node
-	Bound  bool     // by the pattern: it stands for a name, or is in a rest
+	Name   string   // of the pattern that it stands for, or ""
 	Inputs []*Built // of the op of the node; nil if it was found
 }
 
-// builtTrail appends what a maker built to a trail: its length, and for each part the node, whether it is
-// bound, and the length and numbers of its inputs. A part comes after these, so the last one is the whole.
-func builtTrail(trail []uint32, x *Built) []uint32 {
+// builtTrail appends what a maker built to a trail: its length, and for each part the node, the slot that it
+// stands for, and the length and numbers of its inputs. A part comes after these, so the last one is the whole.
+func (m *Match) builtTrail(trail []uint32, x *Built) []uint32 {
 	at := len(trail)
 	trail = append(trail, 0)
 	places := make(map[*Built]uint32)
@@ -92,11 +92,11 @@ next:
 				}
 			}
 			places[top] = uint32(len(places))
-			bound := uint32(0)
-			if top.Bound {
-				bound = 1
+			slot := none
+			if top.Name != "" {
+				slot = uint32(m.Slot(top.Name))
 			}
-			trail = append(trail, uint32(top.Node), bound, uint32(len(top.Inputs)))
+			trail = append(trail, uint32(top.Node), slot, uint32(len(top.Inputs)))
 			for _, in := range top.Inputs {
 				trail = append(trail, places[in])
 			}
@@ -108,10 +108,10 @@ next:
 }
 
 // built returns the goal for what a maker built, see builtTrail.
-func (k *instance) built(list, args []uint32, goals []goal) goal {
+func (k *instance) built(list []uint32) goal {
 	var parts []goal
 	for len(list) > 0 {
-		n, bound, inputs := list[0], list[1] != 0, list[3:3+list[2]]
+		n, slot, inputs := list[0], list[1], list[3:3+list[2]]
 		list = list[3+len(inputs):]
 		if len(inputs) > 0 {
 			inner := make([]goal, len(inputs))
@@ -119,8 +119,8 @@ func (k *instance) built(list, args []uint32, goals []goal) goal {
 				inner[i] = parts[p]
 			}
 			parts = append(parts, k.goalOf(n, inner))
-		} else if i := slices.Index(args, n); bound && i >= 0 {
-			parts = append(parts, goals[i])
+		} else if slot != none {
+			parts = append(parts, k.slot(int(slot)))
 		} else {
 			parts = append(parts, goal{node: n})
 		}

@@ -76,7 +76,7 @@ func TestMakerBuilt(t *testing.T) {
 		x, y := g.First(m.Class(m.Slot("x"))), g.First(m.Class(m.Slot("y")))
 		both := g.AddNode(g.Intern(mul, nil), x, y)
 		all := g.AddNode(g.Intern(sum, nil), both)
-		built = &egraph.Built{Node: all, Inputs: []*egraph.Built{{Node: both, Inputs: []*egraph.Built{{Node: x, Bound: true}, {Node: y, Bound: true}}}}}
+		built = &egraph.Built{Node: all, Inputs: []*egraph.Built{{Node: both, Inputs: []*egraph.Built{{Node: x, Name: "x"}, {Node: y, Name: "y"}}}}}
 		return all, true
 	})
 	list, err := pattern.ParseRules("test", "product:\n    (dot x y) => (product)\n")

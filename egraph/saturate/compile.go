@@ -58,6 +58,7 @@ type form struct {
 	rests  []string
 	params []string
 	root   []string // names of the root itself
+	used   []string // names that the replacement uses
 	guards []int    // those that need parameters
 	plan   atomic.Pointer[plan]
 }
@@ -202,6 +203,7 @@ func (p *program) rewrites(v pattern.Vocabulary, c pattern.Case) ([]pattern.Rewr
 	for _, e := range exprs {
 		f := &form{of: c, guards: left}
 		f.vars, f.rests, f.params = c.Names()
+		f.used = namesIn(c.Rewrite().Out)
 		for b, ok := e.(*pattern.Bind); ok; b, ok = b.Expr.(*pattern.Bind) {
 			f.root = append(f.root, b.Name)
 		}
@@ -216,6 +218,23 @@ func (p *program) rewrites(v pattern.Vocabulary, c pattern.Case) ([]pattern.Rewr
 		})
 	}
 	return list, nil
+}
+
+// namesIn returns the names in an expression.
+func namesIn(e pattern.Expr) []string {
+	switch e := e.(type) {
+	case pattern.Name:
+		return []string{string(e)}
+	case pattern.Each:
+		return namesIn(e.Expr)
+	case *pattern.Call:
+		var list []string
+		for _, a := range e.Args {
+			list = append(list, namesIn(a)...)
+		}
+		return list
+	}
+	return nil
 }
 
 // guards makes guards of the graph of those that ask for variables. It also returns the numbers of the

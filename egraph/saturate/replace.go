@@ -37,7 +37,7 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 	}
 	n := b.variable(v)
 	if b.built != nil {
-		b.last = b.show(v)
+		b.last = b.show(f, v)
 	}
 	return n, true
 }

@@ -16,11 +16,11 @@ func watched(o rewrite.Options) bool {
 }
 
 // show returns what the last replacement built for a variable.
-func (b *bridge) show(v *fgraph.Variable) *egraph.Built {
-	bound := make(map[*fgraph.Variable]bool)
-	for _, list := range append(slices.Clip(b.binding.Rests), b.binding.Vars) {
-		for _, v := range list {
-			bound[v] = true
+func (b *bridge) show(f *form, v *fgraph.Variable) *egraph.Built {
+	names := make(map[*fgraph.Variable]string)
+	for i, v := range b.binding.Vars {
+		if slices.Contains(f.used, f.vars[i]) {
+			names[v] = f.vars[i]
 		}
 	}
 	shown := make(map[*fgraph.Apply]*egraph.Built)
@@ -28,8 +28,8 @@ func (b *bridge) show(v *fgraph.Variable) *egraph.Built {
 	show = func(v *fgraph.Variable) *egraph.Built {
 		a := v.Owner()
 		n, ok := b.built[a]
-		if !ok || bound[v] {
-			return &egraph.Built{Node: b.nodes[v], Bound: bound[v]}
+		if name := names[v]; !ok || name != "" {
+			return &egraph.Built{Node: b.nodes[v], Name: name}
 		}
 		x := shown[a]
 		if x == nil {
