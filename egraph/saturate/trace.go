@@ -176,13 +176,17 @@ func (t *tracer) part(p *egraph.Part) error {
 		return errUntraced
 	}
 	rule, at := "", (*fgraph.Apply)(nil)
-	for i, s := range p.Steps {
-		before := p.Start
+	for i := 0; i < len(p.Steps); i++ {
+		s, before := p.Steps[i], p.Start
 		if i > 0 {
 			before = p.Steps[i-1].After
 		}
 		if s.Rule != "commutes" {
 			rule, at = s.Rule, t.place(x.v, before, s.Path)
+		}
+		for i+1 < len(p.Steps) && p.Steps[i+1].Rule == "commutes" { // vocabularies may look at the order
+			i++
+			s.After = p.Steps[i].After
 		}
 		if i == len(p.Steps)-1 {
 			break
