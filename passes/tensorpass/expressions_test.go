@@ -94,7 +94,10 @@ func TestExpressionCalls(t *testing.T) {
 // both signs.
 func TestExpressionValues(t *testing.T) {
 	understood := 0
-	queries := []string{"+fast_run", unfused, "+fast_compile", "+fast_run -unsafe_nan", "+fast_run +saturate", "+fast_run +saturate -unsafe_nan"}
+	queries := []string{"+fast_run", unfused, "+fast_compile", "+fast_run -unsafe_nan"}
+	if !testing.Short() {
+		queries = append(queries, "+fast_run +saturate", "+fast_run +saturate -unsafe_nan")
+	}
 	var opts []*optdb.Optimizer
 	for _, query := range queries {
 		opts = append(opts, passtest.Optimizer(t, query))
