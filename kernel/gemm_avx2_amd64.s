@@ -72,6 +72,13 @@ TEXT tile1x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -92,6 +99,7 @@ resume:
 	VMOVUPS (R12)(R13*4), Y12
 	MOVQ tile_pRow(DI), R12
 	VMASKMOVPS 0(AX), Y12, Y0
+	PREFETCHT0 32(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -207,6 +215,13 @@ TEXT tile1x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -229,6 +244,7 @@ resume:
 	MOVQ tile_pRow(DI), R12
 	VMOVUPS 0(AX), Y0
 	VMASKMOVPS 32(AX), Y12, Y1
+	PREFETCHT0 64(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -369,6 +385,15 @@ TEXT tile2x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -392,8 +417,10 @@ resume:
 	VMOVUPS (R12)(R13*4), Y12
 	MOVQ tile_pRow(DI), R12
 	VMASKMOVPS 0(AX), Y12, Y0
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y1
+	PREFETCHT0 32(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -535,6 +562,15 @@ TEXT tile2x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -561,9 +597,11 @@ resume:
 	MOVQ tile_pRow(DI), R12
 	VMOVUPS 0(AX), Y0
 	VMASKMOVPS 32(AX), Y12, Y1
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y2
 	VMASKMOVPS 32(AX), Y12, Y3
+	PREFETCHT0 64(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -747,6 +785,17 @@ TEXT tile3x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -773,10 +822,13 @@ resume:
 	VMOVUPS (R12)(R13*4), Y12
 	MOVQ tile_pRow(DI), R12
 	VMASKMOVPS 0(AX), Y12, Y0
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y1
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y2
+	PREFETCHT0 32(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -944,6 +996,17 @@ TEXT tile3x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_w(DI), BX
 panel:
 	MOVQ tile_x(DI), SI
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -974,12 +1037,15 @@ resume:
 	MOVQ tile_pRow(DI), R12
 	VMOVUPS 0(AX), Y0
 	VMASKMOVPS 32(AX), Y12, Y1
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y2
 	VMASKMOVPS 32(AX), Y12, Y3
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y4
 	VMASKMOVPS 32(AX), Y12, Y5
+	PREFETCHT0 64(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -1208,6 +1274,19 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -1237,12 +1316,16 @@ resume:
 	VMOVUPS (R12)(R13*4), Y12
 	MOVQ tile_pRow(DI), R12
 	VMASKMOVPS 0(AX), Y12, Y0
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y1
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y2
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y3
+	PREFETCHT0 32(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -1443,6 +1526,19 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -1477,15 +1573,19 @@ resume:
 	MOVQ tile_pRow(DI), R12
 	VMOVUPS 0(AX), Y0
 	VMASKMOVPS 32(AX), Y12, Y1
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y2
 	VMASKMOVPS 32(AX), Y12, Y3
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y4
 	VMASKMOVPS 32(AX), Y12, Y5
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y6
 	VMASKMOVPS 32(AX), Y12, Y7
+	PREFETCHT0 64(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -1762,6 +1862,21 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -1794,14 +1909,19 @@ resume:
 	VMOVUPS (R12)(R13*4), Y12
 	MOVQ tile_pRow(DI), R12
 	VMASKMOVPS 0(AX), Y12, Y0
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y1
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y2
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y3
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y4
+	PREFETCHT0 32(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -2028,6 +2148,21 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -2066,18 +2201,23 @@ resume:
 	MOVQ tile_pRow(DI), R12
 	VMOVUPS 0(AX), Y0
 	VMASKMOVPS 32(AX), Y12, Y1
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y2
 	VMASKMOVPS 32(AX), Y12, Y3
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y4
 	VMASKMOVPS 32(AX), Y12, Y5
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y6
 	VMASKMOVPS 32(AX), Y12, Y7
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y8
 	VMASKMOVPS 32(AX), Y12, Y9
+	PREFETCHT0 64(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -2397,6 +2537,23 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -2432,16 +2589,22 @@ resume:
 	VMOVUPS (R12)(R13*4), Y12
 	MOVQ tile_pRow(DI), R12
 	VMASKMOVPS 0(AX), Y12, Y0
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y1
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y2
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y3
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y4
+	PREFETCHT0 32(AX)
 	ADDQ R12, AX
 	VMASKMOVPS 0(AX), Y12, Y5
+	PREFETCHT0 32(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
@@ -2694,6 +2857,23 @@ panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
 	ADDQ R9, R8
+	TESTQ $const_tileAdd, tile_flags(DI)
+	JZ    onlySums
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+	ADDQ R12, AX
+	PREFETCHT0 0(AX)
+onlySums:
 	TESTQ $const_tileResidual, tile_flags(DI)
 	JZ    fetched
 	MOVQ tile_r(DI), AX
@@ -2736,21 +2916,27 @@ resume:
 	MOVQ tile_pRow(DI), R12
 	VMOVUPS 0(AX), Y0
 	VMASKMOVPS 32(AX), Y12, Y1
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y2
 	VMASKMOVPS 32(AX), Y12, Y3
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y4
 	VMASKMOVPS 32(AX), Y12, Y5
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y6
 	VMASKMOVPS 32(AX), Y12, Y7
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y8
 	VMASKMOVPS 32(AX), Y12, Y9
+	PREFETCHT0 64(AX)
 	ADDQ R12, AX
 	VMOVUPS 0(AX), Y10
 	VMASKMOVPS 32(AX), Y12, Y11
+	PREFETCHT0 64(AX)
 begin:
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX

@@ -111,6 +111,14 @@ TEXT tile1x1NEON<>(SB), NOSPLIT, $0-8
 panel:
 	MOVD tile_x(R0), R19
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -127,6 +135,7 @@ resume:
 	ADD R11, R3
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -234,6 +243,14 @@ TEXT tile1x2NEON<>(SB), NOSPLIT, $0-8
 panel:
 	MOVD tile_x(R0), R19
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -252,6 +269,7 @@ resume:
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -379,6 +397,14 @@ TEXT tile1x3NEON<>(SB), NOSPLIT, $0-8
 panel:
 	MOVD tile_x(R0), R19
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -399,6 +425,7 @@ resume:
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -551,6 +578,14 @@ TEXT tile1x4NEON<>(SB), NOSPLIT, $0-8
 panel:
 	MOVD tile_x(R0), R19
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -573,6 +608,7 @@ resume:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -746,6 +782,16 @@ panel:
 	MOVD tile_x(R0), R19
 	ADD R9, R19, R20
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -765,8 +811,10 @@ resume:
 	ADD R11, R3
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -897,6 +945,16 @@ panel:
 	MOVD tile_x(R0), R19
 	ADD R9, R19, R20
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -919,9 +977,11 @@ resume:
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
 	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -1089,6 +1149,16 @@ panel:
 	MOVD tile_x(R0), R19
 	ADD R9, R19, R20
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -1114,10 +1184,12 @@ resume:
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
 	FMOVQ 16(R3), F4
 	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -1327,6 +1399,16 @@ panel:
 	MOVD tile_x(R0), R19
 	ADD R9, R19, R20
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -1355,11 +1437,13 @@ resume:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
 	FMOVQ 32(R3), F6
 	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -1607,6 +1691,18 @@ panel:
 	ADD R9, R19, R20
 	ADD R9, R20, R21
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -1629,10 +1725,13 @@ resume:
 	ADD R11, R3
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -1786,6 +1885,18 @@ panel:
 	ADD R9, R19, R20
 	ADD R9, R20, R21
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -1812,12 +1923,15 @@ resume:
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
 	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -2025,6 +2139,18 @@ panel:
 	ADD R9, R19, R20
 	ADD R9, R20, R21
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -2055,14 +2181,17 @@ resume:
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
 	FMOVQ 16(R3), F4
 	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
 	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -2329,6 +2458,18 @@ panel:
 	ADD R9, R19, R20
 	ADD R9, R20, R21
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -2363,16 +2504,19 @@ resume:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
 	FMOVQ 32(R3), F6
 	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F8
 	FMOVQ 16(R3), F9
 	FMOVQ 32(R3), F10
 	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -2694,6 +2838,20 @@ panel:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -2719,12 +2877,16 @@ resume:
 	ADD R11, R3
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
+	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -2901,6 +3063,20 @@ panel:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -2931,15 +3107,19 @@ resume:
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
 	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
+	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -3187,6 +3367,20 @@ panel:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -3222,18 +3416,22 @@ resume:
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
 	FMOVQ 16(R3), F4
 	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
 	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F9
 	FMOVQ 16(R3), F10
 	FMOVQ 32(R3), F11
+	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -3557,6 +3755,20 @@ panel:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -3597,21 +3809,25 @@ resume:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
 	FMOVQ 32(R3), F6
 	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F8
 	FMOVQ 16(R3), F9
 	FMOVQ 32(R3), F10
 	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F12
 	FMOVQ 16(R3), F13
 	FMOVQ 32(R3), F14
 	FMOVQ 48(R3), F15
+	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -4007,6 +4223,22 @@ panel:
 	ADD R9, R21, R22
 	ADD R9, R22, R23
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -4035,14 +4267,19 @@ resume:
 	ADD R11, R3
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
+	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -4242,6 +4479,22 @@ panel:
 	ADD R9, R21, R22
 	ADD R9, R22, R23
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -4276,18 +4529,23 @@ resume:
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
 	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F8
 	FMOVQ 16(R3), F9
+	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -4575,6 +4833,22 @@ panel:
 	ADD R9, R21, R22
 	ADD R9, R22, R23
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -4615,22 +4889,27 @@ resume:
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
 	FMOVQ 16(R3), F4
 	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
 	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F9
 	FMOVQ 16(R3), F10
 	FMOVQ 32(R3), F11
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F12
 	FMOVQ 16(R3), F13
 	FMOVQ 32(R3), F14
+	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -5011,6 +5290,22 @@ panel:
 	ADD R9, R21, R22
 	ADD R9, R22, R23
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -5057,26 +5352,31 @@ resume:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
 	FMOVQ 32(R3), F6
 	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F8
 	FMOVQ 16(R3), F9
 	FMOVQ 32(R3), F10
 	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F12
 	FMOVQ 16(R3), F13
 	FMOVQ 32(R3), F14
 	FMOVQ 48(R3), F15
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F16
 	FMOVQ 16(R3), F17
 	FMOVQ 32(R3), F18
 	FMOVQ 48(R3), F19
+	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -5546,6 +5846,24 @@ panel:
 	ADD R9, R22, R23
 	ADD R9, R23, R24
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -5577,16 +5895,22 @@ resume:
 	ADD R11, R3
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
+	PRFM 16(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F5
+	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -5809,6 +6133,24 @@ panel:
 	ADD R9, R22, R23
 	ADD R9, R23, R24
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -5847,21 +6189,27 @@ resume:
 	MOVD tile_pRow(R0), R12
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F2
 	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F8
 	FMOVQ 16(R3), F9
+	PRFM 32(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F10
 	FMOVQ 16(R3), F11
+	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -6189,6 +6537,24 @@ panel:
 	ADD R9, R22, R23
 	ADD R9, R23, R24
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -6234,26 +6600,32 @@ resume:
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F3
 	FMOVQ 16(R3), F4
 	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F6
 	FMOVQ 16(R3), F7
 	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F9
 	FMOVQ 16(R3), F10
 	FMOVQ 32(R3), F11
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F12
 	FMOVQ 16(R3), F13
 	FMOVQ 32(R3), F14
+	PRFM 48(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F15
 	FMOVQ 16(R3), F16
 	FMOVQ 32(R3), F17
+	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -6691,6 +7063,24 @@ panel:
 	ADD R9, R22, R23
 	ADD R9, R23, R24
 	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
 	TST $const_tileResidual, R6
 	BEQ fetched
 	MOVD tile_r(R0), R3
@@ -6743,31 +7133,37 @@ resume:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F4
 	FMOVQ 16(R3), F5
 	FMOVQ 32(R3), F6
 	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F8
 	FMOVQ 16(R3), F9
 	FMOVQ 32(R3), F10
 	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F12
 	FMOVQ 16(R3), F13
 	FMOVQ 32(R3), F14
 	FMOVQ 48(R3), F15
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F16
 	FMOVQ 16(R3), F17
 	FMOVQ 32(R3), F18
 	FMOVQ 48(R3), F19
+	PRFM 64(R3), PLDL1KEEP
 	ADD R12, R3
 	FMOVQ 0(R3), F20
 	FMOVQ 16(R3), F21
 	FMOVQ 32(R3), F22
 	FMOVQ 48(R3), F23
+	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14

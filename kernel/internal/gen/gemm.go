@@ -111,20 +111,31 @@ func (g *tiles) rowPointers() {
 	}
 }
 
-// prefetch fetches the residual. It usually is not in a cache, and usually the result overwrites
-// it.
+// prefetch fetches what is added to the sums at the end. It usually is not in a cache, and usually
+// the result overwrites it.
 func (g *tiles) prefetch() {
-	g.p("TESTQ $const_tileResidual, tile_flags(DI); JZ    fetched")
-	g.pointer("tile_r", "tile_rRow")
-	g.eachRow("AX", "R12", func(row int) {
-		for at := 0; at < g.panelBytes(); at += 64 {
-			g.p("PREFETCHT0 %d(AX)", at)
-		}
-	})
-	g.label("fetched")
+	g.prefetchRows("tileAdd", "tile_q", "tile_qRow", "onlySums")
+	g.prefetchRows("tileResidual", "tile_r", "tile_rRow", "fetched")
 }
 
-// start clears the accumulators, or loads the sums of an earlier part of k.
+// prefetchRows fetches the current columns of the rows that a pointer and a distance say, if a flag
+// is set.
+func (g *tiles) prefetchRows(flag, field, stride, next string) {
+	g.p("TESTQ $const_%s, tile_flags(DI); JZ    %s", flag, next)
+	g.pointer(field, stride)
+	g.eachRow("AX", "R12", func(row int) { g.prefetchPanel("AX", 0) })
+	g.label(next)
+}
+
+// prefetchPanel fetches a row of a panel, from an offset on.
+func (g *tiles) prefetchPanel(ptr string, at int) {
+	for end := at + g.panelBytes(); at < end; at += 64 {
+		g.p("PREFETCHT0 %d(%s)", at, ptr)
+	}
+}
+
+// start clears the accumulators, or loads the sums of an earlier part of k, and fetches those of the
+// next panel.
 func (g *tiles) start() {
 	g.p("MOVQ  tile_p(DI), AX; TESTQ AX, AX; JNZ   resume")
 	for i := range g.rows * g.n {
@@ -139,6 +150,7 @@ func (g *tiles) start() {
 		for v := range g.n {
 			g.load("AX", v, g.acc(row, v))
 		}
+		g.prefetchPanel("AX", g.panelBytes())
 	})
 	g.label("begin")
 }
