@@ -71,6 +71,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	r.recycle()
 	for i := range f.steps {
 		if i%64 == 0 && ctx.Err() != nil {
+			r.abandon()
 			return nil, context.Cause(ctx)
 		}
 		if err := r.step(i); err != nil {

@@ -135,6 +135,41 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
+// A lateContext is cancelled once it has been asked a few times.
+type lateContext struct {
+	context.Context
+	asked, most int
+}
+
+func (c *lateContext) Err() error {
+	if c.asked++; c.asked > c.most {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancelledRuns: runs that are cancelled don't use up the memory that a call may take.
+func TestCancelledRuns(t *testing.T) {
+	x := fgraph.NewInput(tensor.NewType(array.Float64, 100), "x")
+	sum := x
+	for range 100 {
+		sum = tensor.Add(tensor.Exp(sum), x)
+	}
+	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{sum}, exec.FunctionOptions{MaxBytes: 5000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, arg := f.NewRunner(), array.New(array.Float64, 100)
+	for range 20 {
+		if _, err := r.Run(&lateContext{Context: t.Context(), most: 2}, arg); err == nil || errors.Is(err, array.ErrTooLarge) {
+			t.Fatalf("a cancelled run: %v", err)
+		}
+		if _, err := r.Run(t.Context(), arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSharedUpdates: updates see the old values of all shared variables.
 func TestSharedUpdates(t *testing.T) {
 	a, b := exec.NewShared("a", array.Of([]float64{1, 2}, 2)), exec.NewShared("b", array.Of([]float64{10, 20}, 2))
