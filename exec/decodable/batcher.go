@@ -188,19 +188,25 @@ func (b *Batcher) next(dst []*Stream) []*Stream {
 	return nil
 }
 
-// oldest returns the queue that is full or else has the stream that has waited longest, or nil if
-// nobody waits.
+// oldest returns the queue whose first stream has waited longest, or a full one if that stream may
+// wait. It returns nil if nobody waits. Full queues may not keep others waiting for ever: those of
+// later chunks are full all the time when there are many streams.
 func (b *Batcher) oldest() *phaseQueue {
-	var best *phaseQueue
+	var oldest, full *phaseQueue
 	for i := range b.queues {
 		q := &b.queues[i]
-		switch {
-		case len(q.streams) == 0:
-		case len(q.streams) >= b.opts.MaxStreams:
-			return q
-		case best == nil || q.streams[0].wait.since.Before(best.streams[0].wait.since):
-			best = q
+		if len(q.streams) == 0 {
+			continue
+		}
+		if oldest == nil || q.streams[0].wait.since.Before(oldest.streams[0].wait.since) {
+			oldest = q
+		}
+		if full == nil && len(q.streams) >= b.opts.MaxStreams {
+			full = q
 		}
 	}
-	return best
+	if full != nil && time.Since(oldest.streams[0].wait.since) < b.opts.MaxWait {
+		return full
+	}
+	return oldest
 }
