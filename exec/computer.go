@@ -195,7 +195,7 @@ func (c *Computer) hand(port int, m kernel.Matrix, lent bool) error {
 	if v == nil {
 		return fmt.Errorf("%w: nothing more is accepted for %q (Reset starts again)", ErrIO, name)
 	}
-	if m.Rows != v.rows || m.Cols != v.cols || m.Stride < m.Cols && m.Rows > 1 || len(m.Data) < (m.Rows-1)*m.Stride+m.Cols {
+	if m.Rows != v.rows || m.Cols != v.cols || m.Stride < m.Cols && m.Rows > 1 || !kernel.Valid(m) {
 		return fmt.Errorf("%w: input %q is %dx%d (stride %d, %d elements), not %dx%d", ErrIO, name, m.Rows, m.Cols, m.Stride, len(m.Data), v.rows, v.cols)
 	}
 	if c.pending[port].Data != nil {

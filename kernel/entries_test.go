@@ -32,6 +32,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"EveryNth":   func(a *arena, rows, cols int) { EveryNth(a.from(rows, cols), rows%2, (rows-rows%2+1)/2, 2) },
 	"Reshape":    func(a *arena, rows, cols int) { Reshape(a.from(rows, cols), max(cols/2, 1)) },
 	"Same":       func(a *arena, rows, cols int) { Same(a.from(rows, cols), a.from(rows, cols)) },
+	"Valid":      func(a *arena, rows, cols int) { Valid(a.from(rows, cols)) },
 	"Clone":      func(a *arena, rows, cols int) { Clone(a.from(rows, cols)) },
 	"Fill":       func(a *arena, rows, cols int) { Fill(a.to(rows, cols), 1) },
 	"Scale":      func(a *arena, rows, cols int) { Scale(a.to(rows, cols), 2) },
@@ -336,12 +337,12 @@ func TestEntries(t *testing.T) {
 }
 
 // ignored reports whether an entry may continue with a fault of a matrix: Row looks at one row,
-// Same at no more than one element, and BLAS gets the numbers of rows and columns separately.
+// Same at no more than one element, Valid at none, and BLAS gets the numbers of rows and columns separately.
 func ignored(name string, f fault) bool {
 	switch name {
 	case "Row":
 		return f == negativeRows || f == manyRows
-	case "Same":
+	case "Same", "Valid":
 		return true
 	case "BLAS.Sgemm", "OpenBLAS":
 		return f >= negativeRows

@@ -111,6 +111,9 @@ func Clone(m Matrix) Matrix {
 	return c
 }
 
+// Valid reports whether m has all elements of its shape. Rows may overlap.
+func Valid(m Matrix) bool { return holds(len(m.Data), m.Rows, m.Cols, m.Stride) }
+
 // sameShape panics unless a and b have the same shape, and all elements of it.
 func sameShape(a, b *Matrix) {
 	if a.Rows != b.Rows || a.Cols != b.Cols {
@@ -132,14 +135,14 @@ func onto(dst, src *Matrix) {
 // checkData panics unless m has all elements of its shape. Rows may overlap. Assembly relies on it.
 // Offsets in m that are computed after it don't overflow.
 func checkData(m *Matrix) {
-	if !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
+	if !Valid(*m) {
 		panic(errShape)
 	}
 }
 
 // checkApart is checkData for a matrix that is written to, or packed: its rows must not overlap.
 func checkApart(m *Matrix) {
-	if m.Rows > 1 && m.Stride < m.Cols || !holds(len(m.Data), m.Rows, m.Cols, m.Stride) {
+	if m.Rows > 1 && m.Stride < m.Cols || !Valid(*m) {
 		panic(errShape)
 	}
 }

@@ -183,6 +183,8 @@ func TestBadUtterances(t *testing.T) {
 		{"no frames of the right size", func(u *decodable.Utterance) { u.Features = kernel.New(0, 3) }, decodable.ErrEmpty},
 		{"narrow features", func(u *decodable.Utterance) { u.Features = kernel.New(5, 2) }, decodable.ErrDim},
 		{"no i-vector", func(u *decodable.Utterance) { u.Ivector = nil }, decodable.ErrIvector},
+		{"features without data", func(u *decodable.Utterance) { u.Features.Data = u.Features.Data[:10] }, decodable.ErrDim},
+		{"fewer frames than none", func(u *decodable.Utterance) { u.Features.Rows = -3 }, decodable.ErrDim},
 		{"long i-vector", func(u *decodable.Utterance) { u.Ivector = make([]float32, 3) }, decodable.ErrDim},
 		{"wide i-vectors", func(u *decodable.Utterance) { u.Ivector, u.OnlineIvectors = nil, kernel.New(1, 3) }, decodable.ErrDim},
 		{"two kinds of i-vectors", func(u *decodable.Utterance) { u.OnlineIvectors = kernel.New(1, 2) }, decodable.ErrOptions},

@@ -73,6 +73,8 @@ func (st *Stream) Accept(frames kernel.Matrix) error {
 	switch {
 	case st.finished:
 		return ErrFinished
+	case !kernel.Valid(frames):
+		return errInvalid("frames", frames)
 	case frames.Rows == 0:
 		return nil
 	case frames.Cols != st.s.features:

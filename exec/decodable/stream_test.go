@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -193,6 +194,11 @@ func TestStreamMisuse(t *testing.T) {
 	is("rows of nothing", rows(), nil)
 	is("narrow frames", st.Accept(kernel.New(3, 2)), decodable.ErrDim)
 	is("no frames", st.Accept(kernel.Matrix{}), nil)
+	dim := s.InputDim()
+	for _, m := range []kernel.Matrix{{Rows: -1, Cols: dim, Stride: dim}, {Rows: 1, Cols: dim}, {Rows: 2, Cols: dim, Stride: -dim, Data: make([]float32, 2*dim)},
+		{Rows: 3, Cols: dim, Stride: math.MaxInt / 2, Data: make([]float32, dim)}} {
+		is(fmt.Sprintf("%d rows without data", m.Rows), st.Accept(m), decodable.ErrDim)
+	}
 	is("short i-vector", st.AcceptIvector(make([]float32, 3)), decodable.ErrDim)
 	is("frames", st.Accept(features[0].rows), nil)
 	is("rows without an i-vector", rows(), decodable.ErrIvector)

@@ -63,6 +63,10 @@ func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (ker
 // of an i-vector, with online i-vectors every period frames.
 func accepts(u *Utterance, features, dim, period int) error {
 	switch {
+	case !kernel.Valid(u.Features):
+		return errInvalid("features", u.Features)
+	case !kernel.Valid(u.OnlineIvectors):
+		return errInvalid("online i-vectors", u.OnlineIvectors)
 	case u.Features.Rows == 0:
 		return ErrEmpty
 	case u.Features.Cols != features:
@@ -87,6 +91,11 @@ func accepts(u *Utterance, features, dim, period int) error {
 		return fmt.Errorf("%w, but the network wants one of %d elements", ErrIvector, dim)
 	}
 	return fmt.Errorf("%w: an i-vector of %d elements, but the network wants %d", ErrDim, ivector, dim)
+}
+
+// errInvalid returns the error for a matrix without all elements of its shape.
+func errInvalid(what string, m kernel.Matrix) error {
+	return fmt.Errorf("%w: %s of %dx%d (stride %d) have %d elements", ErrDim, what, m.Rows, m.Cols, m.Stride, len(m.Data))
 }
 
 // notFinite returns an ErrNotFinite that names the first NaN or infinity of an utterance, or nil.
