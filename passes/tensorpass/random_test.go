@@ -23,7 +23,7 @@ import (
 
 var (
 	randomRuns  = flag.Int("expressions", 20000, "how many random expressions are tried")
-	randomStart = flag.Int("expressions.from", 0, "the first seed of the random expressions")
+	randomStart = flag.Int("expressions.from", 0, "the first seed of the random expressions, also of those that are saturated")
 )
 
 // TestRandomExpressions: random expressions of all ops, shapes and types, of the expressions that

@@ -68,7 +68,7 @@ func TestSaturateRandom(t *testing.T) {
 				t.Parallel()
 				with, without := passtest.Optimizer(t, "+fast_run +saturate"), passtest.Optimizer(t, "+fast_run")
 				used := make(map[string]int)
-				for seed := w; seed < runs && !t.Failed(); seed += workers {
+				for seed := *randomStart + w; seed < *randomStart+runs && !t.Failed(); seed += workers {
 					g := tensortest.NewGenerator(uint64(seed))
 					g.Patterns, g.Vocabulary = patterns, tensorpass.Vocabulary()
 					g.Grow(2 + seed%15)
