@@ -308,5 +308,8 @@ func (c *configReader) unknownType(typ string) error {
 	if near := spell.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {
 		return fmt.Errorf("type %q is %w; did you mean %s?", typ, ErrUnsupported, near+suffix)
 	}
+	if near := spell.Nearest(typ, c.nn.types.Types()); near != "" && !strings.HasSuffix(typ, suffix) {
+		return fmt.Errorf("type %q is %w; did you mean %s?", typ, ErrUnsupported, near)
+	}
 	return fmt.Errorf("type %q is %w", typ, ErrUnsupported)
 }

@@ -152,6 +152,9 @@ func TestConfigErrors(t *testing.T) {
 	if _, err := parse(ok + "output-node name=x input=y"); !errors.Is(err, descriptor.ErrUnknownNode) {
 		t.Errorf("the cause is lost: %v", err)
 	}
+	if _, err := parse(ok + "component name=x type=AffineComponen"); err == nil || !strings.Contains(err.Error(), "did you mean AffineComponent?") {
+		t.Errorf("a type with a letter too few: %v", err)
+	}
 	if _, err := parse(ok + "component name=x type=Foo"); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("the cause is lost: %v", err)
 	}

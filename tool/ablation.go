@@ -98,7 +98,7 @@ func loadCases(folders []string) ([]*refcase.Case, error) {
 		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
-		return nil, Usagef("no reference cases in these folders")
+		return nil, Usagef("DIR... expected")
 	}
 	return cases, nil
 }

@@ -31,7 +31,11 @@ func (r *addedRules) declare(fs *flag.FlagSet) {
 	})
 	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
 		text, err := fileio.ReadFile(file, fileio.MaxText)
+		if err != nil {
+			return err
+		}
 		r.text += string(text) + "\n\n"
+		_, err = pattern.ParseRules(file, string(text)) // join does not know the file
 		return err
 	})
 }

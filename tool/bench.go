@@ -41,6 +41,9 @@ or in multiples of the smallest number that the PROGRAM of --unit prints.
 --seconds of audio, at --rate times real time. It reports the processor time for a frame, how long after the frames the rows come, and the
 memory of a stream. A frame arrives when it is due, also if its stream still waits for earlier rows. With --find it looks for the most
 streams for which 99 of 100 rows come within the time of a chunk and 50 ms, and tries each number for --seconds.`,
+		Examples: `
+$0 bench nnet3 --query='+fast_run +int8' --model final.mdl
+$0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			net := declareNetwork(cfg, fs)
 			stream := declareStream(fs)

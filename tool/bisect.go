@@ -20,6 +20,8 @@ FILE is a reproducer, see "$0 help reproduce". Bisect finds a rewrite at one pla
 fail like that. It prints the rule, what it replaces and the replacement, and writes the reproducer right before that rewrite: the
 graph at that point, with no more of the query than the failure needs. If there is none, it writes the reproducer with a budget of
 rewrites that ends with the culprit.`,
+		Examples: `
+$0 bisect nnopt-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			output := outputFlag(fs, "before")
 			return func(ctx context.Context, c *Console, args []string) error {

@@ -27,6 +27,10 @@ result, if the elements of rows are independent normal numbers.
 
 With --diff the two computations stand side by side, aligned by the components that they run. A mark between them says which
 commands are gone, new, moved, or merged into a component that the optimizer made.`,
+		Examples: `
+$0 compile --diff net.config
+$0 compile --query='+fast_run -inplace' --frames-per-chunk=30 final.mdl
+$0 compile --why-not=local_overwrite net.config`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			net := declareNetwork(cfg, fs)
 			net.watch = declareWatch(fs)

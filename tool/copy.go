@@ -19,6 +19,10 @@ func copyVerb() Verb {
 IN is a Kaldi nnet3 model (raw or .mdl, binary or text), "-" standard input, and OUT is a file or "-"; or IN is an rspecifier of
 matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A .mdl stays a .mdl, unless --raw extracts its network.
 Matrices are written in single precision.`,
+		Examples: `
+$0 copy --binary=false final.mdl final.txt
+$0 copy scp:feats.scp ark,t:-
+$0 copy --vectors ark:ivectors.ark ark,scp:iv.ark,iv.scp`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := new(copyFlags)
 			fs.BoolVar(&f.binary, "binary", true, "Write a model in binary; for a table the wspecifier decides (ark,t:)")

@@ -48,6 +48,9 @@ func demoVerb() Verb {
 		Detail: `
 Makes a TDNN-F network of the size that speech recipes use, with random parameters, compiles a decoding request, optimizes the
 computation, and runs it both ways. Then runs a small network of the same kind for which Kaldi's answer is known. Needs no files.`,
+		Examples: `
+$0 demo
+$0 demo --html profile.html --svg memory.svg`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			passes := declarePasses(cfg, fs)
 			full := fs.Bool("profile", false, "Print the whole profile, in Theano's layout")

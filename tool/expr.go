@@ -35,6 +35,10 @@ names are float64 scalars.
 
 --rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first one is named rule1. --eval evaluates the
 expression for values such as "x=[1, 2]; y=3", or for random ones, and compares the result with that of the unoptimized expression.`,
+		Examples: `
+$0 expr --trace '(y + z)*x/(y + z)'
+$0 expr --vars='x: vector' --grad=x --eval='x=[1, 2]' 'sum(tanh(x))'
+$0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := declareExpr(cfg, fs)
 			return func(ctx context.Context, c *Console, args []string) error {
@@ -63,7 +67,7 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{cfg: cfg, db: cfg.Database(), watch: new(watchFlags)}
 	f.declareInput(fs)
 	f.added.declare(fs)
-	fs.StringVar(&f.query, "query", defaultQuery, "Select passes; \"$0 passes\" lists the tags")
+	fs.StringVar(&f.query, "query", defaultQuery, queryUsage)
 	pipelineFlag(fs, &f.query)
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
@@ -72,13 +76,13 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
 	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
 	fs.StringVar(&f.watch.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
-	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop rewriting after this many")
+	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop after this many rewrites, unless negative")
 	return f
 }
 
 // declareInput declares the flags for an expression.
 func (f *exprFlags) declareInput(fs *flag.FlagSet) {
-	fs.StringVar(&f.vars, "vars", "", "Variables and their types")
+	fs.StringVar(&f.vars, "vars", "", "Variables and their types, such as \"x y: vector; n: int64 scalar\"; others are float64 scalars")
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 }
 

@@ -27,6 +27,9 @@ the graph of a network stand its inputs and outputs and, once it is decided, the
 several graphs. See docs/formats.md.
 
 --after prints the graph as it is after a pass, and --every after each pass that changed something.`,
+		Examples: `
+$0 graph --after=canonicalize net.config
+$0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			subject := declareSubject(cfg, fs)
 			steps := declareSteps(fs)

@@ -14,6 +14,8 @@ func infoVerb() Verb {
 		Args:     "MODEL",
 		Synopsis: "describe a network: nodes, components, context",
 		Detail:   `MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input.`,
+		Examples: `
+$0 info final.mdl`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			var seed uint64
 			seedFlag(fs, &seed)

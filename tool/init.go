@@ -17,6 +17,9 @@ func initVerb() Verb {
 		Detail: `
 CONFIG holds config lines as for nnet3-init, "-" is standard input. OUT is the raw model to write, "-" standard output. The parameters
 of a component depend only on its name and on --srand.`,
+		Examples: `
+$0 init net.config net.raw
+$0 init --srand=7 --binary=false net.config -`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			var seed uint64
 			seedFlag(fs, &seed)

@@ -93,7 +93,7 @@ func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		c.Say(`"%s" tells more.`, cfg.helpCommand(usage.verb))
 		return statusUsage
 	}
-	c.Say("%s: %v", name, err)
+	c.Say("%s: %s", name, strings.TrimRight(err.Error(), "\n"))
 	return statusFault
 }
 

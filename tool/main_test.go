@@ -101,6 +101,9 @@ func TestUsage(t *testing.T) {
 		{"missing argument", []string{"compile"}, []string{"MODEL expected"}},
 		{"one argument too many", []string{"info", "a", "b"}, []string{`unexpected argument "b"`}},
 		{"no cases", []string{"verify"}, []string{"DIR... expected"}},
+		{"no cases to leave passes out", []string{"passes", "--ablation"}, []string{"DIR... expected"}},
+		{"argument of a verb without any", []string{"version", "x"}, []string{`unexpected argument "x"`}},
+		{"rule that does not parse", []string{"rule", "check", "(exp x) =>"}, []string{"argument:1: bad pattern", "column 11"}},
 		{"unknown benchmark", []string{"bench", "gemm"}, []string{`"gemm"`}},
 		{"benchmark without a model", []string{"bench", "nnet3"}, []string{"--model expected"}},
 		{"format of a profile", []string{"profile", "--format=pdf", "x"}, []string{"--format=pdf", "pprof"}},
@@ -109,6 +112,26 @@ func TestUsage(t *testing.T) {
 		{"pass that there is not", []string{"passes", "--explain", "propagate_in_plac"}, []string{"propagate_in_place"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { nnopt(t, c.args...).fails(t, statusUsage, c.wanted...) })
+	}
+}
+
+// TestWrongFile: an error names the file that there is not, or that is of another kind.
+func TestWrongFile(t *testing.T) {
+	text := file(t, "text.txt", "hello\n")
+	for _, c := range []struct {
+		args   []string
+		status int
+		wanted []string
+	}{
+		{[]string{"verify", "nowhere"}, statusFault, []string{"nowhere: no such file"}},
+		{[]string{"verify", text}, statusFault, []string{text + " is a file"}},
+		{[]string{"graph", "nowhere.raw"}, statusFault, []string{"nowhere.raw: no such file"}},
+		{[]string{"view", "nowhere/profile.json"}, statusFault, []string{"nowhere/profile.json: no such file"}},
+		{[]string{"expr", "--rules=" + text, "x"}, statusUsage, []string{text + ":1:"}},
+		{[]string{"copy", "scp:../nnet3/testdata/compute/feats.ark", "ark:-"}, statusFault, []string{"feats.ark: line 1", "is this an archive"}},
+		{[]string{"copy", "scp:../nnet3/testdata/compute/feats.txt", "ark:-"}, statusFault, []string{"feats.txt: line 1", "is this an archive"}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) { nnopt(t, c.args...).fails(t, c.status, c.wanted...) })
 	}
 }
 

@@ -52,13 +52,16 @@ func declarePasses(cfg *Config, fs *flag.FlagSet) *passFlags {
 	return f
 }
 
+// queryUsage says what --query takes.
+const queryUsage = "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags"
+
 // declareQuery is declarePasses without flags that add rules.
 func declareQuery(cfg *Config, fs *flag.FlagSet) *passFlags {
 	f := newPassFlags(cfg, defaultQuery)
-	fs.StringVar(&f.query, "query", f.query, "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags")
+	fs.StringVar(&f.query, "query", f.query, queryUsage)
 	pipelineFlag(fs, &f.query)
 	f.kaldi.Register(fs, optimizationPrefix)
-	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm: the worst products get 16 bits or stay in float32 (default none)")
+	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm: the worst products get 16 bits or stay in float32 (default = none)")
 	for _, e := range f.db.Entries() {
 		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
 		if fs.Lookup(name) != nil {

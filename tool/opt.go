@@ -19,6 +19,9 @@ func optVerb() Verb {
 FILE is a graph file, as "$0 graph" prints it, "-" standard input. The result is a graph file, too. A file with a field "network" is a
 graph of that network, which stands beside it; any other is a graph of tensors. The passes are those of --query or, without it, of the
 field "query".`,
+		Examples: `
+$0 opt --query=+canonicalize my.graph
+$0 opt --every my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			flags := declarePasses(cfg, fs)
 			watch := declareWatch(fs)

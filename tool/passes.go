@@ -28,6 +28,10 @@ order, whatever the tags.
 
 With --ablation the arguments are folders of reference cases. They run without each of the passes for networks in turn; the result is
 the tables of docs/nnet3-passes.md.`,
+		Examples: `
+$0 passes --query='+fast_run -inplace'
+$0 passes --explain=merge3
+$0 passes --rules`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			query := fs.String("query", "", "List the passes that this query selects")
 			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+defaultQuery)

@@ -27,6 +27,10 @@ Compiles a request to MODEL, optimizes the computation and prints what the optim
 JSON, as the page of "$0 view" without graphs, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. --run also executes the
 computation and adds the times of its commands. Counters show how a pass changed the number of commands, the peak of memory, or the
 number of operations.`,
+		Examples: `
+$0 profile --run=10 net.config
+$0 profile --format=json --output=before.json net.config
+$0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			net := declareNetwork(cfg, fs)
 			net.watch = declareWatch(fs)

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,9 +39,12 @@ and --eval, and both sides.
 --file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules for tensors of the database, those that are Go
 functions on the expressions of their tests, and finds rules of one group that undo each other. --vars gives types to the names of
 patterns, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains them.`,
+		Examples: `
+$0 rule check '(neg (neg x)) => x'
+$0 rule check --file=my.rules`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := &ruleFlags{cfg: cfg}
-			fs.StringVar(&f.vars, "vars", "", "Types of names")
+			fs.StringVar(&f.vars, "vars", "", "Types of the names of patterns, such as \"x: float32 matrix; n: int64 scalar\"")
 			fs.StringVar(&f.file, "file", "", "Check the rules of this file")
 			fs.BoolVar(&f.all, "all", false, "Check the rules of the database")
 			fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object a line, for each rule")
@@ -108,7 +112,7 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 		}
 		file = string(text) + "\n" + file
 	}
-	rules, err := rulecheck.ParseFile(f.file, file)
+	rules, err := rulecheck.ParseFile(cmp.Or(f.file, "argument"), file)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}

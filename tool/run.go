@@ -34,6 +34,10 @@ it left torn is cut off, and all else stays. Utterances that failed are tried ag
 Utterances that can't be scored are reported and the others are scored; the exit status is then 1. The output is valid even after an
 interrupt or on a full disk, and the summary says what is missing. Features that are NaN or infinite are scored with a warning. The
 output does not depend on the number of workers.`,
+		Examples: `
+$0 run --ivectors=ark:ivectors.ark final.mdl scp:feats.scp ark:out.ark
+$0 run --looped --frames-per-chunk=21 --frame-subsampling-factor=3 --ivectors=ark:ivectors.ark final.mdl scp:feats.scp ark,t:-
+$0 run --skip-done=out.scp --query='+fast_run +int8' --ivectors=ark:ivectors.ark final.mdl scp:feats.scp ark,scp:out.ark,out.scp`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := declareRun(cfg, fs)
 			return func(ctx context.Context, c *Console, args []string) error {
@@ -83,7 +87,7 @@ func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 	fs.StringVar(&f.tables.Ivectors, "ivectors", "", "Rspecifier of i-vectors (vectors) by utterance, or by speaker with --utt2spk")
 	fs.StringVar(&f.tables.Speakers, "utt2spk", "", "Rspecifier of the speaker of each utterance, for --ivectors")
 	fs.StringVar(&f.tables.OnlineIvectors, "online-ivectors", "", "Rspecifier of online i-vectors (matrices)")
-	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Frames per row of --online-ivectors")
+	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Frames per row of --online-ivectors, with which it is needed")
 	fs.BoolVar(&o.ApplyExp, "apply-exp", false, "Write the exponential of the output")
 	fs.BoolVar(&f.priors, "use-priors", false, "Subtract the logarithms of the priors in a .mdl")
 	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Scale of the output")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
@@ -52,7 +53,24 @@ func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subje
 	if info, err := os.Stat(arg); arg == "-" || err == nil && !info.IsDir() {
 		return f.network(ctx, c, arg)
 	}
+	if err := missingFile(arg); err != nil {
+		return nil, err
+	}
 	return f.expression(c, arg)
+}
+
+// fileName is what files are called that verbs take in place of an expression. No expression looks
+// like that.
+var fileName = regexp.MustCompile(`^[^\s()]+\.(config|graph|html|json|mdl|raw|txt)$`)
+
+// missingFile returns an error if an argument is the name of a file that there is not, rather than
+// an expression.
+func missingFile(arg string) error {
+	if !fileName.MatchString(arg) {
+		return nil
+	}
+	_, err := os.Stat(arg)
+	return err
 }
 
 func (f *subjectFlags) network(ctx context.Context, c *Console, arg string) (*subject, error) {

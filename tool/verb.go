@@ -18,6 +18,7 @@ type Verb struct {
 	Args     string // the arguments after the flags, as help shows them
 	Synopsis string // for the list of verbs
 	Detail   string // the rest of the help
+	Examples string // command lines, for the help
 	Minus    bool   // arguments may begin with a minus
 	// Setup declares the flags and returns the action that runs once they are parsed.
 	Setup func(cfg *Config, fs *flag.FlagSet) Action
@@ -54,6 +55,8 @@ func wantArgs(args []string, least, most int, what string) error {
 	switch {
 	case len(args) < least:
 		return Usagef("%s expected", what)
+	case len(args) > most && most == 0:
+		return Usagef("unexpected argument %q", args[0])
 	case len(args) > most:
 		return Usagef("unexpected argument %q after %s", args[most], what)
 	}
@@ -184,6 +187,12 @@ func (v Verb) help(c *Console) {
 	c.Print("%s\n", strings.TrimSpace("usage: "+c.cfg.Name+" "+v.Name+" [flags] "+v.Args))
 	if v.Detail != "" {
 		c.Print("\n%s\n", strings.TrimSpace(c.cfg.named(v.Detail)))
+	}
+	if v.Examples != "" {
+		c.Print("\nexamples:\n")
+		for line := range strings.Lines(strings.TrimSpace(c.cfg.named(v.Examples)) + "\n") {
+			c.Print("  %s", line)
+		}
 	}
 	var flags []*flag.Flag
 	width, switches := 0, false

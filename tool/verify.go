@@ -25,6 +25,9 @@ and compared with Kaldi's results. The exit status is 1 unless all cases agree.
 Outputs must agree within 1e-4 of their norm, derivatives and gradients within 1e-3 (5e-3 for gated recurrent units). If
 kaldi_spread.json, in one of the two folders above the case, says that Kaldi's results differ by more from one processor to another,
 the bound is twice that difference, and a line says so.`,
+		Examples: `
+$0 verify cases
+$0 verify --query='+fast_run -inplace' cases/tdnnf_infer`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			passes := declarePasses(cfg, fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
@@ -51,6 +54,11 @@ the bound is twice that difference, and a line says so.`,
 func findCases(args []string) ([]string, error) {
 	var dirs []string
 	for _, arg := range args {
+		if info, err := os.Stat(arg); err != nil {
+			return nil, err
+		} else if !info.IsDir() {
+			return nil, fmt.Errorf("%s is a file; a case is a folder", arg)
+		}
 		found, err := refcase.Find(os.DirFS(arg), ".")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", arg, err)

@@ -38,10 +38,13 @@ exists. A page itself can be served again.
 --output writes the page to one file, which needs no network. --listen serves it, until a signal ends it; then the page also optimizes
 expressions that are typed there, with the passes that are ticked, checks rules, and says why rules do not fire at any step. The address
 is HOST:PORT; the default serves this machine alone, on any free port. With neither, the page goes to standard output.`,
+		Examples: `
+$0 view --output=page.html net.config
+$0 view --listen --vars='x: vector' 'exp(log(x))'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := &viewFlags{cfg: cfg, net: declareNetwork(cfg, fs)}
 			f.net.watch = declareWatch(fs)
-			fs.StringVar(&f.in.Variables, "vars", "", "Variables of an expression and their types")
+			fs.StringVar(&f.in.Variables, "vars", "", "Variables of an expression and their types, such as \"x y: vector; n: int64 scalar\"; others are float64 scalars")
 			fs.StringVar(&f.in.Grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
 			fs.Var((*listenFlag)(&f.listen), "listen", "Serve the page at this address; without a value at "+anyPort)
@@ -153,6 +156,9 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.
 	head, headErr := headOf(arg)
 	isExpr := errors.Is(headErr, os.ErrNotExist) && arg != "-"
 	if isExpr {
+		if err := missingFile(arg); err != nil {
+			return nil, err
+		}
 		f.net.passes.vocab = f.cfg.vocabulary()
 	}
 	query, _, err := f.net.passes.build()

@@ -25,7 +25,7 @@ func declareWatch(fs *flag.FlagSet) *watchFlags {
 	f := new(watchFlags)
 	fs.StringVar(&f.trace, "trace", "", "Print every rewrite by these passes and rules (comma-separated, or \"all\")")
 	fs.StringVar(&f.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
-	fs.IntVar(&f.most, "max-rewrites", -1, "Stop after this many rewrites; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
+	fs.IntVar(&f.most, "max-rewrites", -1, "Stop after this many rewrites, unless negative; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
 }
 

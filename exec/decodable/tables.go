@@ -203,5 +203,8 @@ func (t *Tables) Close() error {
 	for _, l := range t.lookups {
 		errs = multierror.Append(errs, l.Close())
 	}
+	if errs != nil && errs.Len() == 1 {
+		return errs.Errors[0]
+	}
 	return errs.ErrorOrNil()
 }

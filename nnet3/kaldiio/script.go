@@ -99,6 +99,9 @@ func ParseScriptLine(line string) (ScriptLine, error) {
 		return ScriptLine{}, fmt.Errorf("line %.60q has a key and nothing else: %w", line, ErrSpecifier)
 	}
 	s := ScriptLine{Key: text[:i], Name: strings.TrimSpace(text[i:])}
+	if s.Name[0] == '[' || strings.IndexByte(s.Name, 0) >= 0 {
+		return s, fmt.Errorf("line %.60q has an object where a script has the name of a file; is this an archive, ark:? %w", line, ErrSpecifier)
+	}
 	if strings.HasSuffix(s.Name, "]") {
 		open := strings.LastIndexByte(s.Name, '[')
 		if open < 0 {
