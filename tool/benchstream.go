@@ -28,7 +28,7 @@ func declareStream(fs *flag.FlagSet) *streamFlags {
 	fs.IntVar(&f.packet, "packet", 10, "Frames that arrive together")
 	fs.IntVar(&f.period, "online-ivector-period", 0, "Frames after which a stream gets another i-vector; 0 for one only")
 	fs.IntVar(&f.initial, "extra-left-context-initial", 0, "Extra frames before the first one")
-	fs.IntVar(&f.batch, "max-streams", 64, "Largest number of streams in one computation")
+	fs.IntVar(&f.batch, "max-streams", 0, "Largest number of streams in one computation; 0 for as many as have about 2,000 frames in a chunk, at most 64")
 	fs.IntVar(&f.workers, "workers", 1, "Number of computations at a time")
 	fs.DurationVar(&f.wait, "max-wait", 0, "How long a chunk may wait for chunks of other streams, such as 20ms")
 	fs.BoolVar(&f.find, "find", false, "Look for the most streams whose rows are late by less than a chunk and 50 ms in 99 of 100 cases")

@@ -40,6 +40,6 @@ func TestBenchStream(t *testing.T) {
 	bench("--model", model, "--rate=nan").fails(t, statusUsage, "--rate=nan", "between 0 and")
 	bench("--model", model, "--find", "--rate=0").fails(t, statusUsage, "rate of 0")
 	bench("--model", model, "--max-wait=-1s").fails(t, statusUsage, "wait of -1s")
-	bench("--model", model, "--max-streams=65").fails(t, statusUsage, "between 1 and 64")
+	bench("--model", model, "--max-streams=65").fails(t, statusUsage, "between 0 and 64")
 	bench("--model", "none").fails(t, statusFault, "none")
 }

@@ -21,7 +21,7 @@ var ranges = map[string][2]int{
 	"extra-right-context-final":             {-1, mostFrames},
 	"frame-subsampling-factor":              {1, mostFrames},
 	"frames-per-chunk":                      {1, mostFrames},
-	"max-streams":                           {1, 64},
+	"max-streams":                           {0, 64},
 	"max-rewrites":                          {-1, math.MaxInt32}, // -1 for no limit
 	"minibatch-size":                        {0, 1024},
 	"num-sequences":                         {1, mostFrames},

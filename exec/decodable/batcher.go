@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -14,8 +15,9 @@ import (
 
 // BatcherOptions are options of Streamer.NewBatcher.
 type BatcherOptions struct {
-	// MaxStreams is the largest number of streams that are computed at once. 0 means 64, which is
-	// also the limit.
+	// MaxStreams is the largest number of streams that are computed at once, at most 64. 0 means as
+	// many as have about 2,000 frames in a chunk: with more, the values of a network of a thousand
+	// units leave the second-level cache.
 	MaxStreams int
 	// MaxWait is how long a chunk may wait for chunks of other streams before it is computed. With
 	// 0 it waits for a free worker only.
@@ -62,7 +64,7 @@ func (s *Streamer) NewBatcher(ctx context.Context, opts BatcherOptions) (*Batche
 		return nil, fmt.Errorf("%w: %d streams at once (1 to %d, or 0), %d workers, a wait of %v", ErrOptions, opts.MaxStreams, mostSequences, opts.Workers, opts.MaxWait)
 	}
 	if opts.MaxStreams == 0 {
-		opts.MaxStreams = mostSequences
+		opts.MaxStreams = min(max(2048/s.chunk, 1), mostSequences)
 	}
 	for log := 0; 1<<log <= opts.MaxStreams; log++ {
 		if _, err := s.loop(ctx, log); err != nil {
@@ -166,6 +168,7 @@ func (e *engine) try(streams []*Stream) (err error) {
 func (b *Batcher) next(dst []*Stream) []*Stream {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	asked := false // whether streams that can go on have had their turn
 	for !b.closed {
 		q := b.oldest()
 		if q == nil {
@@ -179,6 +182,15 @@ func (b *Batcher) next(dst []*Stream) []*Stream {
 		if rest := b.opts.MaxWait - time.Since(q.streams[0].wait.since); n*2 <= b.opts.MaxStreams && rest > 0 {
 			b.timer.Reset(rest)
 			b.changed.Wait()
+			continue
+		}
+		if !asked && n*2 <= b.opts.MaxStreams {
+			// The first stream wakes the worker, and others may have a chunk ready but no processor
+			// to say so: those that the batch before has just given their rows.
+			b.mu.Unlock()
+			runtime.Gosched()
+			b.mu.Lock()
+			asked = true
 			continue
 		}
 		dst = append(dst, q.streams[:n]...)
