@@ -67,15 +67,19 @@ type described struct {
 }
 
 func (d described) Describe() Description { return d.description }
+func (d described) Outline() Description  { return d.description }
 
-// Undescribed returns the rewriter that was passed to [As], or else r itself.
+// Undescribed returns the rewriter that was passed to [As] or that [Later] makes, or else r itself.
 func Undescribed(r NodeRewriter) NodeRewriter {
 	for {
-		d, ok := r.(described)
-		if !ok {
+		switch d := r.(type) {
+		case described:
+			r = d.NodeRewriter
+		case *later:
+			r = d.get()
+		default:
 			return r
 		}
-		r = d.NodeRewriter
 	}
 }
 
@@ -93,10 +97,15 @@ func transformOf(r NodeRewriter) transformFunc {
 
 // describeRules describes a rewriter that consists of rules.
 func describeRules(name, class string, rules []NodeRewriter) Description {
+	return summarize(name, class, rules, Describe)
+}
+
+// summarize joins the descriptions of rules.
+func summarize(name, class string, rules []NodeRewriter, describe func(any) Description) Description {
 	all := Description{Name: name, Class: class, Depth: 1}
 	var docs []string
 	for _, r := range rules {
-		d := Describe(r)
+		d := describe(r)
 		if d.Doc != "" {
 			docs = append(docs, d.Doc)
 		}
@@ -105,7 +114,7 @@ func describeRules(name, class string, rules []NodeRewriter) Description {
 	}
 	all.Doc = strings.Join(docs, "; ")
 	if len(rules) == 1 {
-		d := Describe(rules[0])
+		d := describe(rules[0])
 		all.Cases, all.Reason = d.Cases, d.Reason
 	}
 	return all

@@ -36,19 +36,24 @@ type Equilibrium struct {
 	// for MaxUse in the options, or else for 8.
 	MaxUse float64
 
-	set *ruleSet
+	set *preparation
 }
 
 // mostPasses bounds the passes in a profile. Further ones are added to the last.
 const mostPasses = 1000
 
-// Prepare analyzes the rules in advance, so that each run need not. The rules must not change
+// Prepare has the first run analyze the rules for all later ones. The rules must not change
 // afterwards. A run reports faults of the rules.
-func (q *Equilibrium) Prepare() { q.set, _ = newRuleSet(q.Rules) }
+func (q *Equilibrium) Prepare() { q.set = &preparation{rules: q.Rules} }
 
 // Describe describes the equilibrium by its rules.
 func (q *Equilibrium) Describe() Description {
-	return q.set.describe(q.Name, profile.ClassEquilibrium, q.Rules)
+	return q.set.get().describe(q.Name, profile.ClassEquilibrium, q.Rules)
+}
+
+// Outline describes the equilibrium by the outlines of its rules.
+func (q *Equilibrium) Outline() Description {
+	return summarize(q.Name, profile.ClassEquilibrium, q.Rules, Outline)
 }
 
 // AddRequirements attaches the features that the rules and graph rewriters need.
@@ -67,7 +72,7 @@ func (q *Equilibrium) members() []Member { return slices.Concat(q.Globals, q.Fin
 func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	rec.SetClass("", profile.ClassEquilibrium)
 	rec.Nodes(g.NumApplies())
-	e, err := newEngine(ctx, passFrom(ctx, q.Name, "Equilibrium"), q.set, q.Rules, g, rec)
+	e, err := newEngine(ctx, passFrom(ctx, q.Name, "Equilibrium"), q.set.get(), q.Rules, g, rec)
 	if err != nil {
 		return err
 	}

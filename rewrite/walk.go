@@ -33,7 +33,7 @@ type Walk struct {
 	// MaxUse ends a walk that visits new applies and does not terminate, see [Equilibrium].
 	MaxUse float64
 
-	set *ruleSet
+	set *preparation
 }
 
 // In2Out returns a walk from the inputs to the outputs.
@@ -51,14 +51,19 @@ func Out2In(name string, rules ...NodeRewriter) *Walk {
 }
 
 // Prepare is like [Equilibrium.Prepare].
-func (w *Walk) Prepare() { w.set, _ = newRuleSet(w.Rules) }
+func (w *Walk) Prepare() { w.set = &preparation{rules: w.Rules} }
 
 // Describe describes the walk by its rules.
-func (w *Walk) Describe() Description {
+func (w *Walk) Describe() Description { return w.set.get().describe(w.Name, w.class(), w.Rules) }
+
+// Outline describes the walk by the outlines of its rules.
+func (w *Walk) Outline() Description { return summarize(w.Name, w.class(), w.Rules, Outline) }
+
+func (w *Walk) class() string {
 	if w.ByOp {
-		return w.set.describe(w.Name, profile.ClassOpKey, w.Rules)
+		return profile.ClassOpKey
 	}
-	return w.set.describe(w.Name, profile.ClassTopo, w.Rules)
+	return profile.ClassTopo
 }
 
 // AddRequirements attaches the features that the walk and its rules need.
@@ -80,7 +85,7 @@ func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 			return err
 		}
 	}
-	e, err := newEngine(ctx, passFrom(ctx, w.Name, "Walk"), w.set, w.Rules, g, rec)
+	e, err := newEngine(ctx, passFrom(ctx, w.Name, "Walk"), w.set.get(), w.Rules, g, rec)
 	if err != nil {
 		return err
 	}
