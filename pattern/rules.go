@@ -21,6 +21,17 @@ import (
 // The errors of all rules are returned together; each gives file and line, and wraps [ErrSyntax].
 func ParseRules(name, text string) ([]Rule, error) {
 	p := rulesParser{file: name, names: make(map[string]int)}
+	return p.parse(text)
+}
+
+// ParseHeads reads a file of rules as [ParseRules] does, but passes over the rewrites: the rules have
+// no cases, and the text of those that it does not read may be at fault.
+func ParseHeads(name, text string) ([]Rule, error) {
+	p := rulesParser{file: name, names: make(map[string]int), heads: true}
+	return p.parse(text)
+}
+
+func (p *rulesParser) parse(text string) ([]Rule, error) {
 	lines := bufio.NewScanner(strings.NewReader(text))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
@@ -45,6 +56,7 @@ type rulesParser struct {
 	open    bool           // the last rule may get more cases
 	pending string         // the lines of a rewrite that is not complete
 	names   map[string]int // lines
+	heads   bool           // pass over rewrites
 	faults  []error
 }
 
@@ -84,7 +96,7 @@ func (p *rulesParser) finish() {
 	}
 	p.open = false
 	switch r := p.rules[len(p.rules)-1]; {
-	case len(r.Cases) == 0 && r.Go == "" && len(p.faults) == 0:
+	case len(r.Cases) == 0 && r.Go == "" && len(p.faults) == 0 && !p.heads:
 		p.fault(r.Line, "%s has no rewrite", r.Name)
 	case len(r.Cases) > 0 && r.Go != "":
 		p.fault(r.Line, "%s has rewrites, and is a Go function", r.Name)
@@ -115,6 +127,9 @@ func (p *rulesParser) rewrite(text string) {
 		text = p.pending + " " + text
 	}
 	p.pending = ""
+	if p.heads && !strings.HasPrefix(text, goPrefix) {
+		return
+	}
 	if len(text) > maxRewrite {
 		p.fault(p.line, "a rewrite of more than %d bytes", maxRewrite)
 		return
