@@ -113,7 +113,7 @@ func (d *db) orderFaults(complete bool) []error {
 // inplace reports whether the rewriter makes operations work in place: it has the
 // tag, or its rewrite.Description says so.
 func (e *Entry) inplace() bool {
-	return rewrite.Describe(e.Rewriter).Destroys || slices.Contains(e.Tags, TagInplace)
+	return slices.Contains(e.Tags, TagInplace) || rewrite.Outline(e.Rewriter).Destroys
 }
 
 func (d *db) byNames() []*Entry {

@@ -225,7 +225,7 @@ func (d *db) document(e *Entry) []error {
 	if e.Doc != "" || e.DB != nil || d.refuses(e) != "" {
 		return nil
 	}
-	if e.Doc = rewrite.Describe(e.Rewriter).Doc; e.Doc == "" {
+	if e.Doc = rewrite.Outline(e.Rewriter).Doc; e.Doc == "" {
 		return []error{d.fault(e.Name, ErrNoDoc, "set Entry.Doc or have the rewriter implement rewrite.Describer")}
 	}
 	return nil

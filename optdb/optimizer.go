@@ -183,7 +183,7 @@ func (o *Optimizer) String() string {
 	fmt.Fprintf(&b, "%s %s %s\n", o.db.name, o.Class(), o.query)
 	for _, c := range o.all() {
 		if c.taken {
-			l, place := c.listing(), ""
+			l, place := c.listing(rewrite.Outline), ""
 			if l.Placed {
 				place = formatPosition(l.Position) + " "
 			}
@@ -197,11 +197,17 @@ func (o *Optimizer) String() string {
 
 // Entries returns the selected entries in the order in which they run, databases
 // before the entries in them.
-func (o *Optimizer) Entries() []Listing {
+func (o *Optimizer) Entries() []Listing { return o.list(rewrite.Describe) }
+
+// Outline is Entries without Cases, and without what else only a rule that has been made
+// can say, see rewrite.Later. It makes none.
+func (o *Optimizer) Outline() []Listing { return o.list(rewrite.Outline) }
+
+func (o *Optimizer) list(describe func(any) rewrite.Description) []Listing {
 	var list []Listing
 	for _, c := range o.all() {
 		if c.taken {
-			list = append(list, c.listing())
+			list = append(list, c.listing(describe))
 		}
 	}
 	return list
@@ -234,16 +240,38 @@ type Listing struct {
 
 // Entries returns all entries of the database in the order in which they would run,
 // databases before the entries in them.
-func (d *db) Entries() []Listing {
+func (d *db) Entries() []Listing { return d.list(rewrite.Describe) }
+
+// Outline is Entries without Cases, and without what else only a rule that has been made
+// can say, see rewrite.Later. It makes none.
+func (d *db) Outline() []Listing { return d.list(rewrite.Outline) }
+
+func (d *db) list(describe func(any) rewrite.Description) []Listing {
 	everything := view{out: " ", faults: new([]error)}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
 	var list []Listing
 	for _, c := range o.all() {
-		l := c.listing()
+		l := c.listing(describe)
 		l.Why = ""
 		list = append(list, l)
 	}
 	return list
+}
+
+// Names returns the names of all entries of the database and of those in it, each once. It describes
+// none, so it is quick.
+func (d *db) Names() []string {
+	var names []string
+	known := make(map[string]bool)
+	for _, in := range d.databases() {
+		for _, e := range in.entries {
+			if !known[e.Name] {
+				known[e.Name] = true
+				names = append(names, e.Name)
+			}
+		}
+	}
+	return names
 }
 
 // all returns all choices, databases before the entries in them.
@@ -264,7 +292,8 @@ func (o *Optimizer) all() []*choice {
 
 func (c *choice) is(name string) bool { return c.entry.Name == name || c.path == name }
 
-func (c *choice) listing() Listing {
+// listing describes the entry, its rewriter by describe.
+func (c *choice) listing(describe func(any) rewrite.Description) Listing {
 	e := c.entry
 	l := Listing{
 		Path: c.path, Name: e.Name, Depth: c.depth, Doc: e.Doc, Tags: slices.Clone(e.Tags),
@@ -278,7 +307,7 @@ func (c *choice) listing() Listing {
 		l.Class = e.DB.base().kind.class()
 		return l
 	}
-	d := rewrite.Describe(e.Rewriter)
+	d := describe(e.Rewriter)
 	if _, ok := e.Rewriter.(rewrite.GraphRewriter); ok {
 		l.Class = d.Class
 	}

@@ -20,8 +20,12 @@ import (
 var ErrRule = errors.New("not a rule for saturation")
 
 // Check reports whether a rule is one for saturation: it is text, see package pattern, and inserts no
-// op that destroys an input. Otherwise the error says why not. [Pass.Prepare] finds what else can be wrong.
+// op that destroys an input. Otherwise the error says why not. [Pass.Prepare] finds what else can be wrong,
+// and what is wrong with a rule that has not been made yet (rewrite.Later).
 func Check(r rewrite.NodeRewriter) error {
+	if !rewrite.Made(r) && rewrite.Outline(r).Reason == "" {
+		return nil
+	}
 	if _, err := textOf(r); err != nil {
 		return fmt.Errorf("%w: %w", ErrRule, err)
 	}
