@@ -60,7 +60,7 @@ func rewriters() map[string]any {
 		known[r.Name] = r
 	}
 	for _, p := range nnet3pass.Passes() {
-		known[rewrite.Describe(p).Name] = p
+		known[rewrite.Outline(p).Name] = p
 	}
 	return known
 }

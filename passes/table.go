@@ -232,7 +232,7 @@ func table() []row {
 		{"saturate", tensorpass.Saturate, ""},
 	} {
 		for _, l := range tensorpass.In(g.group) {
-			rows = append(rows, row{in: g.database, name: rewrite.Describe(l.Rule).Name, rewriter: l.Rule, dialect: tensors, tags: g.tags + " " + strings.Join(l.Tags, " ")})
+			rows = append(rows, row{in: g.database, name: rewrite.Outline(l.Rule).Name, rewriter: l.Rule, dialect: tensors, tags: g.tags + " " + strings.Join(l.Tags, " ")})
 		}
 	}
 	return rows

@@ -62,15 +62,15 @@ func declareQuery(cfg *Config, fs *flag.FlagSet) *passFlags {
 	pipelineFlag(fs, &f.query)
 	f.kaldi.Register(fs, optimizationPrefix)
 	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm: the worst products get 16 bits or stay in float32 (default = none)")
-	for _, e := range f.db.Entries() {
-		name := optimizationPrefix + strings.ReplaceAll(e.Name, "_", "-")
+	for _, entry := range f.db.Names() {
+		name := optimizationPrefix + strings.ReplaceAll(entry, "_", "-")
 		if fs.Lookup(name) != nil {
 			continue
 		}
-		fs.BoolFunc(name, e.Doc, func(value string) error {
+		fs.BoolFunc(name, "Run the pass "+entry, func(value string) error {
 			on, err := strconv.ParseBool(value)
 			if err == nil && !on {
-				f.excluded = append(f.excluded, e.Name)
+				f.excluded = append(f.excluded, entry)
 			}
 			return err
 		})

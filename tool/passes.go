@@ -57,14 +57,13 @@ $0 passes --rules`,
 				if *explain != "" {
 					return explainPass(c, *query, *explain)
 				}
-				list, err := listPasses(cfg, *query)
-				if err != nil {
+				list, err := listPasses(cfg, *query, *rules || *asJSON)
+				switch {
+				case err != nil:
 					return err
-				}
-				if *rules {
+				case *rules:
 					return printRules(c, list, *asJSON)
-				}
-				if *asJSON {
+				case *asJSON:
 					return writeJSON(c.Stdout, list)
 				}
 				printPasses(c, list)
@@ -74,17 +73,28 @@ $0 passes --rules`,
 	}
 }
 
-// listPasses lists the entries that a query selects, or all.
-func listPasses(cfg *Config, query string) ([]optdb.Listing, error) {
+// listPasses lists the entries that a query selects, or all. Only a full list has the cases of
+// rules.
+func listPasses(cfg *Config, query string, full bool) ([]optdb.Listing, error) {
 	f := newPassFlags(cfg, query)
-	if query == "" {
-		return f.db.Entries(), f.db.Check()
+	var from lister = f.db
+	err := f.db.Check()
+	if query != "" {
+		_, from, err = f.build()
 	}
-	_, opt, err := f.build()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case full:
+		return append([]optdb.Listing{}, from.Entries()...), nil
 	}
-	return append([]optdb.Listing{}, opt.Entries()...), nil
+	return from.Outline(), nil
+}
+
+// A lister is a database or an optimizer.
+type lister interface {
+	Entries() []optdb.Listing
+	Outline() []optdb.Listing
 }
 
 // explainPass says why a pass is selected or not.
@@ -98,7 +108,7 @@ func explainPass(c *Console, query, name string) error {
 		return err
 	}
 	known := false
-	for _, l := range f.db.Entries() {
+	for _, l := range f.db.Outline() {
 		known = known || l.Name == name || l.Path == name
 	}
 	if !known {

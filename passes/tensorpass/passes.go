@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -53,8 +54,8 @@ func Pass(name string) rewrite.GraphRewriter {
 	return nil
 }
 
-// passRules returns the rules that are only used as passes.
-func passRules() []Local {
+// passRules are the rules that are only used as passes.
+var passRules = sync.OnceValue(func() []Local {
 	return textRules("passes", goRules{
 		"local_dot22_to_dot22scalar":                {on(array.Mul), nil, 3, dot22ToDot22Scalar},
 		"local_gemm":                                {on(array.Add, array.Sub), nil, 0, gemm},
@@ -62,7 +63,7 @@ func passRules() []Local {
 		"flatten_nested_add_mul":                    {on(array.Add, array.Mul), nil, 0, flattenAddMul},
 		"local_pow_specialize_device":               {on(array.Pow), nil, 2, powDevice},
 	})
-}
+})
 
 // shapeOpt attaches the feature that infers shapes.
 func shapeOpt() rewrite.GraphRewriter {
@@ -81,6 +82,13 @@ type countedWalk struct {
 // Describe describes the walk, with its class.
 func (w *countedWalk) Describe() rewrite.Description {
 	d := w.Walk.Describe()
+	d.Class = w.class
+	return d
+}
+
+// Outline is Describe from the outlines of the rules.
+func (w *countedWalk) Outline() rewrite.Description {
+	d := w.Walk.Outline()
 	d.Class = w.class
 	return d
 }
@@ -111,5 +119,9 @@ type documented struct {
 	doc string
 }
 
-// RewriterDoc says what the pass does.
-func (d *documented) RewriterDoc() string { return d.doc }
+// Outline describes the pass.
+func (d *documented) Outline() rewrite.Description {
+	o := d.Equilibrium.Outline()
+	o.Doc = d.doc
+	return o
+}

@@ -60,7 +60,7 @@ func In(g Group) []Local {
 
 // named returns the first rule of a name, if there is one.
 func named(list []Local, name string) (l Local) {
-	if i := slices.IndexFunc(list, func(l Local) bool { return rewrite.Describe(l.Rule).Name == name }); i >= 0 {
+	if i := slices.IndexFunc(list, func(l Local) bool { return rewrite.Outline(l.Rule).Name == name }); i >= 0 {
 		l = list[i]
 	}
 	return l

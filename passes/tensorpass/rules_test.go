@@ -217,3 +217,13 @@ func TestUnsafeSays(t *testing.T) {
 		t.Error(doc)
 	}
 }
+
+// TestOutlines: what is said about rules before they are made is true, and they can be made.
+func TestOutlines(t *testing.T) {
+	for _, l := range tensorpass.Rules() {
+		o, d := rewrite.Outline(l.Rule), rewrite.Describe(l.Rule)
+		if o.Name != d.Name || o.Doc != d.Doc || o.Reason != d.Reason || o.Destroys != d.Destroys {
+			t.Errorf("%+v before, %+v when it is made", o, d)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package tensorpass
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,38 +31,54 @@ var classes = sync.OnceValue(func() map[string]string {
 	return list
 })
 
-// textRules returns the rules of a file in rules, which is part of the program: faults panic.
+// textRules returns the rules of a file in rules, which is part of the program: faults panic. The
+// rules that are text are parsed when the first of the file is needed, and each is compiled when it
+// is needed itself.
 func textRules(family string, code goRules) []Local {
 	name := "rules/" + family + ".rules"
 	text, err := ruleFiles.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
-	rules, err := pattern.ParseRules("passes/tensorpass/"+name, string(text))
+	heads, err := pattern.ParseHeads(rulesFolder+name, string(text))
 	if err != nil {
 		panic(err)
 	}
-	locals, used := make([]Local, len(rules)), 0
-	for i, r := range rules {
+	parse := sync.OnceValue(func() []pattern.Rule {
+		rules, err := pattern.ParseRules(rulesFolder+name, string(text))
+		if err != nil {
+			panic(err)
+		}
+		return rules
+	})
+	locals, used := make([]Local, len(heads)), 0
+	for i, r := range heads {
 		groups, err := parseGroups(r.Groups)
+		if err != nil {
+			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
+		}
 		locals[i] = Local{Groups: groups, Tags: r.Tags, Family: family}
 		if f, ok := code[r.Name]; ok && r.Go != "" {
 			locals[i].Rule = rewrite.Rule{Name: r.Name, Doc: r.Doc, Reason: r.Go, On: f.on, Inputs: f.of, Depth: f.depth, Fn: f.fn}
 			used++
-		} else {
-			var err2 error
-			locals[i].Rule, err2 = pattern.New(Vocabulary(), r, pattern.Shared())
-			err = errors.Join(err, err2)
+			continue
 		}
-		if err != nil {
-			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
-		}
+		locals[i].Rule = rewrite.Later(rewrite.Description{Name: r.Name, Doc: r.Doc, Reason: r.Go}, func() rewrite.NodeRewriter {
+			s, err := pattern.New(Vocabulary(), parse()[i], pattern.Shared())
+			if err != nil {
+				panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
+			}
+			return s
+		})
 	}
 	if used != len(code) {
 		panic(fmt.Errorf("%s: %d of %d Go functions are not in the file", name, len(code)-used, len(code)))
 	}
 	return locals
 }
+
+// rulesFolder is where the folder of rules is, for errors.
+const rulesFolder = "passes/tensorpass/"
 
 // groupNames are the names of the groups, by bit.
 var groupNames = []string{"canonicalize", "stabilize", "specialize", "uncanonicalize", "useless", "saturate"}
