@@ -81,7 +81,7 @@ func rulesMade() (made, all int) {
 // optimizeNetwork optimizes a small computation of nnet3.
 func optimizeNetwork(t *testing.T, opt *optdb.Optimizer) {
 	t.Helper()
-	nn, err := nnet3.ParseConfig(strings.NewReader("input-node name=input dim=2\ncomponent name=a type=NaturalGradientAffineComponent input-dim=2 output-dim=2\n" +
+	nn, err := nnet3.ParseConfig(strings.NewReader("input-node name=input dim=2\ncomponent name=a type=NaturalGradientAffineComponent input-dim=2 output-dim=2\n"+
 		"component-node name=a component=a input=input\noutput-node name=output input=a\n"), "test", 1)
 	if err != nil {
 		t.Fatal(err)
