@@ -60,7 +60,7 @@ func rulesPage(t *testing.T) string {
 		if class == "" {
 			class = "not checked"
 		}
-		s, ok := l.Rule.(*pattern.Substitution)
+		s, ok := rewrite.Undescribed(l.Rule).(*pattern.Substitution)
 		if !ok {
 			if d.Reason == "" {
 				t.Errorf("the rule %s is a Go function without a reason", d.Name)
