@@ -97,7 +97,37 @@ func (c *compiler) check(k check) {
 		i = len(c.r.checks)
 		c.r.checks = append(c.r.checks, k)
 	}
-	c.emit(instr{code: opGuard, arg: int32(i)})
+	at := c.known(&k)
+	for at < len(c.code) && !c.code[at].choosing() {
+		at++ // other tests are faster
+	}
+	c.code = slices.Insert(c.code, at, instr{code: opGuard, arg: int32(i)})
+}
+
+// known returns the place from which on all is known that a check asks about.
+func (c *compiler) known(k *check) int {
+	for at := len(c.code) - 1; at >= 0; at-- {
+		if slices.ContainsFunc(k.args, func(a checkArg) bool { return c.code[at].sets(&a) }) {
+			return at + 1
+		}
+	}
+	return 0
+}
+
+// sets reports whether an instruction finds out what the argument of a check is, or a part of it.
+func (in *instr) sets(a *checkArg) bool {
+	if a.reg < 0 {
+		picks := in.code == opPick || in.code == opPickSame
+		return in.code == opBind && in.bind == int32(a.rest.bind) || picks && slices.Contains(a.rest.picks, int(in.n))
+	}
+	reg := int32(a.reg)
+	switch in.code {
+	case opBind, opLoad:
+		return in.out <= reg && reg < in.out+in.n
+	case opPick, opPickSame, opParam:
+		return in.out == reg
+	}
+	return false
 }
 
 // passes reports whether a check holds.

@@ -23,7 +23,8 @@ type matcher struct {
 	params  []any
 	same    [2][]uint32 // rests
 	steps   int
-	gaveUp  int // roots whose matches were too many to look for
+	inputs  uint32 // the symbols of the inputs of the root, or 0 if nobody asked
+	gaveUp  int    // roots whose matches were too many to look for
 }
 
 // frame is a choice of a search: the entries of a class, or the inputs of a node.
@@ -122,7 +123,7 @@ func (m *matcher) root(p *program, n uint32, nd *node) bool {
 func (m *matcher) run(p *program) bool {
 	g, code, regs := m.g, p.code, m.regs
 	m.frames = m.frames[:0]
-	m.steps = 0
+	m.steps, m.inputs = 0, 0
 	limit := int32(len(code))
 	for i := int32(0); ; {
 		if i >= limit {
@@ -135,7 +136,7 @@ func (m *matcher) run(p *program) bool {
 				m.gaveUp++
 				return !g.halted()
 			}
-			if m.advance(f, &code[f.at]) {
+			if m.on[f.at] && m.advance(f, &code[f.at]) {
 				i = f.at + 1
 			} else {
 				i, limit = code[f.at].end, f.limit
@@ -156,25 +157,32 @@ func (m *matcher) run(p *program) bool {
 				i = in.end
 				continue
 			}
-			at := int32(d.start)
-			end := at + int32(d.size)
-			for at < end && g.ops[g.index.entries[at].head&opMask].sym < in.sym {
-				at++
-			}
-			m.frames = append(m.frames, frame{i, at, end, limit})
+			m.frames = append(m.frames, frame{i, g.firstEntry(d, in.sym), int32(d.start + d.size), limit})
 			i, limit = in.end, in.end
 			continue
 		case opPick:
+			if in.bind == 0 && in.need != anything && m.below()&in.need == 0 {
+				i = in.end
+				continue
+			}
 			m.prev[in.n] = in.arg
 			m.frames = append(m.frames, frame{i, 0, int32(g.arity(m.nodes[in.bind])), limit})
 			i, limit = in.end, in.end
 			continue
+		case opPickSame:
+			m.prev[in.n] = in.arg
+			if !m.seek(in) {
+				i = in.end
+				continue
+			}
 		case opSame:
 			ok = regs[in.in] == regs[in.arg]
 		case opLeaf:
 			ok = regs[in.in] == m.leafAt[in.arg]
 		case opYield:
-			m.yield(int(in.arg))
+			if m.yield(int(in.arg)); m.over[m.r.cases[in.arg].rule] {
+				m.on = p.disable(m.on, i)
+			}
 		default:
 			ok = m.test(in)
 		}
@@ -182,6 +190,19 @@ func (m *matcher) run(p *program) bool {
 			i = in.end
 		}
 	}
+}
+
+// firstEntry returns the first entry of a class whose symbol is s or a later one.
+func (g *Graph) firstEntry(d *class, s Symbol) int32 {
+	at, end := int32(d.start), int32(d.start+d.size)
+	for at < end {
+		if mid := int32(uint32(at+end) / 2); g.ops[g.index.entries[mid].head&opMask].sym < s {
+			at = mid + 1
+		} else {
+			end = mid
+		}
+	}
+	return at
 }
 
 // test executes the rarer instructions.
@@ -249,29 +270,6 @@ func (m *matcher) advance(f *frame, in *instr) bool {
 		default:
 			copy(m.regs[in.out:in.out+in.n], g.wide.kids[e.a:e.a+e.b])
 		}
-		return true
-	}
-	return false
-}
-
-// pick takes the next input that was not picked. Of equal inputs, which stand side by side, it takes the
-// first.
-func (m *matcher) pick(f *frame, in *instr) bool {
-	n := m.nodes[in.bind]
-	for f.cur < f.end {
-		j := uint32(f.cur)
-		f.cur++
-		c := m.g.kid(n, int(j))
-		used, before := false, false
-		for p := in.arg; p >= 0; p = m.prev[p] {
-			used = used || m.pos[p] == j
-			before = before || j > 0 && m.pos[p] == j-1
-		}
-		if used || j > 0 && !before && m.g.kid(n, int(j)-1) == c {
-			continue
-		}
-		m.pos[in.n] = j
-		m.regs[in.out] = c
 		return true
 	}
 	return false

@@ -245,13 +245,23 @@ func (c *compiler) pickAll(args []pattern.Expr, sym Symbol, bind, depth int) ([]
 		pick := c.info.picks
 		c.info.picks++
 		picks = append(picks, pick)
+		at := len(c.code)
 		c.emit(instr{code: opPick, bind: int32(bind), n: int32(pick), arg: int32(last), out: int32(reg)})
 		last = pick
 		if err := c.arg(a, todo{reg: reg, depth: depth + 1, from: sym, above: bind}, false); err != nil {
 			return nil, err
 		}
+		c.seek(at)
 	}
 	return picks, nil
+}
+
+// seek makes a pick that is compared with a register at once look for it.
+func (c *compiler) seek(at int) {
+	if len(c.code) > at+1 && c.code[at+1].code == opSame && c.code[at+1].in == c.code[at].out {
+		c.code[at].code, c.code[at].in = opPickSame, c.code[at+1].arg
+		c.code = slices.Delete(c.code, at+1, at+2)
+	}
 }
 
 // strictness orders arguments: numbers, ops, names that are bound, others.

@@ -17,20 +17,21 @@ type treeNode struct {
 type opcode uint8
 
 const (
-	opExact   opcode = iota // the op of the root is op
-	opParam                 // register out is the op of node bind
-	opBind                  // for each node with sym or op in the class of register in: inputs from out on
-	opCount                 // node bind has n inputs, or at least n if arg is 1
-	opLoad                  // registers from out on are n inputs of node bind
-	opPick                  // for each input of node bind that was not picked before: register out
-	opSame                  // registers in and arg are equal
-	opSameOp                // the parameters of registers in and arg are equal
-	opLeaf                  // register in is the class of leaf arg
-	opEqual                 // the class in register in is literal arg; register out: a node that shows it
-	opNumber                // the class in register in is a number; register out: a node that shows it
-	opGuard                 // check arg holds
-	opAcyclic               // the class of node bind is not among its inputs
-	opYield                 // case arg matches
+	opExact    opcode = iota // the op of the root is op
+	opParam                  // register out is the op of node bind
+	opBind                   // for each node with sym or op in the class of register in: inputs from out on
+	opCount                  // node bind has n inputs, or at least n if arg is 1
+	opLoad                   // registers from out on are n inputs of node bind
+	opPick                   // for each input of node bind that was not picked before: register out
+	opPickSame               // the same for an input that register in is equal to
+	opSame                   // registers in and arg are equal
+	opSameOp                 // the parameters of registers in and arg are equal
+	opLeaf                   // register in is the class of leaf arg
+	opEqual                  // the class in register in is literal arg; register out: a node that shows it
+	opNumber                 // the class in register in is a number; register out: a node that shows it
+	opGuard                  // check arg holds
+	opAcyclic                // the class of node bind is not among its inputs
+	opYield                  // case arg matches
 )
 
 type instr struct {
@@ -40,10 +41,17 @@ type instr struct {
 	in   int32
 	out  int32
 	bind int32
-	n    int32 // of opPick: the number of the pick
-	arg  int32 // of opPick: the pick of the same node before, or -1
+	n    int32 // of picks: the number of the pick
+	arg  int32 // of picks: the pick of the same node before, or -1
 	end  int32
+	need uint32 // of opPick: the symbols of which its class must have one
 }
+
+// anything is what a pick needs that fits any class.
+const anything = ^uint32(0)
+
+// choosing reports whether the instruction may have several outcomes.
+func (in *instr) choosing() bool { return in.code == opBind || in.code == opPick }
 
 // add adds a pattern.
 func (p *program) add(code []instr) {
@@ -71,6 +79,9 @@ func (p *program) finish() {
 	walk = func(list []*treeNode) {
 		for _, k := range list {
 			at := len(p.code)
+			if k.in.code == opPick {
+				k.in.need = k.needs()
+			}
 			p.code = append(p.code, k.in)
 			walk(k.kids)
 			p.code[at].end = int32(len(p.code))
@@ -78,6 +89,17 @@ func (p *program) finish() {
 	}
 	walk(p.tree)
 	p.tree = nil
+}
+
+// needs returns the symbols of which the class that is picked must have one.
+func (n *treeNode) needs() (mask uint32) {
+	for _, k := range n.kids {
+		if k.in.code != opBind || k.in.in != n.in.out {
+			return anything
+		}
+		mask |= symBit(k.in.sym)
+	}
+	return mask
 }
 
 // enable sets which instructions lead to cases that are wanted.
@@ -95,6 +117,24 @@ func (p *program) enable(on []bool, wanted func(c int) bool) []bool {
 				break
 			}
 		}
+	}
+	return on
+}
+
+// disable sets that the instruction at a place does not lead to a case that is wanted, and so for those that
+// lead to no other.
+func (p *program) disable(on []bool, at int32) []bool {
+	on[at] = false
+	for i := at - 1; i >= 0; i-- {
+		if p.code[i].end <= at || !on[i] {
+			continue
+		}
+		for k := i + 1; k < p.code[i].end; k = p.code[k].end {
+			if on[k] {
+				return on
+			}
+		}
+		on[i] = false
 	}
 	return on
 }

@@ -202,7 +202,7 @@ func (s *runner) match() {
 			m.limit[id] = b.Matches << min(s.bans[id], 30)
 		}
 	}
-	active := func(c *caseInfo) bool { return s.until[c.rule] <= s.lap }
+	active := func(c *caseInfo) bool { return s.until[c.rule] <= s.lap && !m.over[c.rule] }
 	done := make([]bool, len(s.r.cases))
 	for sym, p := range s.r.roots {
 		if p == nil {
