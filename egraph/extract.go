@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Cost says what a node costs by itself, without its inputs: at least 0, and infinity if it can't be
@@ -16,8 +17,9 @@ var ErrCost = errors.New("bad cost")
 
 // A Choice chooses a node for each class that is needed to compute some roots.
 type Choice struct {
-	g    *Graph
-	node []uint32 // by class
+	x     *extractor
+	node  []uint32 // by class
+	given []uint32 // by class: what was there before the first saturation; nil if there is nothing for a root
 	// Cost is the sum over all nodes needed, each counted once.
 	Cost float64
 	// Optimal says that there is nothing cheaper, because the search was exhaustive.
@@ -25,7 +27,41 @@ type Choice struct {
 }
 
 // Node returns the node that is chosen for a class.
-func (c *Choice) Node(k Class) Node { return Node(c.node[c.g.find(uint32(k))]) }
+func (c *Choice) Node(k Class) Node { return Node(c.node[c.x.g.find(uint32(k))]) }
+
+// Given returns the node that a class had before the first saturation: of several that of the cheapest tree.
+// It returns false if it had none.
+func (c *Choice) Given(k Class) (Node, bool) {
+	if c.given == nil {
+		return 0, false
+	}
+	n := c.given[c.x.g.find(uint32(k))]
+	return Node(n), n != none
+}
+
+// Restored returns the choice with the given nodes for some classes. It returns false if one of them has
+// none, or the roots depended on themselves then. The graph must not have changed since.
+func (c *Choice) Restored(classes []Class) (*Choice, bool) {
+	r := &Choice{x: c.x, node: slices.Clone(c.node), given: c.given}
+	for _, k := range classes {
+		n, ok := c.Given(k)
+		if !ok {
+			return nil, false
+		}
+		r.node[c.x.g.find(uint32(k))] = uint32(n)
+	}
+	// What a given node takes may not have been needed before.
+	for {
+		total := c.x.total(r.node)
+		if !math.IsInf(total, 1) {
+			r.Cost = total
+			return r, !c.x.cyclic(r.node)
+		}
+		if !c.x.fill(r.node, c.given) {
+			return nil, false
+		}
+	}
+}
 
 // Extract chooses the cheapest terms for roots, counting nodes once that the terms share. It starts with the
 // cheapest trees, and with what was in the graph before the first saturation, so it is never dearer than
@@ -35,10 +71,38 @@ func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice
 	g.stop.Store(false)
 	defer context.AfterFunc(ctx, func() { g.stop.Store(true) })()
 	g.Rebuild()
+	c, err := g.start(cost, roots)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.x.improve(c, improveWork)
+	c.x.exhaust(c)
+	return c, ctx.Err()
+}
+
+// Estimate returns what the roots cost at most, and takes a fraction of the time of Extract. It may be called
+// where a saturation asks whether it is done, and returns infinity if that is cancelled.
+func (g *Graph) Estimate(cost Cost, roots ...Class) (float64, error) {
+	c, err := g.start(cost, roots)
+	if g.stopped() {
+		return math.Inf(1), nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.x.improve(c, estimateWork)
+	return c.Cost, nil
+}
+
+// start chooses the cheapest trees, or what was given where that is cheaper.
+func (g *Graph) start(cost Cost, roots []Class) (*Choice, error) {
 	x := &extractor{g: g, own: make([]float64, len(g.nodes)), mark: make([]uint32, len(g.classes))}
 	for n := range g.nodes {
 		if n%pollEvery == 0 && g.stopped() {
-			return nil, ctx.Err()
+			return nil, nil
 		}
 		if g.nodes[n].dead() {
 			continue
@@ -53,17 +117,12 @@ func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice
 		x.roots = append(x.roots, g.find(uint32(r)))
 	}
 	node, ok := x.trees()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if !ok {
 		return nil, fmt.Errorf("%w: a root has no term of finite cost", ErrCost)
 	}
-	c := &Choice{g: g, node: node, Cost: x.total(node)}
+	c := &Choice{x: x, node: node, Cost: x.total(node)}
 	x.prefer(c)
-	x.improve(c)
-	x.exhaust(c)
-	return c, ctx.Err()
+	return c, nil
 }
 
 type extractor struct {
@@ -83,6 +142,7 @@ func (x *extractor) prefer(c *Choice) {
 	if !ok {
 		return
 	}
+	c.given = given
 	total := x.total(given)
 	if total >= c.Cost {
 		return
@@ -95,7 +155,7 @@ func (x *extractor) prefer(c *Choice) {
 	if !x.cyclic(c.node) {
 		c.Cost = x.total(c.node)
 	} else {
-		c.node, c.Cost = given, total
+		c.node, c.Cost = slices.Clone(given), total
 	}
 }
 
@@ -125,6 +185,21 @@ func (x *extractor) total(node []uint32) float64 {
 		}
 	}
 	return total
+}
+
+// fill chooses given nodes for classes that are needed and have no node. It returns false if it can't, or there
+// are none.
+func (x *extractor) fill(node, given []uint32) bool {
+	filled := false
+	for _, c := range x.stack {
+		if node[c] == none {
+			if node[c] = given[c]; node[c] == none {
+				return false
+			}
+			filled = true
+		}
+	}
+	return filled
 }
 
 // cyclic reports whether the roots depend on themselves with a choice.

@@ -6,38 +6,130 @@ import (
 	"slices"
 )
 
-// improveWork bounds the classes that improve visits, and exhaustWork the choices that exhaust
-// makes. With both, extraction takes some milliseconds at most beyond the cheapest trees.
+// improveWork bounds the classes that improve visits, estimateWork those that it visits for an estimate, and
+// exhaustWork the choices that exhaust makes. With all, extraction takes some milliseconds at most beyond the
+// cheapest trees.
 const (
-	improveWork = 1 << 18
-	exhaustWork = 1 << 16
+	improveWork  = 1 << 18
+	estimateWork = 1 << 17
+	exhaustWork  = 1 << 16
 )
 
 // improve exchanges the node of one class at a time while that makes the whole cheaper.
-func (x *extractor) improve(c *Choice) {
+func (x *extractor) improve(c *Choice, work int) {
 	g := x.g
-	work := 0
+	u := &users{x: x, node: c.node, left: work}
+	u.count()
 	for again := true; again; {
 		again = false
 		need := slices.Clone(x.needed(c.node))
 		for _, k := range need {
 			for n := range g.Nodes(Class(k)) {
 				old := c.node[k]
-				if uint32(n) == old || math.IsInf(x.own[n], 1) || x.own[n] >= c.Cost {
+				if uint32(n) == old || u.of[k] == 0 || math.IsInf(x.own[n], 1) || x.own[n] >= c.Cost {
 					continue
 				}
-				if work += len(need); work > improveWork || g.stopped() {
+				if u.left <= 0 || g.stopped() {
 					return
 				}
-				c.node[k] = uint32(n)
-				if total := x.total(c.node); total < c.Cost && !x.cyclic(c.node) {
+				if u.exchange(k, uint32(n)) >= 0 {
+					u.exchange(k, old)
+				} else if total := x.total(c.node); total < c.Cost && !x.cyclic(c.node) {
 					c.Cost, again = total, true
 				} else {
 					c.node[k] = old
+					u.count()
 				}
 			}
 		}
 	}
+}
+
+// users counts how often the choice for classes that are needed takes a class, so that what an exchange costs
+// or gains is known from what it changes. Among classes that depend on themselves the counts may be too high.
+type users struct {
+	x    *extractor
+	node []uint32 // by class: what is chosen
+	of   []uint32 // by class
+	todo []uint32
+	left int // classes that may be visited
+}
+
+// count counts anew.
+func (u *users) count() {
+	x := u.x
+	if u.of == nil {
+		u.of = make([]uint32, len(u.node))
+	}
+	clear(u.of)
+	for _, r := range x.roots {
+		u.of[r]++
+	}
+	need := x.needed(u.node)
+	for _, c := range need {
+		for k := range x.g.arity(u.node[c]) {
+			u.of[x.g.find(x.g.kid(u.node[c], k))]++
+		}
+	}
+	u.left -= len(need)
+}
+
+// exchange chooses another node for a class that is needed, and returns how much dearer the whole becomes.
+func (u *users) exchange(c, n uint32) float64 {
+	dearer := u.x.own[n] + u.take(n)
+	old := u.node[c]
+	dearer -= u.x.own[old] + u.release(old)
+	u.node[c] = n
+	return dearer
+}
+
+// take counts the inputs of a node, and returns what classes cost that were not needed before.
+func (u *users) take(n uint32) (cost float64) {
+	g := u.x.g
+	u.todo = append(u.todo[:0], n)
+	for len(u.todo) > 0 {
+		n := u.todo[len(u.todo)-1]
+		u.todo = u.todo[:len(u.todo)-1]
+		for k := range g.arity(n) {
+			u.left--
+			c := g.find(g.kid(n, k))
+			if u.of[c]++; u.of[c] > 1 {
+				continue
+			}
+			m := u.node[c]
+			if m == none {
+				cost = math.Inf(1)
+				continue
+			}
+			cost += u.x.own[m]
+			u.todo = append(u.todo, m)
+		}
+	}
+	return cost
+}
+
+// release takes the counts of the inputs of a node back, and returns what classes cost that are not needed any
+// more.
+func (u *users) release(n uint32) (cost float64) {
+	g := u.x.g
+	u.todo = append(u.todo[:0], n)
+	for len(u.todo) > 0 {
+		n := u.todo[len(u.todo)-1]
+		u.todo = u.todo[:len(u.todo)-1]
+		for k := range g.arity(n) {
+			u.left--
+			c := g.find(g.kid(n, k))
+			if u.of[c] == 0 {
+				continue
+			}
+			if u.of[c]--; u.of[c] > 0 || u.node[c] == none {
+				continue
+			}
+			cost += u.x.own[u.node[c]]
+			u.todo = append(u.todo, u.node[c])
+		}
+	}
+	return cost
 }
 
 // exhaust looks through all choices that could be cheaper. If it comes to an end, the choice is
