@@ -107,7 +107,7 @@ func TestSaturationDB(t *testing.T) {
 	if got := o.String(); !strings.Contains(got, "    2 saturate Saturation\n        cut rule\n") {
 		t.Error(got)
 	}
-	if list := o.Settings("saturate"); len(list) != 5 || list[0].Name != "nodes" {
+	if list := o.Settings("saturate"); len(list) != 7 || list[0].Name != "nodes" {
 		t.Error(list)
 	}
 }

@@ -50,6 +50,15 @@ func Cost(a *fgraph.Apply) float64 {
 	return math.Round(cost(a))
 }
 
+// FusedCost returns what an element-wise op costs that becomes part of another one: its operations alone. It
+// is Cost for other ops.
+func FusedCost(a *fgraph.Apply) float64 {
+	if op, ok := a.Op().(Elemwise); ok {
+		return math.Round(float64(elements(a.Out()) * float64(elemwiseWork(op.Op, a.Inputs()))))
+	}
+	return Cost(a)
+}
+
 func cost(a *fgraph.Apply) float64 {
 	in, out := a.Inputs(), a.Outputs()
 	if v, ok := a.Op().(fgraph.Viewer); ok && len(v.ViewMap()) > 0 {

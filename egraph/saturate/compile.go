@@ -41,6 +41,7 @@ type program struct {
 	forms    []*form
 	vocab    pattern.Vocabulary // nil without rules
 	coster   Coster
+	fuser    Fuser
 	numberer pattern.Numberer
 	ranker   Ranker
 	opaque   egraph.Symbol // an op that no rule names
@@ -162,6 +163,7 @@ func (p *program) collect(s *pattern.Substitution) error {
 	if p.vocab == nil {
 		p.vocab = s.Vocabulary()
 		p.coster, _ = p.vocab.(Coster)
+		p.fuser, _ = p.vocab.(Fuser)
 		p.numberer, _ = p.vocab.(pattern.Numberer)
 		p.ranker, _ = p.vocab.(Ranker)
 	}

@@ -85,18 +85,21 @@ func (b *bridge) costOf(a *fgraph.Apply) float64 {
 // stays as it is.
 const preference = 1e-9
 
-// cost returns the cost of nodes for extraction. The first ones are those of the graph.
-func (b *bridge) cost(first int) egraph.Cost {
+// model returns the cost of nodes for extraction: each says what an apply costs, and those of rules count for
+// a multiple. The first nodes are those of the graph.
+func (b *bridge) model(first int, each func(*fgraph.Apply) float64, multiple float64) egraph.Cost {
+	var known []float64 // by node
 	return func(_ *egraph.Graph, n egraph.Node) float64 {
-		a := b.sources[n].apply
-		if a == nil {
-			return 0
+		for i := len(known); i <= int(n); i++ {
+			c := 0.0
+			if a := b.sources[i].apply; a != nil {
+				if c = each(a); i >= first {
+					c = float64(c*multiple) + float64(preference*(1+c))
+				}
+			}
+			known = append(known, c)
 		}
-		c := b.costOf(a)
-		if int(n) >= first {
-			c += float64(preference * (1 + c))
-		}
-		return c
+		return known[n]
 	}
 }
 
@@ -107,6 +110,7 @@ type builder struct {
 	made   map[egraph.Class]*fgraph.Variable
 	tuples map[egraph.Class]*fgraph.Apply // of several outputs
 	cost   float64
+	order  []egraph.Class // after those of their inputs
 	steps  int
 	todo   []egraph.Class
 	inputs []egraph.Class
@@ -144,6 +148,7 @@ func (x *builder) has(c egraph.Class) bool {
 // make makes the variable of a class whose inputs have been made. Applies whose inputs stay are not made
 // again. Others have the types of those that they stand for, because the types of classes don't change.
 func (x *builder) make(c egraph.Class, n egraph.Node) {
+	x.order = append(x.order, c)
 	s := x.b.sources[n]
 	if s.apply == nil {
 		if v := s.out; x.b.g.Arity(n) == 1 { // an output of several

@@ -166,7 +166,7 @@ func TestDeep(t *testing.T) {
 func TestLimits(t *testing.T) {
 	const rules = "grow:\n    (f x) => (f (g x))\nq:\n    (dear x) => (cheap x)\n"
 	p := pass(t, rules)
-	p.Nodes, p.Growth, p.Laps = 50, 1, 10
+	p.Nodes, p.Growth, p.Laps, p.Patience = 50, 1, 10, 1000
 	got, rec := result(t, p, graph(t, "(f (dear x))"))
 	if got != "[f(cheap(x))]" || rec.Saturation.Ended[0].Name != egraph.LapLimit {
 		t.Error(got, rec.Saturation)
@@ -174,6 +174,10 @@ func TestLimits(t *testing.T) {
 	p.Laps = 1000
 	if _, rec = result(t, p, graph(t, "(f (dear x))")); rec.Saturation.Ended[0].Name != egraph.NodeLimit {
 		t.Error(rec.Saturation)
+	}
+	p.Patience = 3
+	if got, rec = result(t, p, graph(t, "(f (dear x))")); got != "[f(cheap(x))]" || rec.Saturation.Ended[0].Name != "stalled" || len(rec.Saturation.Laps) != 4 {
+		t.Error(got, rec.Saturation)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -187,6 +191,7 @@ func TestSettings(t *testing.T) {
 	p := pass(t, "r:\n    (dear x) => (cheap x)\n")
 	for _, s := range []struct{ name, value, want string }{
 		{"nodes", "500", ""}, {"laps", "3", ""}, {"matches", "12", ""}, {"growth", "0.5", ""}, {"seconds", "2.5", ""}, {"seconds", "0", ""},
+		{"patience", "4", ""}, {"tries", "7", ""}, {"patience", "0", "number from 1"}, {"tries", "-2", "number from 1"},
 		{"nodes", "0", "number from 1"}, {"nodes", "1e3", "number from 1"}, {"laps", "-1", "number from 1"}, {"growth", "0", "positive"}, {"growth", "NaN", "positive"},
 		{"seconds", "-1", "positive"}, {"seconds", "Inf", "positive"}, {"matches", "99999999999", "number from 1"},
 	} {

@@ -129,6 +129,14 @@ func (toys) Cost(a *fgraph.Apply) float64 {
 	return 1
 }
 
+// FusedCost says that f costs nothing as a part of another op.
+func (v toys) FusedCost(a *fgraph.Apply) float64 {
+	if a.Op() == toy("f") {
+		return 0
+	}
+	return v.Cost(a)
+}
+
 // call applies an op. split has two outputs, to_whole another type.
 func call(name string, in ...*fgraph.Variable) *fgraph.Variable {
 	types := []fgraph.Type{number}

@@ -83,8 +83,8 @@ func (x value) owner() *fgraph.Apply {
 
 // step replaces the roots as trace does, and by the results at once where trace gives up. It returns false
 // if a feature objects.
-func (s *run) step(choice *egraph.Choice, first int, results []*fgraph.Variable) (bool, error) {
-	now, err := s.trace(choice, first)
+func (s *run) step(f *candidate) (bool, error) {
+	now, err := s.trace(f.choice, s.first)
 	if !errors.Is(err, errUntraced) {
 		return err == nil, err
 	}
@@ -94,7 +94,7 @@ func (s *run) step(choice *egraph.Choice, first int, results []*fgraph.Variable)
 			roots[i] = x.v
 		}
 	}
-	return s.h.Replace("", nil, replacements(roots, results)...)
+	return s.h.Replace("", nil, replacements(roots, f.results)...)
 }
 
 // trace replaces what stands for the roots step by step. It returns what stands for them now, and

@@ -17,6 +17,12 @@ type Coster interface {
 	Cost(a *fgraph.Apply) float64
 }
 
+// A Fuser is a [Coster] that knows what an apply adds to the cost of another one that later passes make
+// of both, and what it costs if they do not.
+type Fuser interface {
+	FusedCost(a *fgraph.Apply) float64
+}
+
 // A Ranker is a vocabulary that knows more of some variables than of others that are equal, such as
 // their signs. The witness of a class, which guards see, is the first variable of the highest rank.
 // A variable that is known to be a number, see [pattern.Numberer], outranks all others.

@@ -16,6 +16,9 @@ var classFunctions = []pattern.Function{
 // Cost returns what saturation thinks that an apply costs, see [tensor.Cost].
 func (vocabulary) Cost(a *apply) float64 { return tensor.Cost(a) }
 
+// FusedCost returns what it costs if it is fused with another one where it can be, see [tensor.FusedCost].
+func (vocabulary) FusedCost(a *apply) float64 { return tensor.FusedCost(a) }
+
 // Rank prefers variables whose sign is known.
 func (vocabulary) Rank(v *variable) int {
 	if _, ok := v.Type().(tensor.Type); ok && tensor.Nonnegative(v) {
