@@ -51,6 +51,7 @@ type tile struct {
 	xRow       uintptr // from a row to the next
 	xStep      uintptr // from an element of a row to the next
 	w          *float32
+	wStep      uintptr  // from a step of a panel to the next
 	wSkip      uintptr  // from the end of the used part of a panel to its beginning in the next
 	p          *float32 // sums to continue, or nil
 	pRow       uintptr
@@ -265,12 +266,10 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	t.vecs = (width + lanes - 1) / lanes
 	t.tail = width - (t.vecs-1)*lanes
 	t.mask = 1<<t.tail - 1
-	k, step := part.seg.k(), t.vecs*lanes
 	if t.k > 0 {
 		t.x = part.seg.at(i, part.k0)
-		t.w = &part.seg.W.panels[j*k+part.k0*step]
+		t.w, t.wStep, t.wSkip = part.seg.W.panel(j, t.vecs*lanes, part.k0, t.k)
 	}
-	t.wSkip = uintptr(k-t.k) * uintptr(step) * 4
 	t.p, t.pRow = p.at(part.from, i, j)
 	t.q, t.qRow = p.at(part.add, i, j)
 	t.y, t.yRow = p.at(part.to, i, j)

@@ -19,8 +19,8 @@ func (s kernelSet) tileGo(t *tile) {
 				}
 			}
 			if t.k > 0 { // else there are no factors to point at
-				w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
-				chainsGo(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, cols, t.k, &sums)
+				w := elem(t.w, uintptr(panel)*(uintptr(t.k)*t.wStep+t.wSkip))
+				chainsGo(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, t.wStep, cols, t.k, &sums)
 			}
 			for r := range rows {
 				for j := range stored {
@@ -35,14 +35,15 @@ func (s kernelSet) tileGo(t *tile) {
 // chainSums are the sums of two rows of a panel of 8 or 16 columns.
 type chainSums [2 * 16]float32
 
-// chainsGo continues the sums of two rows, whose elements are xStep bytes apart, for k steps. It
-// takes several sums at a time, because each step of a sum waits for the one before.
-func chainsGo(x0, x1 *float32, xStep uintptr, w *float32, cols, k int, sums *chainSums) {
+// chainsGo continues the sums of two rows, whose elements are xStep bytes apart, for k steps of a
+// panel, wStep bytes apart. It takes several sums at a time, because each step of a sum waits for
+// the one before.
+func chainsGo(x0, x1 *float32, xStep uintptr, w *float32, wStep uintptr, cols, k int, sums *chainSums) {
 	for j := 0; j < cols; j += 2 {
 		a, b, c, d := sums[j], sums[j+1], sums[cols+j], sums[cols+j+1]
 		for l := range uintptr(k) {
 			u, v := *elem(x0, l*xStep), *elem(x1, l*xStep)
-			at := (l*uintptr(cols) + uintptr(j)) * 4
+			at := l*wStep + uintptr(j)*4
 			w0, w1 := *elem(w, at), *elem(w, at+4)
 			a64, b64, c64, d64 := mulAdd(u, w0, a), mulAdd(u, w1, b), mulAdd(v, w0, c), mulAdd(v, w1, d)
 			if roundsOnce(a64) && roundsOnce(b64) && roundsOnce(c64) && roundsOnce(d64) {

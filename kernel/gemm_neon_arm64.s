@@ -138,6 +138,7 @@ resume:
 	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -147,14 +148,17 @@ steps:
 	WORD $0x3cee6a78 // ldr q24, [x19,x14]
 	FMOVQ 0(R4), F30
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	FMOVQ 16(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	FMOVQ 32(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	FMOVQ 48(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -166,8 +170,8 @@ step:
 	FMOVS (R19)(R14), F24
 	FMOVQ 0(R4), F30
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $16, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -272,6 +276,7 @@ resume:
 	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -282,17 +287,20 @@ steps:
 	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
 	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	FLDPQ 32(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -305,8 +313,8 @@ step:
 	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
 	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $32, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -428,6 +436,7 @@ resume:
 	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -440,23 +449,26 @@ steps:
 	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
 	FMOVQ 32(R4), F30
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	FLDPQ 48(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	FMOVQ 80(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	FMOVQ 128(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	FLDPQ 144(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	FMOVQ 176(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -471,8 +483,8 @@ step:
 	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
 	FMOVQ 32(R4), F30
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $48, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -611,6 +623,7 @@ resume:
 	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -624,26 +637,29 @@ steps:
 	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
 	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
-	FLDPQ 128(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	FLDPQ 160(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
-	FLDPQ 192(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	FLDPQ 224(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $256, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -659,8 +675,8 @@ step:
 	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
 	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -817,6 +833,7 @@ resume:
 	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -828,17 +845,20 @@ steps:
 	FMOVQ 0(R4), F30
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	FMOVQ 16(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
-	FMOVQ 32(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
-	FMOVQ 48(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -852,8 +872,8 @@ step:
 	FMOVQ 0(R4), F30
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $16, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -984,6 +1004,7 @@ resume:
 	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -997,23 +1018,26 @@ steps:
 	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
 	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
 	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	FLDPQ 32(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -1029,8 +1053,8 @@ step:
 	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
 	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
 	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $32, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -1192,6 +1216,7 @@ resume:
 	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -1208,32 +1233,35 @@ steps:
 	FMOVQ 32(R4), F30
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	FLDPQ 48(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
-	FMOVQ 80(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
-	FMOVQ 128(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
-	FLDPQ 144(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
-	FMOVQ 176(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -1252,8 +1280,8 @@ step:
 	FMOVQ 32(R4), F30
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $48, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -1446,6 +1474,7 @@ resume:
 	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -1464,38 +1493,41 @@ steps:
 	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
 	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
 	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
-	FLDPQ 128(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
-	FLDPQ 160(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
-	FLDPQ 192(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
-	FLDPQ 224(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $256, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -1516,8 +1548,8 @@ step:
 	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
 	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
 	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -1734,6 +1766,7 @@ resume:
 	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -1747,20 +1780,23 @@ steps:
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	FMOVQ 16(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
-	FMOVQ 32(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
-	FMOVQ 48(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -1776,8 +1812,8 @@ step:
 	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $16, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -1934,6 +1970,7 @@ resume:
 	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -1950,29 +1987,32 @@ steps:
 	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
 	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
 	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	FLDPQ 32(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
 	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
 	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
 	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
 	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
 	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
 	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -1991,8 +2031,8 @@ step:
 	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
 	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
 	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $32, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -2194,6 +2234,7 @@ resume:
 	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -2214,41 +2255,44 @@ steps:
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	FLDPQ 48(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
 	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
 	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
-	FMOVQ 80(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
 	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
 	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
-	FMOVQ 128(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	FLDPQ 144(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
 	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
 	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
-	FMOVQ 176(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -2271,8 +2315,8 @@ step:
 	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
 	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $48, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -2519,6 +2563,7 @@ resume:
 	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -2542,50 +2587,53 @@ steps:
 	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
 	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
 	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
 	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
 	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
 	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
 	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
 	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
-	FLDPQ 128(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
 	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
 	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
-	FLDPQ 160(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
 	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
 	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
 	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
-	FLDPQ 192(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
 	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
 	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
-	FLDPQ 224(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
 	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
 	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
 	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $256, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -2611,8 +2659,8 @@ step:
 	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
 	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
 	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -2889,6 +2937,7 @@ resume:
 	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -2904,23 +2953,26 @@ steps:
 	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	FMOVQ 16(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
 	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
-	FMOVQ 32(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
 	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
-	FMOVQ 48(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
 	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -2938,8 +2990,8 @@ step:
 	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $16, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -3122,6 +3174,7 @@ resume:
 	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -3141,7 +3194,8 @@ steps:
 	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
 	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
 	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	FLDPQ 32(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
@@ -3150,7 +3204,8 @@ steps:
 	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
 	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
 	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
@@ -3159,7 +3214,8 @@ steps:
 	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
 	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
 	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
@@ -3168,8 +3224,8 @@ steps:
 	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
 	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
 	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -3191,8 +3247,8 @@ step:
 	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
 	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
 	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $32, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -3434,6 +3490,7 @@ resume:
 	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -3458,7 +3515,8 @@ steps:
 	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	FLDPQ 48(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
@@ -3467,12 +3525,13 @@ steps:
 	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
 	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
 	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
-	FMOVQ 80(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
 	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
@@ -3481,12 +3540,13 @@ steps:
 	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
 	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
 	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
-	FMOVQ 128(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
 	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
-	FLDPQ 144(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
@@ -3495,13 +3555,13 @@ steps:
 	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
 	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
 	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
-	FMOVQ 176(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
 	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -3528,8 +3588,8 @@ step:
 	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
 	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $48, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -3830,6 +3890,7 @@ resume:
 	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -3858,7 +3919,8 @@ steps:
 	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
 	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
 	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
@@ -3867,7 +3929,7 @@ steps:
 	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
 	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
 	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
@@ -3876,7 +3938,8 @@ steps:
 	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
 	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
 	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
-	FLDPQ 128(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
@@ -3885,7 +3948,7 @@ steps:
 	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
 	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
 	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
-	FLDPQ 160(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
@@ -3894,7 +3957,8 @@ steps:
 	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
 	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
 	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
-	FLDPQ 192(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
@@ -3903,7 +3967,7 @@ steps:
 	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
 	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
 	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
-	FLDPQ 224(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
@@ -3912,8 +3976,8 @@ steps:
 	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
 	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
 	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $256, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -3944,8 +4008,8 @@ step:
 	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
 	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
 	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -4282,6 +4346,7 @@ resume:
 	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -4299,26 +4364,29 @@ steps:
 	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
-	FMOVQ 16(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
 	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
 	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
-	FMOVQ 32(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
 	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
 	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
-	FMOVQ 48(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
 	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
 	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -4338,8 +4406,8 @@ step:
 	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $16, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -4548,6 +4616,7 @@ resume:
 	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -4570,7 +4639,8 @@ steps:
 	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
 	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
 	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
-	FLDPQ 32(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
@@ -4581,7 +4651,8 @@ steps:
 	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
 	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
 	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
@@ -4592,7 +4663,8 @@ steps:
 	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
 	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
 	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
@@ -4603,8 +4675,8 @@ steps:
 	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
 	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
 	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -4629,8 +4701,8 @@ step:
 	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
 	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
 	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $32, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -4912,6 +4984,7 @@ resume:
 	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -4940,7 +5013,8 @@ steps:
 	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
-	FLDPQ 48(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
@@ -4951,13 +5025,14 @@ steps:
 	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
 	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
 	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
-	FMOVQ 80(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
 	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
 	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
@@ -4968,13 +5043,14 @@ steps:
 	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
 	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
 	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
-	FMOVQ 128(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
 	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
 	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
-	FLDPQ 144(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
@@ -4985,14 +5061,14 @@ steps:
 	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
 	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
 	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
-	FMOVQ 176(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
 	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
 	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -5023,8 +5099,8 @@ step:
 	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
 	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $48, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -5379,6 +5455,7 @@ resume:
 	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -5412,7 +5489,8 @@ steps:
 	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
 	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
 	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
@@ -5423,7 +5501,7 @@ steps:
 	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
 	WORD $0x4fbc13d0 // fmla v16.4s, v30.4s, v28.s[1]
 	WORD $0x4fbc13f1 // fmla v17.4s, v31.4s, v28.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
@@ -5434,7 +5512,8 @@ steps:
 	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
 	WORD $0x4fbc13d2 // fmla v18.4s, v30.4s, v28.s[1]
 	WORD $0x4fbc13f3 // fmla v19.4s, v31.4s, v28.s[1]
-	FLDPQ 128(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
@@ -5445,7 +5524,7 @@ steps:
 	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
 	WORD $0x4f9c1bd0 // fmla v16.4s, v30.4s, v28.s[2]
 	WORD $0x4f9c1bf1 // fmla v17.4s, v31.4s, v28.s[2]
-	FLDPQ 160(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
@@ -5456,7 +5535,8 @@ steps:
 	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
 	WORD $0x4f9c1bd2 // fmla v18.4s, v30.4s, v28.s[2]
 	WORD $0x4f9c1bf3 // fmla v19.4s, v31.4s, v28.s[2]
-	FLDPQ 192(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
@@ -5467,7 +5547,7 @@ steps:
 	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
 	WORD $0x4fbc1bd0 // fmla v16.4s, v30.4s, v28.s[3]
 	WORD $0x4fbc1bf1 // fmla v17.4s, v31.4s, v28.s[3]
-	FLDPQ 224(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
@@ -5478,8 +5558,8 @@ steps:
 	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
 	WORD $0x4fbc1bd2 // fmla v18.4s, v30.4s, v28.s[3]
 	WORD $0x4fbc1bf3 // fmla v19.4s, v31.4s, v28.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $256, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -5515,8 +5595,8 @@ step:
 	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
 	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
 	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -5913,6 +5993,7 @@ resume:
 	PRFM 16(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -5932,29 +6013,32 @@ steps:
 	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
 	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
-	FMOVQ 16(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
 	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
 	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
 	WORD $0x4fbd13c5 // fmla v5.4s, v30.4s, v29.s[1]
-	FMOVQ 32(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
 	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
 	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
 	WORD $0x4f9d1bc5 // fmla v5.4s, v30.4s, v29.s[2]
-	FMOVQ 48(R4), F30
+	ADD R15, R4
+	FMOVQ 0(R4), F30
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
 	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
 	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
 	WORD $0x4fbd1bc5 // fmla v5.4s, v30.4s, v29.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -5976,8 +6060,8 @@ step:
 	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
 	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $16, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -6212,6 +6296,7 @@ resume:
 	PRFM 32(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -6237,7 +6322,8 @@ steps:
 	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
 	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
 	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
-	FLDPQ 32(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
@@ -6250,7 +6336,8 @@ steps:
 	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
 	WORD $0x4fbd13ca // fmla v10.4s, v30.4s, v29.s[1]
 	WORD $0x4fbd13eb // fmla v11.4s, v31.4s, v29.s[1]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
@@ -6263,7 +6350,8 @@ steps:
 	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
 	WORD $0x4f9d1bca // fmla v10.4s, v30.4s, v29.s[2]
 	WORD $0x4f9d1beb // fmla v11.4s, v31.4s, v29.s[2]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
@@ -6276,8 +6364,8 @@ steps:
 	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
 	WORD $0x4fbd1bca // fmla v10.4s, v30.4s, v29.s[3]
 	WORD $0x4fbd1beb // fmla v11.4s, v31.4s, v29.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -6305,8 +6393,8 @@ step:
 	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
 	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
 	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $32, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -6628,6 +6716,7 @@ resume:
 	PRFM 48(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -6660,7 +6749,8 @@ steps:
 	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
 	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
-	FLDPQ 48(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
@@ -6673,14 +6763,15 @@ steps:
 	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
 	WORD $0x4fbd13cf // fmla v15.4s, v30.4s, v29.s[1]
 	WORD $0x4fbd13f0 // fmla v16.4s, v31.4s, v29.s[1]
-	FMOVQ 80(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
 	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
 	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
 	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
 	WORD $0x4fbd13d1 // fmla v17.4s, v30.4s, v29.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
@@ -6693,14 +6784,15 @@ steps:
 	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
 	WORD $0x4f9d1bcf // fmla v15.4s, v30.4s, v29.s[2]
 	WORD $0x4f9d1bf0 // fmla v16.4s, v31.4s, v29.s[2]
-	FMOVQ 128(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
 	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
 	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
 	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
 	WORD $0x4f9d1bd1 // fmla v17.4s, v30.4s, v29.s[2]
-	FLDPQ 144(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
@@ -6713,15 +6805,15 @@ steps:
 	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
 	WORD $0x4fbd1bcf // fmla v15.4s, v30.4s, v29.s[3]
 	WORD $0x4fbd1bf0 // fmla v16.4s, v31.4s, v29.s[3]
-	FMOVQ 176(R4), F30
+	FMOVQ 32(R4), F30
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
 	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
 	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
 	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
 	WORD $0x4fbd1bd1 // fmla v17.4s, v30.4s, v29.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -6756,8 +6848,8 @@ step:
 	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
 	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
 	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $48, R4
 	SUBS $1, R5
 	BNE step
 done:
@@ -7166,6 +7258,7 @@ resume:
 	PRFM 64(R3), PLDL1KEEP
 begin:
 	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
 	CMP $4, R10
 	BNE single
@@ -7204,7 +7297,8 @@ steps:
 	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
 	WORD $0x4f9d13d6 // fmla v22.4s, v30.4s, v29.s[0]
 	WORD $0x4f9d13f7 // fmla v23.4s, v31.4s, v29.s[0]
-	FLDPQ 64(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
@@ -7217,7 +7311,7 @@ steps:
 	WORD $0x4fbc13f1 // fmla v17.4s, v31.4s, v28.s[1]
 	WORD $0x4fbd13d4 // fmla v20.4s, v30.4s, v29.s[1]
 	WORD $0x4fbd13f5 // fmla v21.4s, v31.4s, v29.s[1]
-	FLDPQ 96(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
 	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
 	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
@@ -7230,7 +7324,8 @@ steps:
 	WORD $0x4fbc13f3 // fmla v19.4s, v31.4s, v28.s[1]
 	WORD $0x4fbd13d6 // fmla v22.4s, v30.4s, v29.s[1]
 	WORD $0x4fbd13f7 // fmla v23.4s, v31.4s, v29.s[1]
-	FLDPQ 128(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
@@ -7243,7 +7338,7 @@ steps:
 	WORD $0x4f9c1bf1 // fmla v17.4s, v31.4s, v28.s[2]
 	WORD $0x4f9d1bd4 // fmla v20.4s, v30.4s, v29.s[2]
 	WORD $0x4f9d1bf5 // fmla v21.4s, v31.4s, v29.s[2]
-	FLDPQ 160(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
 	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
 	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
@@ -7256,7 +7351,8 @@ steps:
 	WORD $0x4f9c1bf3 // fmla v19.4s, v31.4s, v28.s[2]
 	WORD $0x4f9d1bd6 // fmla v22.4s, v30.4s, v29.s[2]
 	WORD $0x4f9d1bf7 // fmla v23.4s, v31.4s, v29.s[2]
-	FLDPQ 192(R4), (F30, F31)
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
 	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
@@ -7269,7 +7365,7 @@ steps:
 	WORD $0x4fbc1bf1 // fmla v17.4s, v31.4s, v28.s[3]
 	WORD $0x4fbd1bd4 // fmla v20.4s, v30.4s, v29.s[3]
 	WORD $0x4fbd1bf5 // fmla v21.4s, v31.4s, v29.s[3]
-	FLDPQ 224(R4), (F30, F31)
+	FLDPQ 32(R4), (F30, F31)
 	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
 	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
 	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
@@ -7282,8 +7378,8 @@ steps:
 	WORD $0x4fbc1bf3 // fmla v19.4s, v31.4s, v28.s[3]
 	WORD $0x4fbd1bd6 // fmla v22.4s, v30.4s, v29.s[3]
 	WORD $0x4fbd1bf7 // fmla v23.4s, v31.4s, v29.s[3]
+	ADD R15, R4
 	ADD $16, R14
-	ADD $256, R4
 	SUBS $1, R5
 	BNE steps
 rest:
@@ -7324,8 +7420,8 @@ step:
 	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
 	WORD $0x4f9d13d6 // fmla v22.4s, v30.4s, v29.s[0]
 	WORD $0x4f9d13f7 // fmla v23.4s, v31.4s, v29.s[0]
+	ADD R15, R4
 	ADD R10, R14
-	ADD $64, R4
 	SUBS $1, R5
 	BNE step
 done:

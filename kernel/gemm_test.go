@@ -30,14 +30,14 @@ func wantedTile(t *tile, lanes int) {
 	cols := t.vecs * lanes
 	stored := cols - lanes + t.tail
 	for panel := range t.panels {
-		w := elem(t.w, uintptr(panel)*(uintptr(t.k*cols)*4+t.wSkip))
+		w := elem(t.w, uintptr(panel)*(uintptr(t.k)*t.wStep+t.wSkip))
 		for i := range t.rows {
 			for j := range stored {
 				c := uintptr(panel*cols+j) * 4
 				sum := t.begun(uintptr(i), c)
 				for l := range t.k {
 					x := *elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
-					sum = fma32(x, *elem(w, uintptr(l*cols+j)*4), sum)
+					sum = fma32(x, *elem(w, uintptr(l)*t.wStep+uintptr(j)*4), sum)
 				}
 				*elem(t.y, uintptr(i)*t.yRow+c) = t.finish(sum, uintptr(i), c)
 			}
@@ -107,7 +107,7 @@ func checkTile(t *testing.T, set kernelSet, rows, vecs int, flags uint) {
 	}
 	a := tile{
 		rows: rows, vecs: vecs, panels: panels, k: k, flags: flags, tail: tail, mask: 1<<tail - 1,
-		x: first(x), xRow: uintptr(4 * x.Stride), xStep: 4, w: first(w), wSkip: uintptr(4 * skip),
+		x: first(x), xRow: uintptr(4 * x.Stride), xStep: 4, w: first(w), wStep: uintptr(4 * vecs * lanes), wSkip: uintptr(4 * skip),
 		q: first(q), qRow: uintptr(4 * q.Stride), r: first(res), rRow: uintptr(4 * res.Stride), y: first(y), yRow: uintptr(4 * y.Stride),
 		bias: first(bias), scale: first(scale), offset: first(offset), mul: float32(r.NormFloat64()), alpha: float32(r.NormFloat64()),
 	}
@@ -117,6 +117,11 @@ func checkTile(t *testing.T, set kernelSet, rows, vecs int, flags uint) {
 	if rows > 1 && k > 0 && r.IntN(3) == 0 {
 		xt := guarded(t, r, k, rows, r.IntN(3), wild)
 		a.x, a.xRow, a.xStep = first(xt), 4, uintptr(4*xt.Stride)
+	}
+	if k > 0 && r.IntN(3) == 0 { // a panel is a stripe of a matrix
+		wt := guarded(t, r, k, panels*vecs*lanes, r.IntN(3), wild)
+		a.w, a.wStep = first(wt), uintptr(4*wt.Stride)
+		a.wSkip = uintptr(4*vecs*lanes) - uintptr(k)*a.wStep
 	}
 	want := slices.Clone(y.Data)
 	b := a

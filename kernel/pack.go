@@ -4,27 +4,62 @@ package kernel
 // remaining rows, padded with zeros to whole vectors. In a panel, the first elements of all rows
 // come first, then the second ones, and so on. Sums of the padding are never stored.
 
+//
+// The panels of a tall factor are stripes of it, whose steps are rows. If it is multiplied only
+// once, they are read in place, except for a last one that ends within a vector.
+
 // size is the number of elements of all forms.
 func (p *Weights) size() int {
-	n, k := p.shape()
+	_, k := p.shape()
 	rows, cols := p.laneShape()
-	return p.set.padded(n)*k + rows*cols
+	return p.packedCols()*k + rows*cols
+}
+
+// packedCols is the number of columns of all packed panels.
+func (p *Weights) packedCols() int {
+	n, _ := p.shape()
+	if p.inPlace {
+		if n %= p.set.panelCols(); n%p.set.lanes() == 0 {
+			return 0
+		}
+	}
+	return p.set.padded(n)
 }
 
 // place divides size elements among the forms.
 func (p *Weights) place(v []float32) {
-	n, k := p.shape()
-	p.panels, p.lanes = v, v[p.set.padded(n)*k:]
+	_, k := p.shape()
+	p.panels, p.lanes = v, v[p.packedCols()*k:]
 }
 
 // pack fills all forms.
 func (p *Weights) pack() {
 	p.packLanes()
-	if p.tall {
-		packTransposed(p.set, p.panels, p.w)
-	} else {
+	switch {
+	case !p.tall:
 		pack(p.set, p.panels, p.w)
+	case !p.inPlace:
+		packTransposed(p.set, p.panels, p.w)
+	case len(p.panels) > 0:
+		rest := p.w.Cols % p.set.panelCols()
+		packTransposed(p.set, p.panels, Cols(p.w, p.w.Cols-rest, rest))
 	}
+}
+
+// panel returns the address of a step of the panel that begins at column j and has the given number
+// of columns, and the distances, in bytes, to the next step, and from the end of a number of steps
+// to the first of them in the next panel.
+func (p *Weights) panel(j, width, first, steps int) (w *float32, step, skip uintptr) {
+	n, k := p.shape()
+	if p.inPlace && j+width <= n {
+		step = uintptr(p.w.Stride) * 4
+		return &p.w.Data[first*p.w.Stride+j], step, uintptr(width)*4 - uintptr(steps)*step
+	}
+	if p.inPlace {
+		j = 0 // of the one panel that is packed
+	}
+	step = uintptr(width) * 4
+	return &p.panels[j*k+first*width], step, uintptr(k-steps) * step
 }
 
 // pack fills panels with w.

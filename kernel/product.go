@@ -40,6 +40,9 @@ const (
 	// sliceElements: their packed forms, and the sums so far, then stay in the second-level cache.
 	sliceSteps    = 512
 	sliceElements = 1 << 18
+	// farApart is a distance of rows at which, and at multiples of which, the lines of some hundred rows
+	// evict each other from a second-level cache (64 KB of sets, which 32 rows visit).
+	farApart = 512
 )
 
 // shape returns the shape of a matrix, or that of its transpose if it is tall.
@@ -79,17 +82,28 @@ func (f *factors) multiply(alpha, beta float32, c Matrix) {
 func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
-	if f.aTall && f.bTall && f.a.Rows >= 2*sliceSteps && c.Rows*c.Cols <= sliceElements {
-		f.mulSlices(set, ws, alpha, beta, c)
+	if f.aTall && f.a.Rows > tallRows {
+		f.mulTall(set, ws, alpha, beta, c)
 		return
 	}
 	ws.prepare(set, f.b, f.bTall)
-	if !f.aTall || f.a.Rows <= tallRows {
-		ws.segs[0] = Segment{X: f.a, W: &ws.weights, transposed: f.aTall}
-		ws.addTo(set, alpha, beta, c)
-		return
+	ws.segs[0] = Segment{X: f.a, W: &ws.weights, transposed: f.aTall}
+	ws.addTo(set, alpha, beta, c)
+}
+
+// mulTall is mul for a tall left factor, which is transposed. If both are tall, either can be the
+// left one.
+func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c Matrix) {
+	k := f.a.Rows
+	if f.bTall && c.Rows*c.Cols <= sliceElements {
+		swap := k*c.Rows > k*c.Cols+c.Rows*c.Cols // B and the transpose of C have fewer elements than A
+		if swap || k >= 2*sliceSteps {
+			f.mulSlices(set, ws, swap, alpha, beta, c)
+			return
+		}
 	}
-	n := max(tallBytes/(4*f.a.Rows)/maxTileRows, 1) * maxTileRows
+	ws.prepare(set, f.b, f.bTall)
+	n := max(tallBytes/(4*k)/maxTileRows, 1) * maxTileRows
 	used := ws.used
 	for i := 0; i < c.Rows; i += n {
 		ws.used = used
@@ -99,18 +113,27 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	}
 }
 
-// mulSlices is mul for two tall factors with many rows. It multiplies some of the rows at a time.
-func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c Matrix) {
-	k := f.a.Rows
+// mulSlices is mulTall for two tall factors and a small C. It multiplies some of their rows at a
+// time. With swap it computes the transpose of C.
+func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta float32, c Matrix) {
+	left, right := f.a, f.b
+	if swap {
+		left, right = right, left
+	}
+	k := left.Rows
 	slices := (k + sliceSteps - 1) / sliceSteps
-	sums := Matrix{Rows: c.Rows, Cols: c.Cols, Stride: set.padded(c.Cols), Data: ws.floats(c.Rows * set.padded(c.Cols))}
+	sums := Matrix{Rows: left.Cols, Cols: right.Cols, Stride: set.padded(right.Cols)}
+	sums.Data = ws.floats(sums.Rows * sums.Stride)
 	used := ws.used
 	for s := range slices {
 		ws.used = used
 		first, last := s*k/slices, (s+1)*k/slices
-		ws.prepare(set, Rows(f.b, first, last-first), true)
-		ws.segs[0] = Segment{X: ws.transposed(set, Rows(f.a, first, last-first)), W: &ws.weights, Continue: s > 0}
+		ws.prepare(set, Rows(right, first, last-first), true)
+		ws.segs[0] = Segment{X: ws.transposed(set, Rows(left, first, last-first)), W: &ws.weights, Continue: s > 0}
 		multiply(set, ws, ws.segs[:], &Epilogue{}, 1, sums)
+	}
+	if swap {
+		sums = ws.transposed(set, sums)
 	}
 	// The roundings are those of an epilogue.
 	Scale(sums, alpha)
@@ -125,7 +148,7 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, alpha, beta float32, c
 
 // prepare makes weights of m, or of its transpose if it is tall.
 func (w *workspace) prepare(set kernelSet, m Matrix, tall bool) {
-	w.weights = Weights{w: m, tall: tall, set: set}
+	w.weights = Weights{w: m, tall: tall, inPlace: tall && m.Stride%farApart != 0, set: set}
 	w.weights.place(w.floats(w.weights.size()))
 	w.weights.pack()
 }

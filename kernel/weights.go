@@ -4,11 +4,12 @@ package kernel
 // kernels. Pack a W once that is used again and again. Any number of goroutines may then multiply
 // with it.
 type Weights struct {
-	w      Matrix
-	tall   bool // w is the transpose of W
-	set    kernelSet
-	panels []float32 // see pack
-	lanes  []float32 // see laneShape
+	w       Matrix
+	tall    bool // w is the transpose of W
+	inPlace bool // panels are read in w, which is tall
+	set     kernelSet
+	panels  []float32 // see pack
+	lanes   []float32 // see laneShape
 }
 
 // NewWeights packs w, which is W. The result keeps w; call Renew when elements of w have changed.

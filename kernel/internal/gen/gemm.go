@@ -22,8 +22,9 @@ const unroll = 4
 //	BX        the panel of W, at the current step of k
 //	DX        remaining panels
 //	R11       finished columns, in bytes
-//	R12, R13  scratch
-//	AX, CX    scratch; CX counts steps
+//	R13, AX   the distance of two steps of k in the panel, and of three, in bytes
+//	CX        remaining steps
+//	R12       scratch, as R13, AX and CX are outside of the loop over k
 //
 // The accumulators come first among the vector registers, then the vectors of W of the current
 // step, then the elements of x.
@@ -77,7 +78,7 @@ func (g *tiles) dispatch() {
 
 func (g *tiles) acc(row, v int) string { return g.vec(row*g.n + v) }
 
-// panelBytes is the size of a step of k in a panel.
+// panelBytes is the width of a panel.
 func (g *tiles) panelBytes() int { return g.n * g.lanes * 4 }
 
 // kernel writes the function for tiles of the given height and width.
@@ -161,24 +162,25 @@ func (g *tiles) loop() {
 		g.loopNEON()
 		return
 	}
-	g.p("MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
+	g.p("MOVQ tile_wStep(DI), R13; LEAQ (R13)(R13*2), AX; MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
 	g.label("steps")
 	for u := range unroll {
 		g.step(u)
 	}
-	g.p("ADDQ $%d, BX; DECQ CX; JNZ  steps", unroll*g.panelBytes())
+	g.p("LEAQ (BX)(R13*4), BX; DECQ CX; JNZ  steps")
 	g.label("rest")
 	g.p("MOVQ tile_k(DI), CX; ANDQ $%d, CX; JZ   done", unroll-1)
 	g.label("step")
 	g.step(0)
-	g.p("ADDQ $%d, BX; DECQ CX; JNZ  step", g.panelBytes())
+	g.p("ADDQ R13, BX; DECQ CX; JNZ  step")
 	g.label("done")
 }
 
 // step writes one step of k, the u-th from BX on.
 func (g *tiles) step(u int) {
+	w := []string{"(BX)", "(BX)(R13*1)", "(BX)(R13*2)", "(BX)(AX*1)"}[u]
 	for v := range g.n {
-		g.p("VMOVUPS %d(BX), %s", u*g.panelBytes()+v*g.lanes*4, g.vec(g.w+v))
+		g.p("VMOVUPS %d%s, %s", v*g.lanes*4, w, g.vec(g.w+v))
 	}
 	at := []string{"(SI)", "(SI)(R9*1)", "(SI)(R9*2)", "(R8)", "(R8)(R9*1)", "(R8)(R9*2)"}
 	for row := range g.rows {

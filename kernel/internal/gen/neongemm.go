@@ -1,7 +1,7 @@
 package main
 
 // On arm64 each row of x has a pointer, in these registers. R14 is the offset of the current step
-// of k, in bytes.
+// of k, in bytes, and R15 the distance of two steps in the panel.
 var rowPointers = []string{"R19", "R20", "R21", "R22", "R23", "R24"}
 
 const stepOffset = "R14"
@@ -17,14 +17,14 @@ func (g *tiles) rowPointersNEON() {
 // loopNEON writes the sum over k. Where the elements of a row are side by side it loads four of
 // each row at a time.
 func (g *tiles) loopNEON() {
-	g.line("\tMOVD tile_k(R0), R5\n\tMOVD ZR, %s\n\tCMP $4, R10\n\tBNE single\n", stepOffset)
+	g.line("\tMOVD tile_k(R0), R5\n\tMOVD tile_wStep(R0), R15\n\tMOVD ZR, %s\n\tCMP $4, R10\n\tBNE single\n", stepOffset)
 	g.line("\tLSR $2, R5\n\tCBZ R5, rest\n")
 	g.label("steps")
 	g.loadRows()
 	for u := range unroll {
 		g.stepNEON(u)
 	}
-	g.line("\tADD $16, %s\n\tADD $%d, R4\n\tSUBS $1, R5\n\tBNE steps\n", stepOffset, unroll*g.panelBytes())
+	g.line("\tADD $16, %s\n\tSUBS $1, R5\n\tBNE steps\n", stepOffset)
 	g.label("rest")
 	g.line("\tMOVD tile_k(R0), R5\n\tAND $%d, R5\n", unroll-1)
 	g.label("single")
@@ -34,7 +34,7 @@ func (g *tiles) loopNEON() {
 		g.line("\tFMOVS (%s)(%s), F%d\n", rowPointers[row], stepOffset, number(g.vec(g.x+row)))
 	}
 	g.stepNEON(0)
-	g.line("\tADD R10, %s\n\tADD $%d, R4\n\tSUBS $1, R5\n\tBNE step\n", stepOffset, g.panelBytes())
+	g.line("\tADD R10, %s\n\tSUBS $1, R5\n\tBNE step\n", stepOffset)
 	g.label("done")
 }
 
@@ -50,16 +50,17 @@ func (g *tiles) loadIndexed(row int) uint32 {
 	return 0x3ce06800 | number(stepOffset)<<16 | number(rowPointers[row])<<5 | number(g.vec(g.x+row))
 }
 
-// stepNEON writes a step of k, the u-th from R4 on, with elements u of the rows of x.
+// stepNEON writes a step of k, with elements u of the rows of x, and moves R4 to the next step.
 func (g *tiles) stepNEON(u int) {
 	g.eachPair(g.n, func(v, n int) {
-		g.loadPair("R4", u*g.panelBytes()+16*v, temp, n)
+		g.loadPair("R4", 16*v, temp, n)
 		for row := range g.rows {
 			for i := range n {
 				g.fmlaBy(4, g.acc(row, v+i), g.vec(temp+i), g.vec(g.x+row), u)
 			}
 		}
 	})
+	g.line("\tADD R15, R4\n")
 }
 
 // eachPair calls f for pairs of vectors, and for the last one if their number n is odd.
