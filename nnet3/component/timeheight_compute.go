@@ -16,20 +16,61 @@ func (c *timeHeightConvolutionComponent) chunk(rows int) int {
 func (m *convolutionModel) patches(in kernel.Matrix, pre *offsetRows, first int, p kernel.Matrix) {
 	for i := range p.Rows / m.heightOut {
 		rows := pre.of(first + i)
-		for h := range m.heightOut {
-			patch := kernel.Row(p, i*m.heightOut+h)
-			for _, piece := range m.pieces {
-				dst := patch[piece.column : piece.column+piece.count*m.filtersIn]
-				row := rows[piece.time]
-				if row < 0 {
-					clear(dst)
-					continue
-				}
-				skip, from, n := m.inside(piece, h)
-				clear(dst[:skip])
-				copy(dst[skip:], kernel.Row(in, int(row))[from:from+n])
-				clear(dst[skip+n:])
+		patches := kernel.Rows(p, i*m.heightOut, m.heightOut)
+		for _, piece := range m.pieces {
+			dst := kernel.Cols(patches, piece.column, piece.count*m.filtersIn)
+			if row := rows[piece.time]; row >= 0 {
+				m.copyPiece(dst, kernel.Row(in, int(row)), piece)
+			} else {
+				kernel.Fill(dst, 0)
 			}
+		}
+	}
+}
+
+// copyPiece sets row h of dst to what the piece sees of an input row at height h of the output.
+func (m *convolutionModel) copyPiece(dst kernel.Matrix, in []float32, piece patchPiece) {
+	lo, hi := m.whole(piece)
+	for h := range dst.Rows {
+		if h == lo && lo < hi {
+			first, step := (lo*m.heightSubsample+piece.height)*m.filtersIn, m.heightSubsample*m.filtersIn
+			copyRuns(dst.Data[lo*dst.Stride:], dst.Stride, in[first:], step, dst.Cols, hi-lo)
+		}
+		if lo <= h && h < hi {
+			continue
+		}
+		skip, from, n := m.inside(piece, h)
+		row := kernel.Row(dst, h)
+		clear(row[:skip])
+		copy(row[skip:], in[from:from+n])
+		clear(row[skip+n:])
+	}
+}
+
+// whole returns the range of heights of the output for which a piece lies in the input as a whole.
+func (m *convolutionModel) whole(piece patchPiece) (lo, hi int) {
+	sub := m.heightSubsample
+	lo = (max(0, -piece.height) + sub - 1) / sub
+	if room := m.heightIn - piece.count - piece.height; room >= 0 {
+		hi = min(room/sub+1, m.heightOut)
+	}
+	return lo, hi
+}
+
+// shortRun is the number of elements below which a loop copies faster than a call.
+const shortRun = 8
+
+// copyRuns copies a number of runs of n elements. dstStep and srcStep are the distances of their
+// beginnings.
+func copyRuns(dst []float32, dstStep int, src []float32, srcStep, n, count int) {
+	for k := range count {
+		d, s := dst[k*dstStep:][:n], src[k*srcStep:][:n]
+		if n > shortRun {
+			copy(d, s)
+			continue
+		}
+		for j, v := range s {
+			d[j] = v
 		}
 	}
 }
