@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -191,5 +192,36 @@ func BenchmarkMulNT(b *testing.B) {
 			}
 			b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})
+	}
+}
+
+// Products of tall factors are chains, whichever factor is transposed, read in place or packed. They
+// access no other memory.
+func TestTallFactors(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, set := range ownSets() {
+		for _, s := range []struct{ m, n, k int }{
+			{13, 79, 40}, {64, 65, 70}, {5, 200, 1030}, {200, 5, 130}, {130, 5, 65}, {7, 128, 1024}, {48, 7, 1025}, {6, 512, 66}, {3, 1029, 66},
+		} {
+			for _, f := range []struct{ alpha, beta float32 }{{1, 0}, {1, 1}, {-0.3, 1}, {1, 0.7}} {
+				a, b, c := guarded(t, r, s.k, s.m, s.n%3, false), guarded(t, r, s.k, s.n, s.m%2, false), guarded(t, r, s.m, s.n, 1, false)
+				want := Clone(c)
+				for i := range s.m {
+					for j, v := range Row(want, i) {
+						sum := float32(0)
+						for l := range s.k {
+							sum = fma32(Row(a, l)[i], Row(b, l)[j], sum)
+						}
+						sum = float32(f.alpha * sum)
+						if f.beta != 0 {
+							sum += float32(f.beta * v)
+						}
+						Row(want, i)[j] = sum
+					}
+				}
+				(&factors{a: a, b: b, aTall: true, bTall: true}).mul(set, f.alpha, f.beta, c)
+				equalBits(t, fmt.Sprintf("%v, %v, %v", set, s, f), c, want)
+			}
+		}
 	}
 }
