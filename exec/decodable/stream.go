@@ -88,10 +88,10 @@ func (st *Stream) Accept(frames kernel.Matrix) error {
 	return nil
 }
 
-// AcceptIvector sets the i-vector for the frames that come from now on; the first one serves those
-// before, too. A chunk uses the i-vector of the frame after its last one, which the output of the
-// chunk may lie before: context included. A network without i-vectors ignores it. The error wraps
-// ErrDim or ErrFinished.
+// AcceptIvector sets the i-vector for the frames that come from now on. The first one serves the
+// frames before it, too. A chunk has a single i-vector: the last one that was set before a frame came
+// that the chunk does not read. The frames that it reads include the context of its output. A
+// network without i-vectors ignores it. The error wraps ErrDim or ErrFinished.
 func (st *Stream) AcceptIvector(v []float32) error {
 	switch {
 	case st.finished:

@@ -20,12 +20,13 @@ var ErrRead = errors.New("can't read model")
 // of package component.
 type Loader struct{ Types *component.Registry }
 
-// Load is [Loader.Load] for the types of package component.
+// Load reads a network from a file, a Kaldi model or config lines, as [Loader.Load] does with
+// Kaldi's component types.
 func Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	return Loader{}.Load(name, seed)
 }
 
-// LoadFrom is [Loader.LoadFrom] for the types of package component.
+// LoadFrom is [Load] for a stream. The name appears in errors.
 func LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
 	return Loader{}.LoadFrom(r, name, seed)
 }
