@@ -118,6 +118,7 @@ func mapBits(c *kerneltest.Checksums) {
 			"MulVec":         func() { MulVec(dst, x, y) },
 			"AddMulVec":      func() { AddMulVec(copyOf(dst, z), x, y) },
 			"MulAddVec":      func() { MulAddVec(dst, x, y, z) },
+			"SubMulVec":      func() { SubMulVec(dst, x, y, z) },
 			"SigmoidVec":     func() { SigmoidVec(dst, wide) },
 			"TanhVec":        func() { TanhVec(dst, wide) },
 			"ExpVec":         func() { c.Float32s("ExpVec", ExpVec(dst, wide, 0.5)) },

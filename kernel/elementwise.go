@@ -81,6 +81,9 @@ func AddMulVec(dst, a, b []float32) { bestSet.addMul(dst, a, b) }
 // MulAddVec sets dst to the element-wise product of a and b, plus c.
 func MulAddVec(dst, a, b, c []float32) { bestSet.mulAdd(dst, a, b, c) }
 
+// SubMulVec sets dst to the element-wise product of a-b and c.
+func SubMulVec(dst, a, b, c []float32) { bestSet.subMul(dst, a, b, c) }
+
 // SetRows sets every row of dst to v.
 func SetRows(dst Matrix, v []float32) {
 	if len(v) != dst.Cols {

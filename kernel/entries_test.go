@@ -72,6 +72,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"MulVec":            func(a *arena, rows, cols int) { MulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"AddMulVec":         func(a *arena, rows, cols int) { AddMulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"MulAddVec":         func(a *arena, rows, cols int) { MulAddVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },
+	"SubMulVec":         func(a *arena, rows, cols int) { SubMulVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"SigmoidVec":        func(a *arena, rows, cols int) { SigmoidVec(a.out(cols), a.in(cols)) },
 	"SigmoidDerivVec":   func(a *arena, rows, cols int) { SigmoidDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"TanhVec":           func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },

@@ -115,8 +115,15 @@ func elements(m kernel.Matrix) []float32 {
 	return v
 }
 
-// lstmRow holds the parts of a row of the input and the values computed from them.
-type lstmRow struct {
+// lstmCols is how many columns of a cell are computed for all rows before the next ones, so that
+// what rows share stays in the first-level cache: sums, parameters and scratch memory.
+const lstmCols = 512
+
+// lstmCells are some of the columns of a cell, first a row of its parts and then the values computed
+// from them.
+type lstmCells struct {
+	lo, hi                            int // the columns
+	wi, wf, wo                        []float32
 	iPart, fPart, gPart, oPart, cPrev []float32
 	iScale, fScale, oScale            float32
 	i, f, g, o, tanhC                 []float32
@@ -124,23 +131,38 @@ type lstmRow struct {
 	e                                 []float32 // scratch
 }
 
-// newLstmRow takes scratch memory for rows of C columns. The caller sets c.
-func newLstmRow(w *Workspace, dim int) lstmRow {
-	return lstmRow{i: w.Vector(dim), f: w.Vector(dim), g: w.Vector(dim), o: w.Vector(dim), tanhC: w.Vector(dim), e: w.Vector(dim)}
+// newLstmCells takes scratch memory.
+func newLstmCells(w *Workspace, dim int) lstmCells {
+	n := min(dim, lstmCols)
+	return lstmCells{i: w.Vector(n), f: w.Vector(n), g: w.Vector(n), o: w.Vector(n), tanhC: w.Vector(n), e: w.Vector(n)}
 }
 
-// forward computes the values of a row of the input, and writes the state to r.c.
-func (c *lstmNonlinearityComponent) forward(in []float32, r *lstmRow) {
-	d := c.params.Cols
-	r.iPart, r.fPart, r.gPart, r.oPart, r.cPrev = in[:d], in[d:2*d], in[2*d:3*d], in[3*d:4*d], in[4*d:5*d]
-	r.iScale, r.fScale, r.oScale = 1, 1, 1
-	if c.useDropout {
-		r.iScale, r.fScale, r.oScale = in[5*d], in[5*d+1], in[5*d+2]
+// next moves to the next columns of a cell with the given parameters. It reports false after the
+// last ones.
+func (r *lstmCells) next(params kernel.Matrix) bool {
+	r.lo, r.hi = r.hi, min(r.hi+lstmCols, params.Cols)
+	n := r.hi - r.lo
+	for _, v := range []*[]float32{&r.i, &r.f, &r.g, &r.o, &r.tanhC, &r.e} {
+		*v = (*v)[:n]
 	}
-	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
-	kernel.MulAddVec(r.i, wi, r.cPrev, r.iPart)
+	r.wi, r.wf, r.wo = r.of(kernel.Row(params, 0), 0), r.of(kernel.Row(params, 1), 0), r.of(kernel.Row(params, 2), 0)
+	return n > 0
+}
+
+// of returns the columns of a part of a row that consists of parts of dim columns.
+func (r *lstmCells) of(row []float32, first int) []float32 { return row[first+r.lo : first+r.hi] }
+
+// forward computes the values of a row of the input, and writes the state to c.
+func (r *lstmCells) forward(in []float32, dim int, c []float32) {
+	r.iPart, r.fPart, r.gPart, r.oPart, r.cPrev = r.of(in, 0), r.of(in, dim), r.of(in, 2*dim), r.of(in, 3*dim), r.of(in, 4*dim)
+	r.iScale, r.fScale, r.oScale = 1, 1, 1
+	if len(in) > 5*dim {
+		r.iScale, r.fScale, r.oScale = in[5*dim], in[5*dim+1], in[5*dim+2]
+	}
+	r.c = c
+	kernel.MulAddVec(r.i, r.wi, r.cPrev, r.iPart)
 	kernel.SigmoidVec(r.i, r.i)
-	kernel.MulAddVec(r.f, wf, r.cPrev, r.fPart)
+	kernel.MulAddVec(r.f, r.wf, r.cPrev, r.fPart)
 	kernel.SigmoidVec(r.f, r.f)
 	kernel.TanhVec(r.g, r.gPart)
 	scaledMul(r.c, r.fScale, r.f, r.cPrev)
@@ -150,7 +172,7 @@ func (c *lstmNonlinearityComponent) forward(in []float32, r *lstmRow) {
 		scaledMul(r.e, r.iScale, r.i, r.g)
 		kernel.AddVec(r.c, 1, r.e)
 	}
-	kernel.MulAddVec(r.o, wo, r.c, r.oPart)
+	kernel.MulAddVec(r.o, r.wo, r.c, r.oPart)
 	kernel.SigmoidVec(r.o, r.o)
 	kernel.TanhVec(r.tanhC, r.c)
 }
@@ -169,12 +191,12 @@ func scaledMul(dst []float32, alpha float32, a, b []float32) {
 func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
 	defer w.Release(w.Mark())
 	d := c.params.Cols
-	r := newLstmRow(w, d)
-	for k := range in.Rows {
-		y := kernel.Row(out, k)
-		r.c = y[:d]
-		c.forward(kernel.Row(in, k), &r)
-		scaledMul(y[d:], r.oScale, r.o, r.tanhC)
+	for r := newLstmCells(w, d); r.next(c.params); {
+		for k := range in.Rows {
+			y := kernel.Row(out, k)
+			r.forward(kernel.Row(in, k), d, r.of(y, 0))
+			scaledMul(r.of(y, d), r.oScale, r.o, r.tanhC)
+		}
 	}
 	return nil, nil
 }
@@ -188,141 +210,168 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) er
 	if u != nil && u.params.Cols != d {
 		return shapeError(c, "component to update", pass.InDeriv, pass.OutDeriv)
 	}
-	b := lstmBackward{lstmRow: newLstmRow(w, d), repair: c.repairs(w), dParams: w.ZeroMatrix(3, d)}
-	b.c, b.dState = w.Vector(d), w.Vector(d)
-	for k := range numUnits {
-		b.repaired[k] = slices.ContainsFunc(kernel.Row(b.repair, k), func(s float32) bool { return s != 0 })
+	b := newLstmBackward(w, d)
+	b.push, b.repaired = c.repairs(w)
+	if c.useDropout {
+		b.dScales = w.zeroDoubles(3 * pass.InValue.Rows)
 	}
-	scratch, one := w.Vector(c.InputDim()), w.Vector(d)
-	for j := range one {
-		one[j] = 1
-	}
-	for k := range pass.InValue.Rows {
-		c.forward(kernel.Row(pass.InValue, k), &b.lstmRow)
-		dx := scratch
-		if wanted(pass.InDeriv) {
-			dx = kernel.Row(pass.InDeriv, k)
-		}
-		c.backward(&b, kernel.Row(pass.OutDeriv, k), dx)
-		if u != nil {
-			u.addStats(&b.lstmRow, one)
+	scratch := w.Vector(c.InputDim())
+	for b.next(c.params) {
+		for k := range pass.InValue.Rows {
+			b.forward(kernel.Row(pass.InValue, k), d, b.state[:b.hi-b.lo])
+			dx := scratch
+			if wanted(pass.InDeriv) {
+				dx = kernel.Row(pass.InDeriv, k)
+			}
+			b.backward(kernel.Row(pass.OutDeriv, k), dx, d)
+			if c.useDropout {
+				b.scaleDerivs(b.dScales[3*k:3*k+3], kernel.Row(pass.OutDeriv, k)[d:], dx[5*d:])
+			}
+			if u != nil {
+				u.addStats(&b)
+			}
 		}
 	}
 	if u != nil {
 		kernel.Add(u.params, u.learningRate, b.dParams)
 		u.count += float64(pass.InValue.Rows)
-		for k := range numUnits {
-			for _, s := range kernel.Row(b.repair, k) {
-				if s != 0 {
-					u.selfRepairTotal[k] += float64(pass.InValue.Rows)
-				}
+		for k, units := range b.repaired {
+			for range units {
+				u.selfRepairTotal[k] += float64(pass.InValue.Rows)
 			}
 		}
 	}
 	return nil
 }
 
-// repairs returns the scale of self-repair of each unit, 0 for units that need none.
-func (c *lstmNonlinearityComponent) repairs(w *Workspace) kernel.Matrix {
-	m := w.ZeroMatrix(numUnits, c.params.Cols)
+// repairs returns what the derivative of each unit in need of repair is pushed by, 0 for others, and
+// how many units of each kind are in need. For a tanh it is a factor of y, for a sigmoid, whose middle
+// is 1/2, of y - 1/2.
+func (c *lstmNonlinearityComponent) repairs(w *Workspace) (push kernel.Matrix, repaired [numUnits]int) {
+	push = w.ZeroMatrix(numUnits, c.params.Cols)
 	for k := range numUnits {
-		row := kernel.Row(m, k)
+		row := kernel.Row(push, k)
 		least := float64(c.selfRepairConfig[k]) * (c.count + 1)
+		by := -c.selfRepairConfig[numUnits+k]
+		if !isTanh(k) {
+			by *= 2
+		}
+		if by == 0 {
+			continue
+		}
 		for j, sum := range c.derivSum[k*len(row) : (k+1)*len(row)] {
 			if sum < least {
-				row[j] = c.selfRepairConfig[numUnits+k]
+				row[j] = by
+				repaired[k]++
 			}
 		}
 	}
-	return m
+	return push, repaired
 }
+
+// isTanh reports whether unit k is a tanh. The others are sigmoids.
+func isTanh(k int) bool { return k == 2 || k == 4 }
 
 // lstmBackward holds the values of a row and what else a backward pass needs.
 type lstmBackward struct {
-	lstmRow
-	repair   kernel.Matrix
-	repaired [numUnits]bool // the rows of repair that are not zero
+	lstmCells
+	push     kernel.Matrix
+	repaired [numUnits]int // units in the rows of push that are not zero
 	dParams  kernel.Matrix
 	dState   []float32
+	dScales  []float64 // of i_scale, f_scale and o_scale, row by row
+	state    []float32
+	one      []float32
+	half     []float32
+}
+
+// newLstmBackward takes scratch memory.
+func newLstmBackward(w *Workspace, dim int) lstmBackward {
+	n := min(dim, lstmCols)
+	b := lstmBackward{
+		lstmCells: newLstmCells(w, dim), dParams: w.ZeroMatrix(3, dim), dState: w.Vector(n), state: w.Vector(n),
+		one: w.Vector(n), half: w.Vector(n),
+	}
+	for j := range b.one {
+		b.one[j], b.half[j] = 1, 0.5
+	}
+	return b
 }
 
 // backward computes the derivatives of a row. Units in need of repair get a term that pushes their
 // input towards the middle.
-func (c *lstmNonlinearityComponent) backward(b *lstmBackward, dy, dx []float32) {
-	d := c.params.Cols
-	wi, wf, wo := kernel.Row(c.params, 0), kernel.Row(c.params, 1), kernel.Row(c.params, 2)
-	di, df, dg, do, dPrev := dx[:d], dx[d:2*d], dx[2*d:3*d], dx[3*d:4*d], dx[4*d:5*d]
-	dwi, dwf, dwo := kernel.Row(b.dParams, 0), kernel.Row(b.dParams, 1), kernel.Row(b.dParams, 2)
-	dc, dm := dy[:d], dy[d:]
+func (b *lstmBackward) backward(dy, dx []float32, dim int) {
+	di, df, dg, do, dPrev := b.of(dx, 0), b.of(dx, dim), b.of(dx, 2*dim), b.of(dx, 3*dim), b.of(dx, 4*dim)
+	dc, dm := b.of(dy, 0), b.of(dy, dim)
 	scaledMul(b.e, b.oScale, b.tanhC, dm)
 	kernel.SigmoidDerivVec(do, b.o, b.e)
-	b.repairSigmoid(do, b.o, 3)
+	b.repair(do, b.o, 3)
 	scaledMul(b.e, b.oScale, b.o, dm)
-	dState := b.dState
+	dState := b.dState[:len(dc)]
 	kernel.TanhDerivVec(dState, b.tanhC, b.e)
 	kernel.AddVec(dState, 1, dc)
-	kernel.AddMulVec(dState, wo, do)
-	b.repairTanh(dState, b.tanhC, 4)
+	kernel.AddMulVec(dState, b.wo, do)
+	b.repair(dState, b.tanhC, 4)
 
 	scaledMul(b.e, b.fScale, dState, b.cPrev)
 	kernel.SigmoidDerivVec(df, b.f, b.e)
-	b.repairSigmoid(df, b.f, 1)
+	b.repair(df, b.f, 1)
 	scaledMul(b.e, b.iScale, dState, b.g)
 	kernel.SigmoidDerivVec(di, b.i, b.e)
-	b.repairSigmoid(di, b.i, 0)
+	b.repair(di, b.i, 0)
 	scaledMul(b.e, b.iScale, dState, b.i)
 	kernel.TanhDerivVec(dg, b.g, b.e)
-	b.repairTanh(dg, b.g, 2)
+	b.repair(dg, b.g, 2)
 
 	scaledMul(dPrev, b.fScale, dState, b.f)
-	kernel.AddMulVec(dPrev, wi, di)
-	kernel.AddMulVec(dPrev, wf, df)
-	kernel.AddMulVec(dwi, b.cPrev, di)
-	kernel.AddMulVec(dwf, b.cPrev, df)
-	kernel.AddMulVec(dwo, b.c, do)
-	if c.useDropout {
-		var diScale, dfScale, doScale float64
-		for j, s := range dState {
-			diScale += float64(s * b.i[j] * b.g[j])
-			dfScale += float64(s * b.f[j] * b.cPrev[j])
-			doScale += float64(dm[j] * b.o[j] * b.tanhC[j])
-		}
-		dx[5*d], dx[5*d+1], dx[5*d+2] = float32(diScale), float32(dfScale), float32(doScale)
-	}
+	kernel.AddMulVec(dPrev, b.wi, di)
+	kernel.AddMulVec(dPrev, b.wf, df)
+	kernel.AddMulVec(b.of(kernel.Row(b.dParams, 0), 0), b.cPrev, di)
+	kernel.AddMulVec(b.of(kernel.Row(b.dParams, 1), 0), b.cPrev, df)
+	kernel.AddMulVec(b.of(kernel.Row(b.dParams, 2), 0), b.c, do)
 }
 
-// repairSigmoid repairs the derivatives of unit k, a sigmoid.
-func (b *lstmBackward) repairSigmoid(dx, y []float32, k int) {
-	if !b.repaired[k] {
+// scaleDerivs adds the derivatives of the scales of a row to sums, which ends with the last columns,
+// and sets ds to the sums so far.
+func (b *lstmBackward) scaleDerivs(sums []float64, dm, ds []float32) {
+	dm = b.of(dm, 0)
+	di, df, do := sums[0], sums[1], sums[2]
+	for j, s := range b.dState[:len(dm)] {
+		di += float64(s * b.i[j] * b.g[j])
+		df += float64(s * b.f[j] * b.cPrev[j])
+		do += float64(dm[j] * b.o[j] * b.tanhC[j])
+	}
+	sums[0], sums[1], sums[2] = di, df, do
+	ds[0], ds[1], ds[2] = float32(di), float32(df), float32(do)
+}
+
+// repair repairs the derivatives of unit k.
+func (b *lstmBackward) repair(dx, y []float32, k int) {
+	if b.repaired[k] == 0 {
 		return
 	}
-	for j, s := range kernel.Row(b.repair, k) {
-		dx[j] -= float32((float32(2*y[j]) - 1) * s)
-	}
-}
-
-// repairTanh repairs the derivatives of unit k, a hyperbolic tangent.
-func (b *lstmBackward) repairTanh(dx, y []float32, k int) {
-	if !b.repaired[k] {
+	push := b.of(kernel.Row(b.push, k), 0)
+	if isTanh(k) {
+		kernel.AddMulVec(dx, y, push)
 		return
 	}
-	for j, s := range kernel.Row(b.repair, k) {
-		dx[j] -= float32(y[j] * s)
-	}
+	kernel.SubMulVec(b.e, y, b.half[:len(y)], push)
+	kernel.AddVec(dx, 1, b.e)
 }
 
-// addStats adds the values of a row and their derivatives to the statistics. one is a vector of
-// ones.
-func (c *lstmNonlinearityComponent) addStats(r *lstmRow, one []float32) {
+// addStats adds the values of a row and their derivatives to the statistics.
+func (c *lstmNonlinearityComponent) addStats(b *lstmBackward) {
 	d := c.params.Cols
-	for k, v := range [numUnits][]float32{r.i, r.f, r.g, r.o, r.tanhC} {
-		kernel.AddVecToDoubles(c.valueSum[k*d:(k+1)*d], v)
-		if k == 2 || k == 4 {
-			kernel.TanhDerivVec(r.e, v, one)
+	one := b.one[:b.hi-b.lo]
+	for k, v := range [numUnits][]float32{b.i, b.f, b.g, b.o, b.tanhC} {
+		lo, hi := k*d+b.lo, k*d+b.hi
+		kernel.AddVecToDoubles(c.valueSum[lo:hi], v)
+		if isTanh(k) {
+			kernel.TanhDerivVec(b.e, v, one)
 		} else {
-			kernel.SigmoidDerivVec(r.e, v, one)
+			kernel.SigmoidDerivVec(b.e, v, one)
 		}
-		kernel.AddVecToDoubles(c.derivSum[k*d:(k+1)*d], r.e)
+		kernel.AddVecToDoubles(c.derivSum[lo:hi], b.e)
 	}
 }
 
