@@ -197,19 +197,18 @@ func sums[T, A number]() folder[T, A] {
 		if step != 1 || len(x) < 16 {
 			return slow(acc, x, step)
 		}
-		var s [8]A
-		for len(x) >= 8 {
-			s[0] += A(x[0])
-			s[1] += A(x[1])
-			s[2] += A(x[2])
-			s[3] += A(x[3])
-			s[4] += A(x[4])
-			s[5] += A(x[5])
-			s[6] += A(x[6])
-			s[7] += A(x[7])
-			x = x[8:]
+		var s0, s1, s2, s3, s4, s5, s6, s7 A // an array would be kept in memory
+		for ; len(x) >= 8; x = x[8:] {
+			s0 += A(x[0])
+			s1 += A(x[1])
+			s2 += A(x[2])
+			s3 += A(x[3])
+			s4 += A(x[4])
+			s5 += A(x[5])
+			s6 += A(x[6])
+			s7 += A(x[7])
 		}
-		return slow(acc+((s[0]+s[1])+(s[2]+s[3])+((s[4]+s[5])+(s[6]+s[7]))), x, 1)
+		return slow(acc+((s0+s1)+(s2+s3)+((s4+s5)+(s6+s7))), x, 1)
 	}
 	return f
 }
