@@ -105,6 +105,9 @@ func (h *Handle) Recorder() *profile.Recorder { return h.rec }
 // Refused returns how many replacements features have objected to.
 func (h *Handle) Refused() int { return h.refused }
 
+// Denied returns how many replacements [Options.Allow] has forbidden.
+func (h *Handle) Denied() int { return h.denied }
+
 // close records the number of changes and the time spent in features.
 func (h *Handle) close() {
 	h.watch.end(h.g)

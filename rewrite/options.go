@@ -25,7 +25,7 @@ type Options struct {
 	// change that a feature refused; the latter has an Err.
 	Trace func(Event)
 	// Steps asks passes that make a change at once, but can explain it, for its steps. They also make
-	// steps if there is a Trace and no Allow.
+	// steps if there is a Trace or an Allow.
 	Steps bool
 	// TraceOnly, unless empty, lists the passes and rules for which Trace and WhyNot are
 	// called.

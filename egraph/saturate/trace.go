@@ -9,10 +9,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// watched reports whether somebody looks at single rewrites. If rewrites are counted, a saturation is
-// one, as it is when nobody looks.
+// watched reports whether somebody looks at single rewrites. A saturation is one change when nobody does.
 func watched(o rewrite.Options) bool {
-	return o.Steps || o.Trace != nil && o.Allow == nil
+	return o.Steps || o.Trace != nil || o.Allow != nil
 }
 
 // show returns what the last replacement built for a variable.
@@ -82,11 +81,14 @@ func (x value) owner() *fgraph.Apply {
 }
 
 // step replaces the roots as trace does, and by the results at once where trace gives up. It returns false
-// if a feature objects.
+// if a feature objects, or a step is not allowed: then the graph keeps the steps before.
 func (s *run) step(f *candidate) (bool, error) {
 	now, err := s.trace(f.choice, s.first)
 	if !errors.Is(err, errUntraced) {
 		return err == nil, err
+	}
+	if s.h.Denied() > 0 {
+		return false, nil
 	}
 	roots := slices.Clone(s.in.roots)
 	for i, v := range roots {
