@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/decodable"
@@ -18,7 +19,8 @@ import (
 
 // TestStreams feeds random networks chunk by chunk, and expects the rows of the whole utterance
 // computed at once, with the same context. Networks whose rows depend on whether there are frames
-// after the chunk and its context are left out: in a stream there are none.
+// after the chunk and its context are left out: in a stream there are none. So are those that scale
+// by 0, which hides that a part does.
 func TestStreams(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	tried := 0
@@ -29,7 +31,7 @@ func TestStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if compile.CheckSimple(c.Net) != nil {
+			if compile.CheckSimple(c.Net) != nil || strings.Contains(c.Config, "Scale(0,") {
 				return
 			}
 			if err := pipeline.Calibrate(t.Context(), c.Net, c.Request, seed); err != nil {
