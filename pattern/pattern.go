@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-multierror"
@@ -246,10 +247,18 @@ func joined(faults []error) error {
 		return faults[0]
 	}
 	return &multierror.Error{Errors: faults, ErrorFormat: func(list []error) string {
-		s := fmt.Sprintf("%d faults:", len(list))
-		for _, e := range list {
-			s += "\n\t" + e.Error()
+		var b strings.Builder
+		fmt.Fprintf(&b, "%d faults:", len(list))
+		for i, e := range list {
+			if i == mostShown {
+				fmt.Fprintf(&b, "\n\tand %d more", len(list)-i)
+				break
+			}
+			b.WriteString("\n\t" + e.Error())
 		}
-		return s
+		return b.String()
 	}}
 }
+
+// mostShown is how many faults the text of an error lists.
+const mostShown = 50

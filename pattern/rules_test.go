@@ -91,6 +91,14 @@ func TestParseRulesFaults(t *testing.T) {
 	}
 }
 
+// TestParseRulesManyFaults: the text of an error stays short, and says what it leaves out.
+func TestParseRulesManyFaults(t *testing.T) {
+	_, err := pattern.ParseRules("f", strings.Repeat("a b\n", 8000))
+	if lines := strings.Split(err.Error(), "\n"); lines[0] != "8000 faults:" || len(lines) != 52 || lines[51] != "\tand 7950 more" {
+		t.Errorf("%d lines, the first %q, the last %q", len(lines), lines[0], lines[len(lines)-1])
+	}
+}
+
 // Of several cases, the one that came furthest says why there is no match.
 func TestWhyNotOfCases(t *testing.T) {
 	rules, err := pattern.ParseRules("", "r:\n    (op1 (op2 x)) => x\n    (op1 (op3 (op4 x) y)) => x\n    (op6 x) => x\n")
