@@ -38,7 +38,8 @@ type Workspace struct {
 }
 
 // Begin marks the beginning of a computation during which only components with this workspace
-// change parameters. A component that runs backward repeatedly then prepares its parameters once.
+// change parameters. A component that runs backward repeatedly then prepares its parameters once:
+// at the second time, and in computations after that at the first.
 func (w *Workspace) Begin() { w.run++ }
 
 // backwardWeights are weights that a backward pass multiplies by.
@@ -46,8 +47,8 @@ type backwardWeights struct {
 	of       *weights
 	version  int
 	run      int             // of the last use
-	prepared *kernel.Weights // made at the second use in a run; valid if ready
-	ready    bool
+	prepared *kernel.Weights // nil before the first second use in a run
+	ready    bool            // prepared is valid
 }
 
 // mulBackward computes dx = dy·W or, with accumulate, dx += dy·W. The bits are those of
@@ -64,8 +65,8 @@ func (w *Workspace) mulBackward(p *weights, dy, dx kernel.Matrix, accumulate boo
 	kernel.MulNN(1, dy, p.elements(), beta, dx)
 }
 
-// backwardOf returns the prepared form of weights at their second use in this run and after it, nil
-// at the first.
+// backwardOf returns the prepared form of weights at their second use in this run and after it. At
+// the first use it returns nil, unless there was a second one in an earlier run.
 func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	if w.run == 0 {
 		return nil
@@ -78,7 +79,9 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	b := &w.backward[k]
 	if b.run != w.run || b.version != p.version {
 		b.run, b.version, b.ready = w.run, p.version, false
-		return nil
+		if b.prepared == nil {
+			return nil
+		}
 	}
 	if !b.ready {
 		if b.prepared == nil {
