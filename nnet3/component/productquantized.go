@@ -18,14 +18,14 @@ func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
 		return &q, true
 	}
 	for i := range p.blocks {
-		w := p.blocks[i].w.elements()
-		step, length, ok := kernel.QuantizationSteps(to, w)
-		if !ok {
+		w := p.blocks[i].w
+		r := w.steps(to)
+		if !r.ok {
 			return nil, false
 		}
 		// Blocks have steps of their own, and the part of the row that each multiplies counts.
-		q.step += float64(step * float64(w.Cols))
-		q.length += length
+		q.step += float64(r.step * float64(w.m.Cols))
+		q.length += r.length
 	}
 	q.step /= float64(p.Terms())
 	return &q, true
@@ -78,9 +78,9 @@ func (p *Product) QuantizationError(pre Precomputed, in kernel.Matrix, rows int)
 	x.Set(p.precision, in)
 	total := 0.0
 	for b := range p.blocks {
-		w := p.blocks[b].w.elements()
-		step, length, ok := kernel.QuantizationSteps(p.precision, w)
-		if !ok {
+		w := p.blocks[b].w
+		r := w.steps(p.precision)
+		if !r.ok {
 			return 0, false
 		}
 		src, ok := p.Rows(b, pre, rows)
@@ -92,11 +92,11 @@ func (p *Product) QuantizationError(pre Precomputed, in kernel.Matrix, rows int)
 				continue
 			}
 			squares := 0.0
-			for _, v := range kernel.Row(in, int(i))[p.blocks[b].col : p.blocks[b].col+w.Cols] {
+			for _, v := range kernel.Row(in, int(i))[p.blocks[b].col : p.blocks[b].col+w.m.Cols] {
 				squares += float64(float64(v) * float64(v))
 			}
 			s := float64(x.Step(int(i)))
-			total += float64(float64(s*s)*length) + float64(step*squares)
+			total += float64(float64(s*s)*r.length) + float64(r.step*squares)
 		}
 	}
 	return math.Sqrt(total / 12 / float64(max(rows, 1))), true

@@ -11,6 +11,7 @@ type weights struct {
 	m        kernel.Matrix
 	prepared *kernel.Weights
 	integers [2]*kernel.QuantizedWeights // by precision, from kernel.Int8 on; nil until quantizeOnce
+	rounding [2]*rounding                // by precision, from kernel.Int8 on; nil until it is asked for
 	parts    *parts
 	version  int      // counts the changes of the matrix
 	whole    *weights // the weights of which these are the columns from col on, or nil
@@ -29,6 +30,12 @@ type parts struct {
 	list      []*weights
 	cols      [][2]int
 	compounds []*compound
+}
+
+// rounding says how coarsely weights are quantized: what kernel.QuantizationSteps returns.
+type rounding struct {
+	step, length float64
+	ok           bool
 }
 
 // A compound is an affine map after another one: x ↦ W(Vx + c) + b as one matrix and one vector.
@@ -98,6 +105,7 @@ func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 // matrix.
 func (w *weights) renew() {
 	w.version++
+	w.rounding = [2]*rounding{}
 	if w.prepared != nil {
 		w.prepared.Renew()
 	}
@@ -115,6 +123,31 @@ func (w *weights) renew() {
 			c.weights.renew()
 		}
 	}
+}
+
+// steps returns kernel.QuantizationSteps of the weights. It computes them once. Any number of
+// goroutines may call it.
+func (w *weights) steps(to kernel.Precision) rounding {
+	shared := w.parts
+	if w.whole != nil {
+		shared = w.whole.parts
+	}
+	if shared == nil {
+		return newRounding(to, w.elements())
+	}
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	r := &w.rounding[to-kernel.Int8]
+	if *r == nil {
+		steps := newRounding(to, w.elements())
+		*r = &steps
+	}
+	return **r
+}
+
+func newRounding(to kernel.Precision, m kernel.Matrix) (r rounding) {
+	r.step, r.length, r.ok = kernel.QuantizationSteps(to, m)
+	return r
 }
 
 // quantize returns the weights as integers, which are temporary if quantizeOnce was not called. It
@@ -171,7 +204,7 @@ func (w *weights) copy() weights {
 // changed drops the prepared forms, including those of parts, because they no longer match the
 // matrix. Parts of another matrix are dropped altogether.
 func (w *weights) changed() {
-	w.prepared, w.integers = nil, [2]*kernel.QuantizedWeights{}
+	w.prepared, w.integers, w.rounding = nil, [2]*kernel.QuantizedWeights{}, [2]*rounding{}
 	w.version++
 	if w.parts == nil || !w.parts.of(w.m) {
 		w.parts = new(parts)
