@@ -61,7 +61,7 @@ func declareQuery(cfg *Config, fs *flag.FlagSet) *passFlags {
 	fs.StringVar(&f.query, "query", f.query, queryUsage)
 	pipelineFlag(fs, &f.query)
 	f.kaldi.Register(fs, optimizationPrefix)
-	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm: the worst products get 16 bits or stay in float32 (default = none)")
+	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm, measured on random inputs: the worst products get 16 bits or stay in float32; 0 for no limit (default = an estimate, for +int8)")
 	for _, entry := range f.db.Names() {
 		name := optimizationPrefix + strings.ReplaceAll(entry, "_", "-")
 		if fs.Lookup(name) != nil {
@@ -102,7 +102,7 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	}
 	asked := f.kaldi.Query(q.Excluding(f.excluded...))
 	if f.most != "" {
-		asked = asked.Including(limitsError).Set(limitsError, "error", f.most)
+		asked = asked.Excluding(boundsError).Including(limitsError).Set(limitsError, "error", f.most)
 	}
 	full, err := f.added.join(f.db, f.vocab, asked)
 	if err != nil {
@@ -118,8 +118,12 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	return asked.String(), opt, nil
 }
 
-// limitsError is the entry that limits the error of quantized products.
-const limitsError = "limit_quantization_error"
+// limitsError is the entry that limits the error of quantized products as measured, and boundsError
+// the one that limits an estimate of it unless the user gives a limit.
+const (
+	limitsError = "limit_quantization_error"
+	boundsError = "bound_quantization_error"
+)
 
 // networkFlags are the flags for a network and a request.
 type networkFlags struct {

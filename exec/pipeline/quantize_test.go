@@ -26,7 +26,7 @@ const models = "../../../shared/models"
 
 // calibrated returns a full-size network with random parameters and calibrated batch
 // normalization, and a request on it.
-func calibrated(t *testing.T, name string) (*nnet3.Nnet, *computation.Request) {
+func calibrated(t *testing.T, name string, seed uint64) (*nnet3.Nnet, *computation.Request) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(models, "kaldi-fullsize.json"))
 	if err != nil {
@@ -46,7 +46,7 @@ func calibrated(t *testing.T, name string) (*nnet3.Nnet, *computation.Request) {
 	}
 	// Before training, the parameters of the last layer are zero.
 	random := strings.NewReplacer("param-stddev=0.0", "", "bias-stddev=0.0", "", "param-stddev=0", "").Replace(string(lines))
-	nn, err := nnet3.ParseConfig(strings.NewReader(random), config, 1)
+	nn, err := nnet3.ParseConfig(strings.NewReader(random), config, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,15 +159,16 @@ func argmax(v []float32) int {
 }
 
 // TestQuantizedNetworks: the outputs of full-size networks with integers are near those in float32,
-// and the error that a limit permits holds for other inputs, too.
+// in 8 bits with the same best class in 93 of 100 clear rows of each, and the error that a limit
+// permits holds for other inputs, too.
 func TestQuantizedNetworks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs full-size networks")
 	}
-	var eight agreement // of all networks
 	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
-		nn, req := calibrated(t, name)
-		for seed := range uint64(2) {
+		nn, req := calibrated(t, name, 1)
+		var eight agreement
+		for seed := range uint64(4) {
 			want := scores(t, nn, req, "+fast_run", seed)
 			compare := func(query string) agreement {
 				a := agree(scores(t, nn, req, "+fast_run "+query, seed), want)
@@ -183,17 +184,18 @@ func TestQuantizedNetworks(t *testing.T) {
 				t.Errorf("%s: 16 bits for some products make the error larger: %v", name, b)
 			}
 		}
+		t.Logf("%s, +int8: best class %d of %d clear rows", name, eight.same, eight.clear)
+		if float64(eight.same) < 0.93*float64(eight.clear) {
+			t.Errorf("%s, +int8: the best class is the same in %d of %d clear rows", name, eight.same, eight.clear)
+		}
 		want := scores(t, nn, req, "+fast_run", 3)
 		for _, most := range []float64{0.05, 0.01} {
-			a := agree(scores(t, nn, req, fmt.Sprintf("+fast_run +int8 limit_quantization_error{error=%g}", most), 3), want)
+			a := agree(scores(t, nn, req, fmt.Sprintf("+fast_run +int8 -bound_quantization_error limit_quantization_error{error=%g}", most), 3), want)
 			t.Logf("%s, error=%g: %v", name, most, a)
 			if a.inner > 1.3*most {
 				t.Errorf("%s: the error is %.3f, with a limit of %g", name, a.inner, most)
 			}
 		}
-	}
-	if float64(eight.same) < 0.93*float64(eight.clear) {
-		t.Errorf("+int8: the best class is the same in %d of %d clear rows", eight.same, eight.clear)
 	}
 }
 
@@ -236,7 +238,7 @@ func TestQuantizedProductsOfNetworks(t *testing.T) {
 		t.Skip("it runs full-size networks")
 	}
 	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
-		nn, req := calibrated(t, name)
+		nn, req := calibrated(t, name, 1)
 		for _, tag := range []string{"int8", "int16"} {
 			// Without fusion nothing is done to the results of products.
 			opt, err := passes.Default().Build(optdb.Include("fast_run", tag).Excluding("fusion"))

@@ -24,6 +24,8 @@ type Program struct {
 	Marker int32
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
+	// Network has the components. It is nil if the program was read from a file without it.
+	Network Network
 	// Emitted, unless nil, is called by Emit for every command, with its number and the values
 	// that it writes or, if it only takes or frees memory, that the memory is for.
 	Emitted       func(command int, values []*fgraph.Variable)
@@ -62,7 +64,7 @@ func Lower(c *computation.Computation, net Network) (*Program, error) {
 func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
 	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), instance: 1, at: int32(s.first),
 		states: make([]*fgraph.Variable, net.NumComponents()+len(c.Derived))}
-	l.prog = &Program{hasRows: len(c.MatrixDebugInfo) > 0, paused: s.marker, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative,
+	l.prog = &Program{hasRows: len(c.MatrixDebugInfo) > 0, paused: s.marker, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative, Network: net,
 		numComponents: net.NumComponents(), numCommands: s.last}
 	for _, m := range s.carriedIn {
 		l.accept(m, Port{Node: -1, Component: -1, Carried: m, At: l.at}, fmt.Sprintf("carried%d", m))

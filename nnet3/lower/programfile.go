@@ -89,7 +89,7 @@ func readProgram(g *fgraph.FunctionGraph, s *graphfile.Section, net *nnet3.Nnet)
 	}
 	r := &programReader{p: &Program{Graph: g}, claimed: newFileDialect(net)}
 	if net != nil {
-		r.p.numComponents = net.NumComponents()
+		r.p.Network, r.p.numComponents = net, net.NumComponents()
 	}
 	for i, line := range s.Lines {
 		if err := r.line(i, line); err != nil {

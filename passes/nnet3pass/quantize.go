@@ -105,7 +105,12 @@ func quantizable(a *fgraph.Apply) (*component.Product, bool) {
 			return nil, false
 		}
 	}
-	return p, p.Terms() >= leastTerms && p.OutputDim() >= leastColumns
+	return p, wideEnough(p)
+}
+
+// wideEnough reports whether a product is faster in integers.
+func wideEnough(p *component.Product) bool {
+	return p.Terms() >= leastTerms && p.OutputDim() >= leastColumns
 }
 
 // A quantizer changes the precision of products. Runs of one component keep one component.

@@ -2,7 +2,6 @@ package nnet3pass
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -40,11 +39,11 @@ func (p limitQuantizationError) Settings() []rewrite.Setting {
 
 // Configured returns the pass with another limit.
 func (p limitQuantizationError) Configured(_, value string) (rewrite.Configurable, error) {
-	v, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return nil, fmt.Errorf("%q is not a number of at least 0", value)
+	most, err := parseError(value)
+	if err != nil {
+		return nil, err
 	}
-	return newLimitQuantizationError(v), nil
+	return newLimitQuantizationError(most), nil
 }
 
 // A quantizedGroup is the quantized products of one component.

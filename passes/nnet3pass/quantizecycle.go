@@ -1,0 +1,94 @@
+package nnet3pass
+
+import (
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// cycleContext is how far before and after the first time a component may read.
+const cycleContext = 64
+
+// nearby reports whether a component may read an index.
+func nearby(x index.Index) bool { return x.T >= -cycleContext && x.T <= cycleContext }
+
+// A cyclicCall runs a component for the rows of an errorEstimate.
+type cyclicCall struct {
+	c     component.Component
+	pre   component.Precomputed
+	times []int // the rows that the component computes, unless it computes all
+	rows  []int // the row of each input row, unless they are the times
+	read  kernel.Matrix
+}
+
+// newCyclicCall returns nil for a component that can't be run.
+func newCyclicCall(c component.Component) *cyclicCall {
+	call := &cyclicCall{c: c}
+	p := c.Properties()
+	if t, ok := c.(component.TestModer); p.Has(component.Random) && !(ok && t.TestMode()) {
+		return nil
+	}
+	n, ok := c.(component.NonSimple)
+	if p.Has(component.Simple) || !ok {
+		return call
+	}
+	var in, out []index.Index
+	seen := map[index.Index]bool{}
+	for i := range 2 * cycleRows {
+		at := index.Index{N: int32(i / cycleTimes), T: int32(i % cycleTimes)}
+		var used []index.Index
+		if !n.IsComputable(at, nearby, &used) {
+			continue
+		}
+		out, call.times = append(out, at), append(call.times, i)
+		for _, x := range used {
+			if !seen[x] {
+				seen[x] = true
+				in, call.rows = append(in, x), append(call.rows, int(at.N)*cycleTimes+cyclic(x.T))
+			}
+		}
+	}
+	var err error
+	if len(out) == 0 {
+		return nil
+	}
+	if call.pre, err = n.PrecomputeIndexes(in, out, false); err != nil {
+		return nil
+	}
+	return call
+}
+
+// input returns the rows that the component reads.
+func (call *cyclicCall) input(in kernel.Matrix) kernel.Matrix {
+	if call.rows == nil {
+		return in
+	}
+	if call.read.Rows == 0 {
+		call.read = kernel.New(len(call.rows), in.Cols)
+	}
+	for i, r := range call.rows {
+		copy(kernel.Row(call.read, i), kernel.Row(in, r))
+	}
+	return call.read
+}
+
+// run computes out. For a time that the component does not compute it takes the row of one that it
+// computes. It reports false if the component fails.
+func (call *cyclicCall) run(ws *component.Workspace, in, out kernel.Matrix) bool {
+	if call.times == nil {
+		_, err := component.Propagate(call.c, ws, call.pre, in, out)
+		return err == nil
+	}
+	y := kernel.New(len(call.times), out.Cols)
+	if _, err := component.Propagate(call.c, ws, call.pre, call.input(in), y); err != nil {
+		return false
+	}
+	row := 0
+	for t := range out.Rows {
+		for row+1 < len(call.times) && call.times[row+1] <= t {
+			row++
+		}
+		copy(kernel.Row(out, t), kernel.Row(y, row))
+	}
+	return true
+}
