@@ -26,11 +26,11 @@ func readCompressed[T real](r *Reader, h matrixHeader) (m dense[T], err error) {
 	if h.token == "CM2" {
 		width, steps = 2, 1.0/65535.0
 	}
-	raw, err := r.raw(width*n, what)
+	raw, err := r.temporary(width*n, what)
 	if err != nil {
 		return m, err
 	}
-	m.Data = make([]T, n)
+	m.Data = elements[T](r, n)
 	step := float32(float64(h.scale) * steps)
 	for i := range m.Data {
 		if width == 2 {
@@ -69,11 +69,11 @@ func readSpeech[T real](r *Reader, h matrixHeader, what string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := r.raw(h.rows*h.cols, what)
+	raw, err := r.temporary(h.rows*h.cols, what)
 	if err != nil {
 		return nil, err
 	}
-	data := make([]T, h.rows*h.cols)
+	data := elements[T](r, h.rows*h.cols)
 	var value [256]T
 	for j := range h.cols {
 		var p [4]float32
@@ -88,6 +88,30 @@ func readSpeech[T real](r *Reader, h matrixHeader, what string) ([]T, error) {
 		}
 	}
 	return data, nil
+}
+
+// temporary reads n bytes, which are valid until the next call.
+func (r *Reader) temporary(n int, what string) (raw []byte, err error) {
+	if n <= cap(r.scratch) {
+		raw = r.scratch[:n]
+		return raw, r.readFull(raw, what)
+	}
+	raw, err = r.raw(n, what)
+	if n <= mostScratch {
+		r.scratch = raw
+	}
+	return raw, err
+}
+
+// mostScratch bounds the bytes that a reader keeps for the next matrix.
+const mostScratch = 1 << 20
+
+// elements returns n elements, in spare memory if there is some.
+func elements[T real](r *Reader, n int) []T {
+	if v := spare[T](r, n); v != nil {
+		return v
+	}
+	return make([]T, n)
 }
 
 // percentile decodes one percentile of a column.

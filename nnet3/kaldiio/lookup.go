@@ -3,13 +3,17 @@ package kaldiio
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // TableLookup finds objects of a table by their keys. It reads a script at once, and an object when
-// it is looked up. It reads an archive as far as needed and keeps the objects on the way in memory,
-// unless the rspecifier rules out that they are looked up again (o, or s and cs together).
+// it is looked up. It reads an archive as far as needed. It notes where in a file the objects on the
+// way are, and keeps those of other archives, and strings, in memory, unless the rspecifier rules
+// out that they are looked up again (o, or s and cs together).
 type TableLookup[T any] struct {
 	spec  Rspecifier
 	hold  Holder[T]
@@ -18,6 +22,10 @@ type TableLookup[T any] struct {
 	lines map[string]ScriptLine // of a script
 	list  *TableReader[T]       // of an archive: the unread rest
 	held  map[string]T          // of an archive: objects read and kept
+	file  *fileio.File          // of the archive, if objects can be read again
+	again fileCache             // reads them
+	start int64                 // where the archive begins in the file
+	at    map[string]int64      // where they are in the archive
 	bad   map[string]error      // of an archive: unreadable objects, until reported
 	order []string              // of a sorted archive: the keys of held in order
 	last  string                // the last key read
@@ -37,7 +45,10 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 	t.files.opener = o
 	if !t.spec.Script {
 		t.held, t.bad = make(map[string]T), make(map[string]error)
-		return t, nil
+		if _, short := any(*new(T)).(string); !short && list.list.size >= 0 {
+			err = t.note()
+		}
+		return t, err
 	}
 	defer list.Close()
 	t.list, t.lines = nil, make(map[string]ScriptLine)
@@ -52,6 +63,16 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 		return nil, err
 	}
 	return t, nil
+}
+
+// note has objects of an archive in a file noted instead of kept.
+func (t *TableLookup[T]) note() (err error) {
+	if t.file, _ = t.list.closer.(*fileio.File); t.file == nil {
+		return nil
+	}
+	t.at, t.again.in = make(map[string]int64), t.file
+	t.start, err = t.file.Seek(0, io.SeekCurrent)
+	return err
 }
 
 // Lookup returns the object with the given key; ok is false if the table has none.
@@ -84,7 +105,33 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 		}
 		return v, true, nil
 	}
+	if at, ok := t.at[key]; ok {
+		if t.spec.Once {
+			delete(t.at, key)
+		}
+		v, err = t.readAgain(key, at)
+		return v, err == nil, err
+	}
 	return t.readTo(key)
+}
+
+// readAgain reads an object that was read before, and returns to where the archive is read.
+func (t *TableLookup[T]) readAgain(key string, at int64) (v T, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("key %s: %w", key, err)
+		}
+	}()
+	rest := t.list.list
+	if _, err = t.file.Seek(t.start+at, io.SeekStart); err != nil {
+		return v, err
+	}
+	r, err := t.again.restart(t.spec.Name, at)
+	if err == nil {
+		v, err = t.hold.Read(r)
+	}
+	_, back := t.file.Seek(t.start+rest.base+int64(rest.end), io.SeekStart)
+	return v, errors.Join(err, back)
 }
 
 // forget drops the objects before a key.
@@ -92,6 +139,7 @@ func (t *TableLookup[T]) forget(key string) {
 	n, _ := slices.BinarySearch(t.order, key)
 	for _, k := range t.order[:n] {
 		delete(t.held, k)
+		delete(t.at, k)
 	}
 	t.order = t.order[n:]
 }
@@ -118,7 +166,8 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 			}
 			return v, true, nil
 		}
-		if _, twice := t.held[k]; twice {
+		_, twice := t.held[k]
+		if _, noted := t.at[k]; twice || noted {
 			return none, false, fmt.Errorf("%s: key %s occurs twice: %w", t.spec.Name, k, ErrCorrupt)
 		}
 		if !(t.spec.Sorted && t.spec.CalledSorted && k < key) {
@@ -129,7 +178,11 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 }
 
 func (t *TableLookup[T]) keep(key string, v T) {
-	t.held[key] = v
+	if t.at != nil {
+		t.at[key] = t.list.at
+	} else {
+		t.held[key] = v
+	}
 	if t.spec.Sorted && t.spec.CalledSorted {
 		t.order = append(t.order, key)
 	}

@@ -225,6 +225,9 @@ func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error)
 		}
 		return v, read(v)
 	}
+	if v := spare[T](r, n); v != nil {
+		return v, read(v)
+	}
 	v := make([]T, min(n, firstChunk))
 	for done := 0; ; {
 		if err := read(v[done:]); err != nil {
@@ -254,7 +257,7 @@ func spare[T any](r *Reader, n int) []T {
 		return nil
 	}
 	r.spare = nil
-	return v[:n:n]
+	return v[:n]
 }
 
 // shortOf returns the error for a source with too few bytes left.

@@ -30,6 +30,7 @@ type Reader struct {
 	limit    int64 // see Limit
 
 	spare   []float32 // see Spare
+	scratch []byte    // see temporary
 	binary  bool
 	line    int // of buf[pos], from 1; counted in text only
 	last    [48]byte

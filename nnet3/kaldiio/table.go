@@ -38,6 +38,7 @@ type TableReader[T any] struct {
 	closer io.Closer
 	files  fileCache
 	key    string
+	at     int64 // where the object begins, in an archive
 	value  T
 	err    error
 	broken bool // the script itself is malformed
@@ -117,6 +118,7 @@ func (t *TableReader[T]) objectOfArchive() bool {
 	if t.key, more, t.err = t.list.archiveKey(); !more || t.err != nil {
 		return false
 	}
+	t.at = t.list.Offset()
 	if t.err = t.list.detectBinary(); t.err == nil {
 		t.inText = t.inText && !t.list.binary
 		t.value, t.err = t.holder.Read(t.list)
@@ -176,6 +178,15 @@ func (t *TableReader[T]) Value() T { return t.value }
 
 // Err returns the error that made Next return false, if any.
 func (t *TableReader[T]) Err() error { return t.err }
+
+// Spare gives the table the elements of a matrix that nobody uses any more, for one of the next.
+func (t *TableReader[T]) Spare(v []float32) {
+	if !t.spec.Script {
+		t.list.Spare(v)
+	} else if r := t.files.reader; r != nil {
+		r.Spare(v)
+	}
+}
 
 // Skip clears the error that ended reading if Next can continue, and reports whether it can: with
 // the next line of a script, or with the next object of an archive, if it can be found. In text
@@ -304,7 +315,9 @@ func (c *fileCache) restart(name string, offset int64) (*Reader, error) {
 	if c.reader == nil {
 		c.reader = newReader(c.in, name)
 	} else {
-		c.reader = reuseBuffer(c.reader.buf, c.in, name)
+		old := c.reader
+		c.reader = reuseBuffer(old.buf, c.in, name)
+		c.reader.spare, c.reader.scratch = old.spare, old.scratch
 	}
 	c.reader.base = offset
 	if c.reader.size >= 0 {

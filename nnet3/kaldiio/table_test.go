@@ -3,8 +3,11 @@ package kaldiio
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -334,6 +337,62 @@ func TestTableLookup(t *testing.T) {
 			t.Errorf("%s: asked %s, found %q, %v; want %q, %v", c.rspecifier, c.asked, got, err, c.found, c.err)
 		}
 		l.Close()
+	}
+}
+
+// TestTableLookupNotes: of an archive in a file, a lookup keeps places instead of objects, and finds
+// the same in any order as one that keeps them.
+func TestTableLookupNotes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var data bytes.Buffer
+	var keys []string
+	for i := range 60 {
+		m := Matrix{Rows: 1 + rnd.IntN(300), Cols: 1 + rnd.IntN(100)}
+		m.Stride = m.Cols
+		m.Data = make([]float32, m.Rows*m.Cols)
+		for k := range m.Data {
+			m.Data[k] = rnd.Float32()
+		}
+		keys = append(keys, fmt.Sprintf("key%d", i))
+		data.WriteString(keys[i] + " ")
+		if i%3 > 0 {
+			data.WriteString("\x00B")
+		}
+		w := NewWriter(&data, i%3 > 0)
+		if w.Matrix(m); w.Flush() != nil {
+			t.Fatal(w.Err())
+		}
+	}
+	file := writeFile(t, "archive", "before"+data.String())
+	kept, err := NewTableLookup(&Opener{Stdin: bytes.NewReader(data.Bytes())}, "ark:-", MatrixHolder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, options := range []string{"", ",o"} {
+		noted, err := NewTableLookup(new(Opener), "ark"+options+":"+file+":6", MatrixHolder())
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := rnd.Perm(len(keys))
+		if options == "" {
+			order = append(order, rnd.Perm(len(keys))...)
+		}
+		for _, i := range order {
+			want, ok, err := kept.Lookup(keys[i])
+			got, found, err2 := noted.Lookup(keys[i])
+			if !ok || !found || err != nil || err2 != nil || got.Rows != want.Rows || !slices.Equal(got.Data, want.Data) {
+				t.Fatalf("%s: %v %v, %v %v, %d rows for %d", keys[i], ok, err, found, err2, got.Rows, want.Rows)
+			}
+		}
+		if _, ok, err := noted.Lookup("none"); ok || err != nil {
+			t.Error(ok, err)
+		}
+		if len(noted.held) > 0 {
+			t.Errorf("%d objects are kept", len(noted.held))
+		}
+		if err := noted.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
