@@ -69,7 +69,7 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 
 // componentName returns the name of the component that in runs.
 func (c *Computer) componentName(in *instruction) string {
-	return c.p.info.Components[in.component].Name
+	return c.p.info().Components[in.component].Name
 }
 
 // contains reports whether element i of the matrix is part of the view.

@@ -128,7 +128,7 @@ func (c *Computer) counterpart(nn *nnet3.Nnet, i int) (component.Component, erro
 		return nil, nil
 	}
 	if i >= len(nn.Components) || nn.Components[i].Type() != c.p.components[i].Type() {
-		return nil, fmt.Errorf("%w: component %d, %s, has no counterpart of its type in the network to update", ErrOptions, i, c.p.info.Components[i].Name)
+		return nil, fmt.Errorf("%w: component %d, %s, has no counterpart of its type in the network to update", ErrOptions, i, c.p.info().Components[i].Name)
 	}
 	return nn.Components[i], nil
 }

@@ -31,7 +31,7 @@ var (
 // safe for concurrent use as long as nobody changes the network.
 type Program struct {
 	computation *computation.Computation
-	info        *computation.NetworkInfo
+	net         *nnet3.Nnet
 	instrs      []instruction
 	views       []view // by sub-matrix
 	sizes       []int  // by matrix: elements
@@ -103,7 +103,7 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 	}
 	p := &Program{
 		computation: c,
-		info:        info,
+		net:         nn,
 		instrs:      make([]instruction, len(c.Commands)),
 		views:       make([]view, len(c.Submatrices)),
 		sizes:       make([]int, len(c.Matrices)),
@@ -139,6 +139,12 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 	return p, nil
 }
 
+// info returns the facts about the network. Few need them, and a program is one of many, so it does not
+// keep them.
+func (p *Program) info() *computation.NetworkInfo {
+	return computation.NewNetworkInfo(p.net, p.computation.Derived)
+}
+
 // Computation returns the computation that the program runs.
 func (p *Program) Computation() *computation.Computation { return p.computation }
 
@@ -166,7 +172,7 @@ func (p *Program) portNumber(node int32) int32 {
 	if i := slices.IndexFunc(p.ports, func(t port) bool { return t.node == node }); i >= 0 {
 		return int32(i)
 	}
-	p.ports = append(p.ports, port{node: node, name: p.info.Nodes[node].Name})
+	p.ports = append(p.ports, port{node: node, name: p.net.Nodes[node].Name})
 	return int32(len(p.ports) - 1)
 }
 
@@ -192,9 +198,14 @@ func (e *CommandError) Error() string {
 func (e *CommandError) Unwrap() error { return e.Err }
 
 func (p *Program) commandError(i int, err error) *CommandError {
-	printer := computation.NewPrinter(p.computation, p.info)
+	return &CommandError{Command: i, Text: p.printer().Command(i), Err: err}
+}
+
+// printer returns the printer of commands in errors and timings.
+func (p *Program) printer() *computation.Printer {
+	printer := computation.NewPrinter(p.computation, p.info())
 	printer.MaxRuns = 6
-	return &CommandError{Command: i, Text: printer.Command(i), Err: err}
+	return printer
 }
 
 // binder resolves the operands of commands.

@@ -53,9 +53,10 @@ type TimingRow struct {
 // ByCommand returns a row for each command that ran, in the order of the commands.
 func (t *Timing) ByCommand() []TimingRow {
 	var rows []TimingRow
+	printer := t.program.printer()
 	for i := range t.took {
 		if t.runs[i] > 0 {
-			rows = append(rows, t.row(t.program.commandError(i, nil).Text, i))
+			rows = append(rows, t.row(printer.Command(i), i))
 		}
 	}
 	return rows
@@ -64,13 +65,15 @@ func (t *Timing) ByCommand() []TimingRow {
 // ByComponent returns a row for the forward and one for the backward pass of each component, and a
 // row for each type of other commands, the most expensive first.
 func (t *Timing) ByComponent() []TimingRow {
-	return t.grouped(t.forComponents(func(c int32) string { return t.program.info.Components[c].Name }))
+	info := t.program.info()
+	return t.grouped(t.forComponents(func(c int32) string { return info.Components[c].Name }))
 }
 
 // ByComponentType is ByComponent with one row for all components of a type. The type of a derived
 // component names its parts.
 func (t *Timing) ByComponentType() []TimingRow {
-	return t.grouped(t.forComponents(func(c int32) string { return t.program.info.Components[c].Type }))
+	info := t.program.info()
+	return t.grouped(t.forComponents(func(c int32) string { return info.Components[c].Type }))
 }
 
 // forComponents returns a name for instructions: that of the component, or else of the type.
