@@ -12,13 +12,13 @@ import (
 
 // Run scores whole utterances as streams, each from its beginning to its end, and writes the results
 // in their order, as Scorer.Run does. What a network has seen of an utterance is all that is before
-// a chunk. Workers score one utterance each; at most one result a worker, and one more, is in
-// memory at once.
+// a chunk. Workers score one utterance each. Of at most one result a worker, and one more, up to 8 MB
+// wait for write at once (or two chunks).
 func (s *Streamer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, kernel.Matrix) error, opts RunOptions) (Summary, error) {
 	return run(ctx, s, utterances, whole(write), opts)
 }
 
-// RunRows is Run with results that a Scorer's RunRows would give.
+// RunRows is Run with results that come chunk by chunk, as those of a Scorer's RunRows.
 func (s *Streamer) RunRows(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, *Rows) error, opts RunOptions) (Summary, error) {
 	return run(ctx, s, utterances, write, opts)
 }
@@ -43,6 +43,10 @@ func (s *Streamer) outputShape(frames int) (rows, cols int) {
 
 func (s *Streamer) window(workers int) int { return workers + 1 }
 
+func (s *Streamer) newFlow(done chan struct{}) *flow {
+	return newFlow(done, s.chunk/s.step*s.outputs)
+}
+
 func (s *Streamer) cacheStats() CacheStats {
 	s.build.Lock()
 	defer s.build.Unlock()
@@ -61,15 +65,13 @@ func (s *Streamer) newStaff() staff {
 	return &loopedWorker{engine: e, stream: e.newStream()}
 }
 
-func (w *loopedWorker) begin(context.Context, []batch) error { return nil }
-
 func (w *loopedWorker) used() (busy time.Duration, bytes int64) {
 	return w.busy, w.engine.workspace.MaxBytes()
 }
 
-// score feeds the utterance to the stream, in pieces that end where an i-vector comes or that fill
-// a chunk.
-func (w *loopedWorker) score(ctx context.Context, u *Utterance, _ batch, out kernel.Matrix) error {
+// feed feeds the utterance to the stream, in pieces that end where an i-vector comes or that fill a
+// chunk.
+func (w *loopedWorker) feed(ctx context.Context, u *Utterance, to *flow) error {
 	s, st := w.stream.s, w.stream
 	defer st.Reset()
 	most, period := s.chunk, 0
@@ -93,27 +95,28 @@ func (w *loopedWorker) score(ctx context.Context, u *Utterance, _ batch, out ker
 			return err
 		}
 		at += n
-		if err := w.take(ctx, &out); err != nil {
+		if err := w.take(ctx, to); err != nil {
 			return err
 		}
 	}
 	st.Finish()
-	if err := w.take(ctx, &out); !errors.Is(err, io.EOF) {
+	if err := w.take(ctx, to); !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil
 }
 
-// take moves the rows that are ready to the beginning of out, which becomes the rest.
-func (w *loopedWorker) take(ctx context.Context, out *kernel.Matrix) error {
-	start := time.Now()
-	defer func() { w.busy += time.Since(start) }()
+// take passes the rows that are ready on.
+func (w *loopedWorker) take(ctx context.Context, to *flow) error {
 	for {
+		start := time.Now()
 		y, err := w.stream.Rows(ctx)
+		w.busy += time.Since(start)
 		if err != nil || y.Rows == 0 {
 			return err
 		}
-		kernel.Copy(kernel.Rows(*out, 0, y.Rows), y)
-		*out = kernel.Rows(*out, y.Rows, out.Rows-y.Rows)
+		if err := to.put(ctx, y); err != nil {
+			return err
+		}
 	}
 }

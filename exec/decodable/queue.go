@@ -30,7 +30,9 @@ type task struct {
 	out         kernel.Matrix
 	err         error
 	done        chan struct{}
-	over        bool // done has been received
+	over        bool  // done has been received
+	flow        *flow // of the rows of a stream, in place of out; nil for a piece
+	kept        *flow // the flow of the last stream
 }
 
 // A queue connects the reader, the workers and the writer. All channels have room for all tasks.
@@ -83,7 +85,7 @@ func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 		case <-ctx.Done():
 			return false
 		}
-		t.job, t.err, t.over = j, err, false
+		t.job, t.err, t.over, t.flow = j, err, false, nil
 		t.first, t.last = i == 0, i >= len(j.pieces)-1
 		if err != nil {
 			t.last = true
@@ -92,6 +94,9 @@ func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 			break
 		}
 		t.piece = j.pieces[i]
+		if s, ok := q.s.(flowing); ok {
+			t.stream(s)
+		}
 		q.todo <- t
 		q.order <- t
 	}
@@ -107,6 +112,10 @@ func (q *queue) work(ctx context.Context, w staff) {
 		case t, ok := <-q.todo:
 			if !ok {
 				return
+			}
+			if t.flow != nil {
+				t.run(ctx, w)
+				continue
 			}
 			if err := t.job.failed.Load(); err != nil {
 				t.err = *err
@@ -126,7 +135,7 @@ func (t *task) score(ctx context.Context, w staff, s scoring) {
 		}
 	}()
 	if t.first {
-		if t.err = w.begin(ctx, t.job.pieces); t.err != nil {
+		if t.err = w.(piecewise).begin(ctx, t.job.pieces); t.err != nil {
 			return
 		}
 		t.job.odd = notFinite(&t.job.u)
@@ -135,7 +144,40 @@ func (t *task) score(ctx context.Context, w staff, s scoring) {
 	_, cols := s.outputShape(t.job.u.Features.Rows)
 	t.out.Rows, t.out.Cols, t.out.Stride = rows, cols, cols
 	t.out.Data = resize(t.out.Data, rows*cols)
-	t.err = w.score(ctx, &t.job.u, t.piece, t.out)
+	t.err = w.(piecewise).score(ctx, &t.job.u, t.piece, t.out)
+}
+
+// stream gives the task the flow that it had before, or a new one.
+func (t *task) stream(s flowing) {
+	if t.kept == nil {
+		t.kept = s.newFlow(t.done)
+	}
+	t.flow = t.kept
+	t.flow.begun, t.flow.err = false, nil
+}
+
+// run scores the utterance as a stream. Once the flow has ended, the task belongs to the writer.
+func (t *task) run(ctx context.Context, w staff) {
+	err, f := t.feed(ctx, w), t.flow
+	if f.begun {
+		f.err = err
+		f.full <- kernel.Matrix{}
+		return
+	}
+	t.err = err
+	f.full <- kernel.Matrix{}
+	f.done <- struct{}{}
+}
+
+// feed puts the rows into the flow, without its end. It turns a panic into an error.
+func (t *task) feed(ctx context.Context, w staff) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError(p)
+		}
+	}()
+	t.job.odd = notFinite(&t.job.u)
+	return w.(streaming).feed(ctx, &t.job.u, t.flow)
 }
 
 func panicError(p any) error { return fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack()) }
@@ -187,6 +229,10 @@ func (q *queue) collect(ctx context.Context, start time.Time, write func(Utteran
 		written := r.err
 		r.drop()
 		r.err = written
+		frames := j.u.Features.Rows
+		if ctx.Err() == nil { // otherwise workers may still read them
+			j.u.release()
+		}
 		switch {
 		case r.err == nil: // and written, also if ctx is done now
 			if j.odd != nil {
@@ -199,7 +245,7 @@ func (q *queue) collect(ctx context.Context, start time.Time, write func(Utteran
 				sum.FirstResult = time.Since(start)
 			}
 			sum.Utterances++
-			sum.Frames += int64(j.u.Features.Rows)
+			sum.Frames += int64(frames)
 			sum.Rows += int64(r.Rows)
 		case ctx.Err() != nil:
 			return sum, context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,9 +42,79 @@ func (counting) score(_ context.Context, u *Utterance, b batch, out kernel.Matri
 	return nil
 }
 
+// flowCounting is counting with rows that come as streams.
+type flowCounting struct{ counting }
+
+func (s flowCounting) cut(u *Utterance) ([]batch, error) { return make([]batch, 1), nil }
+func (s flowCounting) newStaff() staff                   { return s }
+func (s flowCounting) window(workers int) int            { return workers + 1 }
+func (s flowCounting) newFlow(done chan struct{}) *flow  { return newFlow(done, mostAhead/3) }
+func (s flowCounting) feed(ctx context.Context, u *Utterance, to *flow) error {
+	pieces, err := s.counting.cut(u)
+	for _, b := range pieces {
+		out := kernel.New(b.rows, 1)
+		if err = s.score(ctx, u, b, out); err == nil {
+			err = to.put(ctx, out)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// TestFlowIsBounded: a worker does not run further ahead of the writer than there are blocks, and
+// the writer gets rows before the last ones are there.
+func TestFlowIsBounded(t *testing.T) {
+	const rows = 2000
+	u := Utterance{Key: "long", Features: kernel.New(rows, 1)}
+	s := &aheadCounting{}
+	sum, err := run(t.Context(), s, func(yield func(Utterance, error) bool) { yield(u, nil) }, func(u Utterance, r *Rows) error {
+		for at := 0; ; {
+			m, err := r.Next()
+			if err != nil || m.Rows == 0 {
+				return err
+			}
+			if m.Data[0] != float32(at) {
+				t.Fatalf("row %d is %v", at, m.Data[0])
+			}
+			// Three blocks are full or handed out, and the next waits to be put.
+			if at += m.Rows; int(s.scored.Load()) > at+3*2 {
+				t.Fatalf("%d rows are scored when %d are written", s.scored.Load(), at)
+			}
+		}
+	}, RunOptions{Workers: 1})
+	if err != nil || sum.Rows != rows || s.scored.Load() != rows {
+		t.Errorf("%+v, %v", sum, err)
+	}
+}
+
+// aheadCounting counts the rows that are scored.
+type aheadCounting struct {
+	flowCounting
+	scored atomic.Int64
+}
+
+func (s *aheadCounting) newStaff() staff { return s }
+func (s *aheadCounting) feed(ctx context.Context, u *Utterance, to *flow) error {
+	for at := 0; at < u.Features.Rows; at += 2 {
+		s.scored.Add(2)
+		if err := to.put(ctx, kernel.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: []float32{float32(at), float32(at + 1)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TestLateFailures: an utterance whose later piece fails is taken back and counted, and others are
 // scored, whatever part of it is read.
 func TestLateFailures(t *testing.T) {
+	for _, s := range []scoring{counting{}, flowCounting{}} {
+		testLateFailures(t, s)
+	}
+}
+
+func testLateFailures(t *testing.T, s scoring) {
 	const n = 40
 	utterances := func(yield func(Utterance, error) bool) {
 		for i := range n {
@@ -64,7 +135,7 @@ func TestLateFailures(t *testing.T) {
 			t.Fatal(err)
 		}
 		failed := 0
-		sum, err := run(t.Context(), counting{}, utterances, func(u Utterance, r *Rows) error {
+		sum, err := run(t.Context(), s, utterances, func(u Utterance, r *Rows) error {
 			return w.Write(u.Key, r)
 		}, RunOptions{Workers: workers, Failed: func(key string, err error) {
 			if failed++; !errors.Is(err, errPiece) {
@@ -91,7 +162,7 @@ func TestLateFailures(t *testing.T) {
 			t.Errorf("%d objects, %v", objects, err)
 		}
 
-		sum, err = run(t.Context(), counting{}, utterances, func(u Utterance, r *Rows) error {
+		sum, err = run(t.Context(), s, utterances, func(u Utterance, r *Rows) error {
 			if _, err := r.Next(); err != nil {
 				t.Errorf("the first piece of %s: %v", u.Key, err)
 			}
@@ -105,7 +176,7 @@ func TestLateFailures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err = run(t.Context(), counting{}, utterances, func(u Utterance, r *Rows) error { return pipe.Write(u.Key, r) }, RunOptions{Workers: workers})
+		sum, err = run(t.Context(), s, utterances, func(u Utterance, r *Rows) error { return pipe.Write(u.Key, r) }, RunOptions{Workers: workers})
 		if !errors.Is(err, errPiece) || sum.Utterances >= n*4/5 {
 			t.Errorf("a pipe that is torn: %+v, %v", sum, err)
 		}

@@ -14,8 +14,9 @@ type Rows struct {
 
 	ctx   context.Context
 	queue *queue
-	task  *task // the next piece; nil at the end
-	taken bool  // it has been handed out
+	task  *task         // the next piece; nil at the end
+	taken bool          // it has been handed out
+	block kernel.Matrix // of a stream, that has been handed out
 	err   error
 }
 
@@ -28,6 +29,9 @@ func (r *Rows) Next() (kernel.Matrix, error) {
 	if r.err != nil || r.task == nil {
 		return kernel.Matrix{}, r.err
 	}
+	if r.task.flow != nil {
+		return r.nextBlock()
+	}
 	if r.err = r.queue.wait(r.ctx, r.task); r.err != nil {
 		return kernel.Matrix{}, r.err
 	}
@@ -37,6 +41,11 @@ func (r *Rows) Next() (kernel.Matrix, error) {
 
 // advance gives the piece back and takes the next one of the utterance.
 func (r *Rows) advance() {
+	if r.task.flow != nil {
+		r.task.flow.free <- r.block
+		r.taken = false
+		return
+	}
 	last := r.task.last
 	r.queue.free <- r.task
 	r.task, r.taken = nil, false
@@ -49,8 +58,28 @@ func (r *Rows) advance() {
 	}
 }
 
+// nextBlock returns the next rows of a stream. At their end it gives the task back.
+func (r *Rows) nextBlock() (b kernel.Matrix, err error) {
+	if b, err = r.task.flow.take(r.ctx); b.Rows > 0 {
+		r.block, r.taken = b, true
+		return b, nil
+	}
+	r.err = err
+	if r.ctx.Err() == nil {
+		r.queue.free <- r.task
+		r.task = nil
+	}
+	return kernel.Matrix{}, err
+}
+
 // drop passes over the rest of the utterance.
 func (r *Rows) drop() {
+	for r.task != nil && r.task.flow != nil && r.ctx.Err() == nil {
+		if r.taken {
+			r.advance()
+		}
+		r.nextBlock()
+	}
 	for r.task != nil && r.ctx.Err() == nil {
 		r.queue.wait(r.ctx, r.task)
 		r.advance()

@@ -88,13 +88,27 @@ type scoring interface {
 	cacheStats() CacheStats
 }
 
-// staff is a worker of a run.
+// staff is a worker of a run: piecewise or, if the scoring has flows, streaming.
 type staff interface {
+	// used returns the time in computations and the memory of computations.
+	used() (busy time.Duration, bytes int64)
+}
+
+// piecewise staff scores pieces of utterances in any order.
+type piecewise interface {
 	// begin makes what an utterance needs, as far as that can fail.
 	begin(ctx context.Context, pieces []batch) error
 	score(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error
-	// used returns the time in computations and the memory of computations.
-	used() (busy time.Duration, bytes int64)
+}
+
+// streaming staff scores whole utterances, whose rows it puts into a flow.
+type streaming interface {
+	feed(ctx context.Context, u *Utterance, to *flow) error
+}
+
+// flowing is a scoring with streaming staff.
+type flowing interface {
+	newFlow(done chan struct{}) *flow
 }
 
 func run(ctx context.Context, s scoring, utterances iter.Seq2[Utterance, error], write func(Utterance, *Rows) error, opts RunOptions) (Summary, error) {

@@ -33,13 +33,15 @@ type Tables struct {
 	online   *kaldiio.TableLookup[kaldiio.Matrix]
 	lookups  []io.Closer // those three, if they are open
 
+	spare chan []float32 // elements of features that are no longer used
+
 	told       error // the last error of Utterances
 	read, size atomic.Int64
 }
 
 // OpenTables opens tables. The error wraps ErrOptions, or is one of kaldiio's.
 func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
-	t := &Tables{names: names}
+	t := &Tables{names: names, spare: make(chan []float32, mostSpare)}
 	switch {
 	case names.Ivectors != "" && names.OnlineIvectors != "":
 		return nil, fmt.Errorf("%w: i-vectors come either by utterance (ivectors) or online (online-ivectors), not both", ErrOptions)
@@ -87,11 +89,14 @@ func (t *Tables) Except(unwanted func(key string) bool) { t.features.Except(unwa
 // Utterances yields the utterances. An utterance whose i-vector is missing or unreadable has an
 // error, and so do unreadable features; then kaldiio.TableReader.Skip tells how the stream
 // continues. Call Utterances only once.
+//
+// A run of a Scorer or Streamer gives the memory of features back to the tables, once the rows of
+// an utterance are written.
 func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 	return func(yield func(Utterance, error) bool) {
 		for {
-			for t.features.Next() {
-				u := Utterance{Key: t.features.Key(), Features: matrix(t.features.Value())}
+			for t.next() {
+				u := Utterance{Key: t.features.Key(), Features: matrix(t.features.Value()), tables: t}
 				t.note()
 				if !yield(u, t.addIvectors(&u)) {
 					return
@@ -110,6 +115,36 @@ func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 				return
 			}
 		}
+	}
+}
+
+// mostSpare is the number of features that are kept for the next ones, and mostElements bounds
+// each, so that one long utterance does not take its memory to the end.
+const (
+	mostSpare    = 4
+	mostElements = 1 << 20
+)
+
+// next reads the next features, in spare memory if there is some.
+func (t *Tables) next() bool {
+	select {
+	case v := <-t.spare:
+		t.features.Spare(v)
+	default:
+	}
+	return t.features.Next()
+}
+
+// release gives the features back to the tables that they are from.
+func (u *Utterance) release() {
+	v := u.Features.Data
+	if u.tables == nil || cap(v) > mostElements {
+		return
+	}
+	u.Features = kernel.Matrix{}
+	select {
+	case u.tables.spare <- v:
+	default:
 	}
 }
 

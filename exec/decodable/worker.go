@@ -18,6 +18,8 @@ type Utterance struct {
 	// A network without i-vectors ignores both.
 	Ivector        []float32
 	OnlineIvectors kernel.Matrix // a row every Options.OnlineIvectorPeriod frames
+
+	tables *Tables // that it is from, or nil
 }
 
 // A Worker scores utterances, one at a time. It reuses memory.

@@ -1,0 +1,69 @@
+package decodable
+
+import (
+	"context"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// A flow carries the rows of an utterance from the worker that scores it as a stream to the writer, a
+// chunk at a time. A worker runs ahead of the writer only as far as there are blocks.
+type flow struct {
+	free, full chan kernel.Matrix // full ends with an empty matrix
+	most, made int                // blocks
+	done       chan struct{}      // of the task; told when there is something to write, or an error
+	begun      bool               // done was told
+	err        error              // why the rows end early, valid after the end of full
+}
+
+// mostAhead bounds the elements of a result that wait for the writer, and mostBlocks the chunks.
+const (
+	mostAhead  = 1 << 21
+	mostBlocks = 256
+)
+
+// newFlow returns a flow of chunks with the given number of elements.
+func newFlow(done chan struct{}, elements int) *flow {
+	n := min(max(mostAhead/max(elements, 1), 2), mostBlocks)
+	return &flow{free: make(chan kernel.Matrix, n), full: make(chan kernel.Matrix, n+1), most: n, done: done}
+}
+
+// put copies rows to a block. It waits while there is none.
+func (f *flow) put(ctx context.Context, y kernel.Matrix) error {
+	var b kernel.Matrix
+	select {
+	case b = <-f.free:
+	default:
+		if f.made < f.most {
+			f.made++
+			break
+		}
+		select {
+		case b = <-f.free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	b.Rows, b.Cols, b.Stride = y.Rows, y.Cols, y.Cols
+	b.Data = resize(b.Data, y.Rows*y.Cols)
+	kernel.Copy(b, y)
+	f.full <- b
+	if !f.begun {
+		f.begun = true
+		f.done <- struct{}{}
+	}
+	return nil
+}
+
+// take returns the next block, or an empty one at the end.
+func (f *flow) take(ctx context.Context) (kernel.Matrix, error) {
+	select {
+	case b := <-f.full:
+		if b.Rows == 0 {
+			return b, f.err
+		}
+		return b, nil
+	case <-ctx.Done():
+		return kernel.Matrix{}, context.Cause(ctx)
+	}
+}
