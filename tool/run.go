@@ -5,8 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +62,7 @@ type runFlags struct {
 	pipes          bool
 	json           bool
 	looped         bool
+	memory         runMemory
 	skipDone       string
 	skipped        atomic.Int64           // the reader counts
 	given          func(name string) bool // whether a flag is on the command line
@@ -106,36 +105,20 @@ func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 	return f
 }
 
-// garbagePercent is the growth of the heap that starts a garbage collection. The live
-// heap is mostly the model, which takes no time to scan: with 15 instead of 400
-// percent, 60 utterances of tdnnf_1k take the same time within the noise, and half of
-// the memory; with 10, a tenth more time (22 November 2026).
-const garbagePercent = 15
-
-// loadingPercent is the same while the model is read, when the heap grows from nothing:
-// with less it would be collected again and again.
-const loadingPercent = 25
-
 // run scores the utterances.
 func (f *runFlags) run(ctx context.Context, c *Console) error {
 	start := time.Now()
 	if err := f.checkSpecifiers(); err != nil {
 		return err
 	}
-	collect := os.Getenv("GOGC") == ""
-	if collect {
-		defer debug.SetGCPercent(debug.SetGCPercent(loadingPercent))
-	}
+	f.memory.load()
+	defer f.memory.end()
 	report := &runReport{Model: f.model}
 	scorer, err := f.scorer(ctx, c, report)
 	if err != nil {
 		return err
 	}
-	if collect {
-		debug.SetGCPercent(garbagePercent)
-	}
-	debug.FreeOSMemory() // what the model took in the form in which it is read
-	dropPages()
+	f.memory.build()
 	report.LoadSeconds = time.Since(start).Seconds()
 	o := opener(ctx, c, f.pipes)
 	tables, err := decodable.OpenTables(o, f.tables)
@@ -196,6 +179,7 @@ func (f *runFlags) score(ctx context.Context, c *Console, scorer scorer, tables 
 	bar := newProgress(c, tables.Position)
 	defer bar.end()
 	sum, err := scorer.RunRows(ctx, tables.Utterances(), func(u decodable.Utterance, r *decodable.Rows) error {
+		f.memory.settle()
 		bar.add(u.Features.Rows)
 		return out.Write(u.Key, r)
 	}, decodable.RunOptions{Workers: f.workers, Failed: func(key string, err error) {
