@@ -13,7 +13,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-func sampleFunction(t *testing.T) *profile.Function {
+func sampleFunction(t testing.TB) *profile.Function {
 	return &profile.Function{
 		Message: "a <b> & 'c'", CompileTime: 11 * time.Second, Applies: 50, LinkTime: time.Second,
 		Phases:    []profile.Phase{{Name: "Compile", Time: time.Second}},

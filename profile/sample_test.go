@@ -13,7 +13,7 @@ import (
 // sample returns the record behind testdata/theano.txt, the profile that
 // Theano's documentation prints. Digits that the text does not show are chosen
 // such that its own sums come out.
-func sample(t *testing.T) *profile.Record {
+func sample(t testing.TB) *profile.Record {
 	t.Helper()
 	root := &profile.Record{
 		Name: "OPT_FAST_RUN", Class: profile.ClassSequence, Time: seconds("1.152"),
@@ -30,7 +30,7 @@ func sample(t *testing.T) *profile.Record {
 	return root
 }
 
-func sampleCanonicalize(t *testing.T) *profile.Record {
+func sampleCanonicalize(t testing.TB) *profile.Record {
 	r := &profile.Record{
 		Name: "canonicalize", Class: profile.ClassEquilibrium, Index: 4, Time: seconds("0.751816"),
 		Validate: seconds("0.004"), Toposort: seconds("0.029"), NodesBefore: 108, NodesAfter: 81, NodesMax: 117,
@@ -99,7 +99,7 @@ func sampleCanonicalize(t *testing.T) *profile.Record {
 	return r
 }
 
-func sampleSpecialize(t *testing.T) *profile.Record {
+func sampleSpecialize(t testing.TB) *profile.Record {
 	r := &profile.Record{
 		Name: "specialize", Class: profile.ClassEquilibrium, Index: 9, Time: seconds("0.031740"),
 		NodesBefore: 80, NodesAfter: 78, NodesMax: 80,
@@ -223,7 +223,7 @@ func seconds(s string) time.Duration {
 	return d
 }
 
-func passes(t *testing.T, text string) []profile.Pass {
+func passes(t testing.TB, text string) []profile.Pass {
 	t.Helper()
 	var list []profile.Pass
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -242,7 +242,7 @@ func passes(t *testing.T, text string) []profile.Pass {
 	return list
 }
 
-func rules(t *testing.T, text string) []profile.RuleRecord {
+func rules(t testing.TB, text string) []profile.RuleRecord {
 	t.Helper()
 	var list []profile.RuleRecord
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -265,14 +265,14 @@ func untimed(n int) []profile.RuleRecord {
 	return list
 }
 
-func scan(t *testing.T, text string, n *int) {
+func scan(t testing.TB, text string, n *int) {
 	t.Helper()
 	if _, err := fmt.Sscan(text, n); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 }
 
-func readLines(t *testing.T, name string) []string {
+func readLines(t testing.TB, name string) []string {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
