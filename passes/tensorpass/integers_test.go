@@ -12,10 +12,10 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// TestIntegers: integers wrap around in products and sums of integers, and nowhere else. Rules keep
+// TestIntegersWrap: integers wrap around in products and sums of integers, and nowhere else. Rules keep
 // this at the ends of the range and where integers meet floats, and the same for float32s among
 // float64s.
-func TestIntegers(t *testing.T) {
+func TestIntegersWrap(t *testing.T) {
 	const vars = "i j k l: int64 vector; p q: bool vector; x y: vector; f g: float32 vector; I: int64 matrix; F: float32 matrix; X: matrix; s: scalar"
 	args := map[string]*array.Array{
 		"i": array.Of([]int64{4000000000, 3037000500, math.MinInt64, 2}, 4),
