@@ -81,6 +81,12 @@ func colSumsBlocks(dst *float32, alpha float32, x *float32, stride uintptr, rows
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int)
 
 //go:noescape
+func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
+
+//go:noescape
+func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
+
+//go:noescape
 func sumsBlocks(sum *float64, x *float32, blocks int)
 
 //go:noescape

@@ -33,6 +33,12 @@ func colSumsBlocks(dst *float32, alpha float32, x *float32, stride uintptr, rows
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {
 	panic(errNoAssembly)
 }
+func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int) {
+	panic(errNoAssembly)
+}
+func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int) {
+	panic(errNoAssembly)
+}
 func sumsBlocks(sum *float64, x *float32, blocks int)        { panic(errNoAssembly) }
 func squaresBlocks(sum *float64, x *float32, blocks int)     { panic(errNoAssembly) }
 func dotBlocks(x, y *float32, blocks int, sums *[16]float32) { panic(errNoAssembly) }

@@ -40,6 +40,10 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 		return
 	}
 	few := x.Rows <= fewSumRows
+	if product != nil && !few && s.blocks(x.Cols)*block == x.Cols {
+		s.rowMoments(sum, alpha, product, x, y)
+		return
+	}
 	whole := x.Cols &^ 3
 	for j := whole; j < x.Cols && !few; j++ {
 		total := float32(0)
@@ -64,6 +68,33 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 		if product != nil {
 			s.colProducts(product, xi, Rows(y, i, rows))
 		}
+	}
+}
+
+// rowMoments is colMoments for many rows of whole blocks. It reads two rows of each matrix at a time
+// from end to end: more streams, or pieces of many rows, take longer if they come from memory.
+func (s kernelSet) rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+	ws := getWorkspace()
+	defer ws.put()
+	group, n := ws.floats(x.Cols), x.Cols/block
+	for i, rows := 0, sumRows; i < x.Rows; i += rows {
+		for rows > x.Rows-i {
+			rows /= 2
+		}
+		if rows == 1 {
+			s.fma(sum, Row(x, i), alpha)
+			s.colProducts(product, Rows(x, i, 1), Rows(y, i, 1))
+			continue
+		}
+		for r := i; r < i+rows; r += 2 {
+			x0, x1, y0, y1 := &Row(x, r)[0], &Row(x, r+1)[0], &Row(y, r)[0], &Row(y, r+1)[0]
+			if r == i {
+				firstMomentsBlocks(&group[0], &product[0], x0, x1, y0, y1, n)
+			} else {
+				nextMomentsBlocks(&group[0], &product[0], x0, x1, y0, y1, n)
+			}
+		}
+		s.fma(sum, group, alpha)
 	}
 }
 

@@ -1800,6 +1800,182 @@ next:
 	FMOVQ F15, 112(R0)
 	RET
 
+// func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
+TEXT ·firstMomentsBlocks(SB), NOSPLIT, $0-56
+	MOVD sum+0(FP), R0
+	MOVD product+8(FP), R1
+	MOVD x0+16(FP), R2
+	MOVD x1+24(FP), R8
+	MOVD y0+32(FP), R9
+	MOVD y1+40(FP), R10
+	MOVD blocks+48(FP), R5
+next:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R8), F1
+	WORD $0x4e21d402 // fadd v2.4s, v0.4s, v1.4s
+	FMOVQ F2, 0(R0)
+	FMOVQ 0(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 0(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 0(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 0(R1)
+	FMOVQ 16(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 16(R1)
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R8), F1
+	WORD $0x4e21d402 // fadd v2.4s, v0.4s, v1.4s
+	FMOVQ F2, 16(R0)
+	FMOVQ 16(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 16(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 32(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 32(R1)
+	FMOVQ 48(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 48(R1)
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R8), F1
+	WORD $0x4e21d402 // fadd v2.4s, v0.4s, v1.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ 32(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 32(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 64(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 64(R1)
+	FMOVQ 80(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 80(R1)
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R8), F1
+	WORD $0x4e21d402 // fadd v2.4s, v0.4s, v1.4s
+	FMOVQ F2, 48(R0)
+	FMOVQ 48(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 48(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 96(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 96(R1)
+	FMOVQ 112(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 112(R1)
+	ADD $64, R0
+	ADD $64, R2
+	ADD $64, R8
+	ADD $64, R9
+	ADD $64, R10
+	ADD $128, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
+TEXT ·nextMomentsBlocks(SB), NOSPLIT, $0-56
+	MOVD sum+0(FP), R0
+	MOVD product+8(FP), R1
+	MOVD x0+16(FP), R2
+	MOVD x1+24(FP), R8
+	MOVD y0+32(FP), R9
+	MOVD y1+40(FP), R10
+	MOVD blocks+48(FP), R5
+next:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R8), F1
+	FMOVQ 0(R0), F2
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ F2, 0(R0)
+	FMOVQ 0(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 0(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 0(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 0(R1)
+	FMOVQ 16(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 16(R1)
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R8), F1
+	FMOVQ 16(R0), F2
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ F2, 16(R0)
+	FMOVQ 16(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 16(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 32(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 32(R1)
+	FMOVQ 48(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 48(R1)
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R8), F1
+	FMOVQ 32(R0), F2
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ 32(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 32(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 64(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 64(R1)
+	FMOVQ 80(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 80(R1)
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R8), F1
+	FMOVQ 48(R0), F2
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	WORD $0x4e21d442 // fadd v2.4s, v2.4s, v1.4s
+	FMOVQ F2, 48(R0)
+	FMOVQ 48(R10), F30
+	WORD $0x6e3edc21 // fmul v1.4s, v1.4s, v30.4s
+	FMOVQ 48(R9), F30
+	WORD $0x4e3ecc01 // fmla v1.4s, v0.4s, v30.4s
+	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
+	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
+	FMOVQ 96(R1), F30
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ F3, 96(R1)
+	FMOVQ 112(R1), F30
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	FMOVQ F4, 112(R1)
+	ADD $64, R0
+	ADD $64, R2
+	ADD $64, R8
+	ADD $64, R9
+	ADD $64, R10
+	ADD $128, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func sumsBlocks(sum *float64, x *float32, blocks int)
 TEXT ·sumsBlocks(SB), NOSPLIT, $0-24
 	MOVD sum+0(FP), R0

@@ -40,6 +40,8 @@ func (g *vectors) arithmetic() {
 	g.signs()
 	g.colSums()
 	g.colProducts()
+	g.pairMoments("firstMoments", true)
+	g.pairMoments("nextMoments", false)
 	g.doubles("sums", "")
 	g.doubles("squares", "VMULPD Y0, Y0, Y0; ")
 	for _, f := range []struct{ name, params, start, ops string }{ // ops add to the partial results, which start as start
@@ -135,6 +137,35 @@ func (g *vectors) colProducts() {
 	for i := range block / 4 {
 		g.p("VMOVUPD Y%d, %d(DI)", 4+i, 32*i)
 	}
+	g.end()
+}
+
+// pairMoments writes a function that adds two rows of x to sum, or sets sum to theirs, and adds the
+// products of the elements of x and y to product. It is colProducts for rows as a whole.
+func (g *vectors) pairMoments(name string, first bool) {
+	g.open(name, "sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int", "DI", "SI", "DX", "R8", "R9", "R10", "CX")
+	g.label("next")
+	g.parts(func(i int) {
+		at := i * g.width()
+		g.p("VMOVUPS %d(DX), Y0; VMOVUPS %[1]d(R8), Y1", at)
+		if first {
+			g.p("VADDPS Y1, Y0, Y2")
+		} else {
+			g.p("VMOVUPS %d(DI), Y2; VADDPS Y0, Y2, Y2; VADDPS Y1, Y2, Y2", at)
+		}
+		g.p("VMOVUPS Y2, %d(DI); VMULPS %[1]d(R10), Y1, Y1; VFMADD231PS %[1]d(R9), Y0, Y1", at)
+		if g.arm() {
+			g.lengthen("V3", "V1", false)
+			g.lengthen("V4", "V1", true)
+		} else {
+			g.p("VCVTPS2PD X1, Y3; VEXTRACTF128 $1, Y1, X1; VCVTPS2PD X1, Y4")
+		}
+		g.p("VADDPD %d(SI), Y3, Y3; VMOVUPD Y3, %[1]d(SI); VADDPD %[2]d(SI), Y4, Y4; VMOVUPD Y4, %[2]d(SI)", 2*at, 2*at+g.width())
+	})
+	for _, r := range []string{"DI", "DX", "R8", "R9", "R10"} {
+		g.p("ADDQ $%d, %s", 4*block, r)
+	}
+	g.p("ADDQ $%d, SI; DECQ CX; JNZ  next", 8*block)
 	g.end()
 }
 
