@@ -163,6 +163,7 @@ func table() []row {
 			before: reasons{"local_splice_product": "it matches the appended matrix, which a spliced product doesn't read"}},
 		{in: "specialize", name: "local_fuse_epilogue", dialect: networks, tags: "fast_run fusion"},
 		{in: "specialize", name: "local_fuse_residual", dialect: networks, tags: "fast_run fusion"},
+		{in: "specialize", name: "local_fuse_residual_backward", dialect: networks, tags: "fast_run fusion"},
 		{in: "specialize", name: "local_overwrite", dialect: networks, tags: "fast_run fusion"},
 		{in: "specialize", name: "local_overwrite_backward", dialect: networks, tags: "fast_run fusion"},
 		{in: "specialize", name: "local_splice_product", dialect: networks, tags: "fast_run fusion"},

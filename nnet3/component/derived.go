@@ -55,19 +55,81 @@ func (o *overwriting) Backprop(w *Workspace, pass BackwardPass) error {
 	if !wanted(pass.InDeriv) || !base.Properties().Has(BackpropAdds) || kernel.Same(pass.InDeriv, pass.OutDeriv) {
 		return base.Backprop(w, pass)
 	}
-	switch c := o.base.(type) {
+	done, err := inputDeriv(w, base, pass, false)
+	if err != nil {
+		return err
+	}
+	if done {
+		pass.InDeriv = kernel.Matrix{}
+	} else {
+		kernel.Fill(pass.InDeriv, 0)
+	}
+	return base.Backprop(w, pass)
+}
+
+// inputDeriv computes the derivative of the input of an affine map or a TDNN, or adds it, as one
+// number, to what is there. It reports false for other components.
+func inputDeriv(w *Workspace, c Component, pass BackwardPass, add bool) (bool, error) {
+	switch c := c.(type) {
 	case interface{ factor() *affine }:
-		w.mulBackward(&c.factor().weights, pass.OutDeriv, pass.InDeriv, false)
+		w.mulBackward(&c.factor().weights, pass.OutDeriv, pass.InDeriv, add)
 	case *tdnnComponent:
 		x, ok := pass.Pre.(*tdnnIndexes)
 		if !ok || !x.fits(len(c.blocks), pass.InDeriv.Rows, pass.OutDeriv.Rows) {
-			return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
+			return false, misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 		}
-		c.inputDeriv(w, x, pass.OutDeriv, pass.InDeriv, false)
+		switch {
+		case !add:
+			c.inputDeriv(w, x, pass.OutDeriv, pass.InDeriv, overwriteDeriv)
+		case inOnePiece(x.Runs):
+			c.inputDeriv(w, x, pass.OutDeriv, pass.InDeriv, addDeriv)
+		default:
+			defer w.Release(w.Mark())
+			dx := w.Matrix(pass.InDeriv.Rows, pass.InDeriv.Cols)
+			c.inputDeriv(w, x, pass.OutDeriv, dx, overwriteDeriv)
+			kernel.Add(pass.InDeriv, 1, dx)
+		}
 	default:
-		kernel.Fill(pass.InDeriv, 0)
-		return base.Backprop(w, pass)
+		return false, nil
 	}
-	pass.InDeriv = kernel.Matrix{}
-	return base.Backprop(w, pass)
+	return true, nil
+}
+
+// adding is an affine map or a TDNN that adds the derivative of its input to another term. The bits
+// are those of an addition afterwards, while a TDNN by itself adds block by block.
+type adding struct{ derived }
+
+// NewAdding derives a component from c, if c is an affine component or a TDNN, or overwrites where
+// such a component adds. It adds the derivative of its input to another one, with the bits of a
+// separate sum.
+func NewAdding(c Component) (Component, bool) {
+	if o, ok := c.(*overwriting); ok {
+		c = o.base
+	}
+	switch c.(type) {
+	case interface{ factor() *affine }, *tdnnComponent:
+		if b, ok := c.(Backpropper); ok && b.Properties().Has(BackpropAdds) {
+			return &adding{derived{c}}, true
+		}
+	}
+	return nil, false
+}
+
+func (a *adding) Type() string           { return strings.TrimSuffix(a.base.Type(), "Component") + "+AddDeriv" }
+func (a *adding) Properties() Properties { return a.base.Properties() }
+
+// Propagate runs the base component.
+func (a *adding) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+	return a.base.Propagate(w, pre, in, out)
+}
+
+// Backprop adds the derivative of the input.
+func (a *adding) Backprop(w *Workspace, pass BackwardPass) error {
+	if wanted(pass.InDeriv) {
+		if _, err := inputDeriv(w, a.base, pass, true); err != nil {
+			return err
+		}
+		pass.InDeriv = kernel.Matrix{}
+	}
+	return a.base.(Backpropper).Backprop(w, pass)
 }

@@ -19,6 +19,9 @@ func DerivedText(c Component, name func(Component) (string, error)) (string, err
 	case *overwriting:
 		t.word("overwriting")
 		t.component("base", c.base)
+	case *adding:
+		t.word("adding")
+		t.component("base", c.base)
 	case *maskedReLU:
 		t.word("masked-relu")
 		t.component("base", c.base)
@@ -160,6 +163,12 @@ func ParseDerived(text string, find func(name string) (Component, error)) (Compo
 			d.fail("%s has no backward pass", base.Type())
 		}
 		c = NewOverwriting(base)
+	case kind == "adding":
+		sum, ok := NewAdding(base)
+		if !ok {
+			d.fail("%s is not affine, or has no backward pass", base.Type())
+		}
+		c = sum
 	case kind == "masked-relu":
 		first, rows := d.int("first", 0), d.int("rows", 0)
 		masked, ok := NewMaskedReLU(base, first, rows)

@@ -114,3 +114,7 @@ func (o *overwriting) Operations(pre Precomputed, inRows, outRows int) Operation
 	}
 	return Operations{}
 }
+
+func (a *adding) Operations(pre Precomputed, inRows, outRows int) Operations {
+	return a.base.(OperationCounter).Operations(pre, inRows, outRows)
+}

@@ -132,7 +132,7 @@ func (c *tdnnComponent) Backprop(w *Workspace, pass BackwardPass) error {
 		return misfit(c, pass.InValue.Rows, pass.OutDeriv.Rows)
 	}
 	if wanted(pass.InDeriv) {
-		c.inputDeriv(w, x, pass.OutDeriv, pass.InDeriv, true)
+		c.inputDeriv(w, x, pass.OutDeriv, pass.InDeriv, addBlocks)
 	}
 	u, ok := pass.ToUpdate.(*tdnnComponent)
 	if !ok || u.learningRate == 0 {
@@ -151,10 +151,19 @@ func (c *tdnnComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	return nil
 }
 
+// derivMode is what is done with the derivative of an input.
+type derivMode uint8
+
+const (
+	overwriteDeriv derivMode = iota
+	addBlocks                // add block by block, as Kaldi does
+	addDeriv                 // add the sum over blocks; only if the runs are in one piece
+)
+
 // inputDeriv computes dx(t+o_i) = Σ_i dy(t)·W_i, or adds that to dx.
-func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.Matrix, accumulate bool) {
+func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.Matrix, mode derivMode) {
 	if !inOnePiece(x.Runs) {
-		if !accumulate {
+		if mode == overwriteDeriv {
 			kernel.Fill(dx, 0)
 		}
 		for i := range c.blocks {
@@ -176,12 +185,31 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 			}
 		}
 		part := kernel.Rows(dx, int(first), int(last-first))
-		switch {
-		case len(segs) > 0:
-			kernel.MulSegments(segs, kernel.Epilogue{Accumulate: accumulate}, part)
-		case !accumulate:
-			kernel.Fill(part, 0)
+		if len(segs) > 0 {
+			mode.multiply(segs, part)
+		} else {
+			mode.zero(w, part)
 		}
+	}
+}
+
+// multiply does with dx what the mode says.
+func (m derivMode) multiply(segs []kernel.Segment, dx kernel.Matrix) {
+	ep := kernel.Epilogue{Accumulate: m == addBlocks}
+	if m == addDeriv {
+		ep.Alpha, ep.Residual = 1, dx
+	}
+	kernel.MulSegments(segs, ep, dx)
+}
+
+// zero is multiply for a derivative of zero. Adding it turns -0 into 0.
+func (m derivMode) zero(w *Workspace, dx kernel.Matrix) {
+	switch m {
+	case overwriteDeriv:
+		kernel.Fill(dx, 0)
+	case addDeriv:
+		defer w.Release(w.Mark())
+		kernel.AddRow(dx, 1, w.ZeroMatrix(1, dx.Cols).Data)
 	}
 }
 

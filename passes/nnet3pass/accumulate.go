@@ -40,19 +40,64 @@ func accumulate() rewrite.Rule {
 				}
 				rest = append(rest, op.Terms[k])
 			}
-			sum := lower.NewAssemble(op.Rows, op.Cols, rest, a.Inputs())
-			sum.Owner().SetOrigin(adder.Owner().Origin())
-			if len(rest) == 1 && whole(op, &rest[0]) {
-				sum = lower.NewBlock(sum.Owner().Inputs()[0], rest[0].Src())
-			}
-			old, adding := adder.Owner(), onto(adder.Owner(), sum)
-			adding.SetOrigin(old.Origin())
-			pairs := []fgraph.Replacement{{Old: a.Out(), New: adding.Out()}}
-			for i := 1; i < len(old.Outputs()); i++ {
-				pairs = append(pairs, fgraph.Replacement{Old: old.Outputs()[i], New: adding.Outputs()[i]})
-			}
-			return rewrite.Result{Pairs: pairs}
+			return accumulateOnto(a, adder.Owner(), adder.Owner().Op(), op, rest)
 		})
+}
+
+// fuseResidualBackward lets the backward run of a product whose derivative is one of two terms of a
+// sum add it to the other term. With a bypass of a layer, a second matrix of the width of the layer
+// never exists.
+func fuseResidualBackward() rewrite.Rule {
+	return ruleFor("local_fuse_residual_backward", "the backward run of a product accumulates onto the other term of a sum: αx + affine*(dy) → affine* onto αx", 1,
+		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
+			if len(op.Terms) != 2 {
+				return c.Miss("%d terms", len(op.Terms))
+			}
+			for k := range op.Terms {
+				t, other := &op.Terms[k], &op.Terms[1-k]
+				x := a.Inputs()[t.Input]
+				inner, ok := ownerOp[lower.Backprop](x)
+				switch {
+				case !ok || x.Index() != 0 || !inner.HasDX || inner.InPlace || inner.Accumulate || len(x.Clients()) != 1 || t.Input == other.Input:
+					c.Miss("input %d is not the plain result of a backward run that only this sum uses", t.Input)
+					continue
+				case origin(a.Inputs()[other.Input]) > origin(x):
+					c.Miss("the other term is computed after %s, which would have to wait for it", inner.Name)
+					continue
+				case !whole(op, t) || x.Type() != a.Out().Type():
+					c.Miss("the derivative is not the whole sum")
+					continue
+				case inner.C.Properties()&component.BackpropAdds != 0:
+					c.Miss("%s adds to zeros", inner.Name)
+					continue
+				}
+				adding, ok := component.NewAdding(inner.C)
+				if !ok {
+					c.Miss("%s is not affine", inner.Name)
+					continue
+				}
+				inner.Component = lower.Component{C: adding, Number: -1, Name: inner.Name}
+				return accumulateOnto(a, x.Owner(), inner, op, []lower.Term{*other})
+			}
+			return rewrite.Result{}
+		})
+}
+
+// accumulateOnto replaces a, a sum that op computes, by an apply of adder instead of old, which
+// makes one of the terms. It adds to the rest of them.
+func accumulateOnto(a, old *fgraph.Apply, adder fgraph.Op, op *lower.Assemble, rest []lower.Term) rewrite.Result {
+	sum := lower.NewAssemble(op.Rows, op.Cols, rest, a.Inputs())
+	sum.Owner().SetOrigin(old.Origin())
+	if len(rest) == 1 && whole(op, &rest[0]) {
+		sum = lower.NewBlock(sum.Owner().Inputs()[0], rest[0].Src())
+	}
+	adding := onto(old, adder, sum)
+	adding.SetOrigin(old.Origin())
+	pairs := []fgraph.Replacement{{Old: a.Out(), New: adding.Out()}}
+	for i := 1; i < len(old.Outputs()); i++ {
+		pairs = append(pairs, fgraph.Replacement{Old: old.Outputs()[i], New: adding.Outputs()[i]})
+	}
+	return rewrite.Result{Pairs: pairs}
 }
 
 // whole reports whether the term is an unscaled block that makes up the result.
@@ -75,11 +120,10 @@ func addsAlone(v *fgraph.Variable) bool {
 	return false
 }
 
-// onto applies the op of a, which adds, to sum.
-func onto(a *fgraph.Apply, sum *fgraph.Variable) *fgraph.Apply {
-	var op fgraph.Op
+// onto applies an op that adds to sum and the inputs of a.
+func onto(a *fgraph.Apply, op fgraph.Op, sum *fgraph.Variable) *fgraph.Apply {
 	var at int
-	switch o := a.Op().(type) {
+	switch o := op.(type) {
 	case lower.Propagate:
 		o.Accumulate = true
 		op, at = o, o.InputAdded()

@@ -10,7 +10,7 @@ func Rules() []rewrite.Rule {
 		optimizeRowOps(), snipRowOps(), splitRowOps(),
 		mergeTerms(), dropZeros(), uselessAssemble(), throughBlock(), blockOfAssemble(), inlineAssemble(),
 		memoryCompression(),
-		multiplyOnce(), groupColumns(), fuseEpilogue(), fuseResidual(), overwrite(), overwriteBackward(), spliceProduct(),
+		multiplyOnce(), groupColumns(), fuseEpilogue(), fuseResidual(), fuseResidualBackward(), overwrite(), overwriteBackward(), spliceProduct(),
 		liftRows(), readRowsInPlace(), accumulate(),
 	}
 }
