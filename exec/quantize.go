@@ -9,6 +9,7 @@ import (
 // rowSlot says where a quantized product finds the rows of its input as integers.
 type rowSlot struct {
 	precision kernel.Precision // Float32 for an instruction that needs none
+	group     int32            // how many columns share steps
 	number    int32
 	view      int32 // the rows to quantize; 0 if an earlier instruction has done it
 	first     int32 // the place of the first row in the slot
@@ -18,17 +19,19 @@ type rowSlot struct {
 type quantizedRows struct {
 	view       int32
 	precision  kernel.Precision
+	group      int32
 	start, end int  // the first and the last instruction that multiplies them
 	partly     bool // something else in the matrix has changed since the first one
 	slot       int32
 }
 
-// precisionOf returns the precision in which an instruction reads its input.
-func precisionOf(in *instruction) kernel.Precision {
-	if p, ok := in.propagator.(*component.Product); ok && in.typ == computation.Propagate {
-		return p.Precision()
+// precisionOf returns the precision in which an instruction reads its input, and how many columns share
+// steps.
+func precisionOf(in *instruction) (to kernel.Precision, group int32) {
+	if p, ok := in.propagator.(*component.Product); ok && in.typ == computation.Propagate && p.Precision() != kernel.Float32 {
+		return p.Precision(), int32(p.Group())
 	}
-	return kernel.Float32
+	return kernel.Float32, 0
 }
 
 // shareRows lets all quantized products that read the same values share their integers: the first
@@ -39,11 +42,11 @@ func (p *Program) shareRows() {
 	users := make(map[int]int)
 	for i := range p.instrs {
 		in := &p.instrs[i]
-		if to := precisionOf(in); to != kernel.Float32 {
-			n := p.sharedBy(in, to, lives, live)
+		if to, group := precisionOf(in); to != kernel.Float32 {
+			n := p.sharedBy(in, to, group, lives, live)
 			if n < 0 {
 				n = len(lives)
-				lives = append(lives, quantizedRows{view: in.src, precision: to, start: i})
+				lives = append(lives, quantizedRows{view: in.src, precision: to, group: group, start: i})
 				live = append(live, n)
 			}
 			lives[n].end, users[i] = i, n
@@ -56,7 +59,7 @@ func (p *Program) shareRows() {
 	for i, n := range users {
 		l, in := &lives[n], &p.instrs[i]
 		from, v := &p.views[l.view], &p.views[in.src]
-		in.rowSlot = rowSlot{precision: l.precision, number: l.slot, first: int32((v.start - from.start) / max(v.stride, 1))}
+		in.rowSlot = rowSlot{precision: l.precision, group: l.group, number: l.slot, first: int32((v.start - from.start) / max(v.stride, 1))}
 		if i == l.start {
 			in.rowSlot.view = l.view
 		}
@@ -65,12 +68,12 @@ func (p *Program) shareRows() {
 
 // sharedBy returns the valid life of the rows that an instruction reads, or -1. If the rows include
 // those of a life, and were what they are when it began, the life gets them all.
-func (p *Program) sharedBy(in *instruction, to kernel.Precision, lives []quantizedRows, live []int) int {
+func (p *Program) sharedBy(in *instruction, to kernel.Precision, group int32, lives []quantizedRows, live []int) int {
 	for _, n := range live {
 		l := &lives[n]
 		old, v := &p.views[l.view], &p.views[in.src]
 		switch {
-		case l.precision != to:
+		case l.precision != to || l.group != group:
 		case old.hasRows(v):
 			return n
 		case v.hasRows(old) && !l.partly:
@@ -149,7 +152,7 @@ func (c *Computer) quantizeRows(in *instruction) {
 		return
 	}
 	if s.view != 0 {
-		c.scratch.Quantize(int(s.number), s.precision, c.view(s.view))
+		c.scratch.Quantize(int(s.number), s.precision, int(s.group), c.view(s.view))
 	}
 	c.scratch.UseRows(int(s.number), int(s.first))
 }

@@ -145,16 +145,21 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"BLAS.Sgemm": sgemm(BLAS{}),
 	"OpenBLAS":   sgemm(OpenBLAS()),
 
-	"Precision.String":        func(a *arena, rows, cols int) { _ = Int8.String() },
-	"Precision.Levels":        func(a *arena, rows, cols int) { _ = Int16.Levels() },
-	"NewQuantizedWeights":     quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) {}),
-	"QuantizedWeights.Shape":  quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { w.Shape() }),
-	"QuantizedRows.Set":       quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) {}),
+	"Precision.String":       func(a *arena, rows, cols int) { _ = Int8.String() },
+	"Precision.Levels":       func(a *arena, rows, cols int) { _ = Int16.Levels() },
+	"NewQuantizedWeights":    quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) {}),
+	"QuantizedWeights.Shape": quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { w.Shape() }),
+	"QuantizedRows.Set":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) {}),
+	"QuantizedRows.SetGroups": func(a *arena, rows, cols int) {
+		var q QuantizedRows
+		q.SetGroups(Int8+Precision(a.r.IntN(2)), 1+a.r.IntN(20), a.from(rows, cols))
+	},
+	"QuantizedRows.Group":     quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Group() }),
 	"QuantizedRows.Rows":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() }),
 	"QuantizedRows.Precision": quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Precision() }),
 	"QuantizedRows.Marked":    quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Marked() }),
 	"QuantizedRows.IsMarked":  quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.IsMarked(0) }),
-	"QuantizedRows.Step":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.Step(0) > 0 }),
+	"QuantizedRows.Step":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.Step(0, 0) > 0 }),
 	"QuantizationSteps":       func(a *arena, rows, cols int) { QuantizationSteps(Int8, a.from(rows, cols)) },
 	"MulQuantized": func(a *arena, rows, cols int) {
 		k, p := min(inner(cols), 300), Int8+Precision(a.r.IntN(2))

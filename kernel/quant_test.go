@@ -116,7 +116,7 @@ func TestQuantizedProducts(t *testing.T) {
 					ws[i] = random(r, s.n, k, i)
 					whole := random(r, 1+2*s.m, k, i)
 					q := new(QuantizedRows)
-					q.quantize(set, p, whole)
+					q.quantize(set, p, whole.Cols, whole)
 					segs[i] = QuantizedSegment{Rows: q, First: 1, Step: i, W: quantized(t, set, p, ws[i])}
 					xs[i] = Matrix{Rows: s.m, Cols: k, Stride: i * whole.Stride}
 					if s.m > 0 {
@@ -152,13 +152,50 @@ func TestQuantizedColumns(t *testing.T) {
 		r := newRand()
 		x, w := random(r, 5, 70, 1), random(r, 20, 13, 0)
 		var rows QuantizedRows
-		rows.quantize(set, p, x)
+		rows.quantize(set, p, x.Cols, x)
 		got, want := New(5, 20), New(5, 20)
 		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, Col: 9, W: quantized(t, set, p, w)}}, Epilogue{}, got)
 		wide := New(20, 70)
 		Copy(Cols(wide, 9, 13), w)
 		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, wide)}}, Epilogue{}, want)
 		equalBits(t, "columns 9 to 21", got, want)
+	})
+}
+
+// Groups of columns have scales of their own: a product is the sum of those of the groups, each
+// quantized as a matrix. NaN in a group marks the row.
+func TestQuantizedGroups(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		for _, c := range []struct{ k, group int }{{70, 64}, {70, 7}, {128, 64}, {200, 33}, {5, 9}, {3, 1}} {
+			r := newRand()
+			x := random(r, 7, c.k, 1)
+			Row(x, 2)[c.k-1] = nan
+			Row(x, 4)[0] = inf
+			var rows QuantizedRows
+			rows.quantize(set, p, c.group, x)
+			var segs, apart []QuantizedSegment
+			for col := 0; col < c.k; col += c.group {
+				n := min(c.group, c.k-col)
+				w := quantized(t, set, p, random(r, 20, n, 0))
+				segs = append(segs, QuantizedSegment{Rows: &rows, Step: 1, Col: col, W: w})
+				part := new(QuantizedRows)
+				part.quantize(set, p, n, Cols(x, col, n))
+				apart = append(apart, QuantizedSegment{Rows: part, Step: 1, W: w})
+			}
+			got, want := New(7, 20), New(7, 20)
+			MulQuantized(segs, Epilogue{}, got)
+			MulQuantized(apart, Epilogue{}, want)
+			what := fmt.Sprintf("%d columns in groups of %d", c.k, c.group)
+			equalBits(t, what, got, want)
+			if rows.Marked() != 2 || !rows.IsMarked(2) || !rows.IsMarked(4) || rows.IsMarked(3) {
+				t.Errorf("%s: %d rows are marked", what, rows.Marked())
+			}
+			if c.k > c.group {
+				mustPanic(t, what, func() {
+					MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, New(20, c.group+1))}}, Epilogue{}, got)
+				})
+			}
+		}
 	})
 }
 
@@ -177,7 +214,7 @@ func TestQuantizedExtremes(t *testing.T) {
 			}
 			x.Data[0] = -1
 			var rows QuantizedRows
-			rows.quantize(set, p, x)
+			rows.quantize(set, p, x.Cols, x)
 			y := New(2, 3)
 			MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, w)}}, Epilogue{}, y)
 			want := quantizedReference(p, []Matrix{x}, []Matrix{w}, Epilogue{}, y)
@@ -217,8 +254,8 @@ func TestMarkedRows(t *testing.T) {
 				marked[9] = true
 			}
 			var rows, cleanRows QuantizedRows
-			rows.quantize(set, p, x)
-			cleanRows.quantize(set, p, clean)
+			rows.quantize(set, p, x.Cols, x)
+			cleanRows.quantize(set, p, clean.Cols, clean)
 			if rows.Marked() != len(marked) {
 				t.Errorf("k = %d: %d rows are marked, not %d", k, rows.Marked(), len(marked))
 			}
@@ -240,6 +277,27 @@ func TestMarkedRows(t *testing.T) {
 	})
 }
 
+// Rows whose range is 2⁶³ or more are marked, and weights that add up to as much are refused, so no
+// product overflows before it adds up to less.
+func TestWideRanges(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		for _, k := range []int{2, 20, 65} {
+			x := New(3, k)
+			Row(x, 0)[k-1], Row(x, 1)[k-1], Row(x, 2)[0] = 1<<63, math.Nextafter32(1<<63, 0), -1<<64
+			var rows QuantizedRows
+			rows.quantize(set, p, k, x)
+			if !rows.IsMarked(0) || rows.IsMarked(1) || !rows.IsMarked(2) {
+				t.Errorf("k = %d: marked %t, %t, %t", k, rows.IsMarked(0), rows.IsMarked(1), rows.IsMarked(2))
+			}
+		}
+		w := New(1, 2)
+		Fill(w, 1<<62)
+		if _, ok := newQuantizedWeights(set, p, w); ok {
+			t.Error("weights that add up to 2⁶³ are quantized")
+		}
+	})
+}
+
 // A row has the same bits alone as in company.
 func TestQuantizedRowsAlone(t *testing.T) {
 	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
@@ -247,12 +305,12 @@ func TestQuantizedRowsAlone(t *testing.T) {
 		x, w := random(r, 29, 75, 1), random(r, 70, 75, 0)
 		q := quantized(t, set, p, w)
 		var rows QuantizedRows
-		rows.quantize(set, p, x)
+		rows.quantize(set, p, x.Cols, x)
 		y := New(29, 70)
 		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: q}}, Epilogue{ReLU: true}, y)
 		for i := range 29 {
 			var one QuantizedRows
-			one.quantize(set, p, Rows(x, i, 1))
+			one.quantize(set, p, Rows(x, i, 1).Cols, Rows(x, i, 1))
 			alone := New(1, 70)
 			MulQuantized([]QuantizedSegment{{Rows: &one, W: q}}, Epilogue{ReLU: true}, alone)
 			equalBits(t, fmt.Sprint("row ", i), alone, Rows(y, i, 1))
@@ -328,7 +386,7 @@ func BenchmarkQuantized(b *testing.B) {
 				segs := make([]QuantizedSegment, 1)
 				b.Run(fmt.Sprintf("%dx%dx%d/%s/%s", s.m, s.n, s.k, set, p), func(b *testing.B) {
 					for range b.N {
-						rows.quantize(set, p, x)
+						rows.quantize(set, p, x.Cols, x)
 						segs[0] = QuantizedSegment{Rows: &rows, Step: 1, W: q}
 						MulQuantized(segs, ep, y)
 					}

@@ -31,7 +31,7 @@ type quantTile struct {
 }
 
 // A QuantizedSegment is a term x·Wᵀ of a sum of products. Row i of x is columns [Col, Col+k) of row
-// First + i·Step of Rows.
+// First + i·Step of Rows, in one group.
 type QuantizedSegment struct {
 	Rows        *QuantizedRows
 	First, Step int
@@ -62,7 +62,8 @@ func checkQuantized(segs []QuantizedSegment, ep *Epilogue, y Matrix) {
 	for i := range segs {
 		s := &segs[i]
 		if s.Rows == nil || s.W == nil || s.W.n != y.Cols || s.W.set != segs[0].W.set || s.W.precision != segs[0].W.precision ||
-			s.Rows.set != s.W.set || s.Rows.precision != s.W.precision || s.Col < 0 || s.W.k > s.Rows.cols || s.Col > s.Rows.cols-s.W.k {
+			s.Rows.set != s.W.set || s.Rows.precision != s.W.precision || s.Col < 0 || s.W.k > s.Rows.cols || s.Col > s.Rows.cols-s.W.k ||
+			s.W.k > 0 && s.Col/s.Rows.group != (s.Col+s.W.k-1)/s.Rows.group {
 			panic(errShape)
 		}
 		if y.Rows > 0 && (s.First < 0 || s.Step < 0 || s.First >= s.Rows.rows || !reaches(y.Rows-1, s.Step, s.Rows.rows-1-s.First)) {
@@ -138,18 +139,18 @@ func (p *quantProduct) segment(i, first, j int) {
 	t, s := &p.t, &p.segs[i]
 	w, x := s.W, s.Rows
 	row := s.First + first*s.Step
-	size := 1
-	if x.set.words(x.precision) {
-		size = 2
-	}
 	t.k = w.quads
 	t.xRow = uintptr(s.Step * x.stride)
 	t.x, t.w = nil, nil
 	if t.k > 0 {
-		t.x = (*float32)(unsafe.Pointer(&x.codes[row*x.stride+s.Col*size]))
+		t.x = (*float32)(unsafe.Pointer(&x.codes[row*x.stride+s.Col*x.set.codeSize(x.precision)]))
 		t.w = (*float32)(unsafe.Pointer(&w.panels[j*w.quads*4*stepBytes]))
 	}
-	t.rowScale, t.rowScaleRow = &x.params[2*row], uintptr(s.Step)*8
+	param := 2 * row
+	if w.k > 0 {
+		param += 2 * x.rows * (s.Col / x.group)
+	}
+	t.rowScale, t.rowScaleRow = &x.params[param], uintptr(s.Step)*8
 	t.colScale, t.colSum = &w.scale[j], &w.sum[j]
 	if w.begin != nil {
 		t.begin = &w.begin[j]

@@ -48,16 +48,17 @@ func (p Precision) middle() int {
 }
 
 // QuantizedRows holds the rows of a matrix as integers. An element is code·scale + offset, where
-// the scale and the offset are the row's. A row depends on nothing but its own elements. The zero
-// value is empty.
+// the scale and the offset are the row's, or those of a group of its columns. A row depends on nothing
+// but its own elements. The zero value is empty.
 type QuantizedRows struct {
 	rows, cols int
+	group      int // columns that share a scale
 	precision  Precision
 	set        quantSet
 	stride     int       // of codes, in bytes
 	memory     []float32 // of the codes and the parameters
 	codes      []byte    // with codeSlack bytes behind the last row
-	params     []float32 // a scale and an offset for each row
+	params     []float32 // a scale and an offset for each row, group by group
 	marked     int
 }
 
@@ -76,49 +77,80 @@ type quantizing struct {
 	magic          float32 // adding it rounds to an integer
 	base           uint32  // the bits of the sum for a code of zero
 	flip           uint32  // bits of bytes that are inverted, to make them signed
+	wide           float32 // times a range that is too wide, it is infinite
 	marked         int     // is increased for every row that can't be quantized
 }
 
 // Set quantizes the rows of m. It reuses the memory of q.
 //
-// A row with NaN or infinities, or whose range is not a float32, is marked: its products are NaN
-// before the epilogue. So is a row so close to constant that the inverse of its range is infinite.
-func (q *QuantizedRows) Set(p Precision, m Matrix) { q.quantize(currentQuantSet(), p, m) }
+// A row with NaN or infinities is marked: its products are NaN before the epilogue. So is a row whose
+// range is at least 2⁶³, because products with the largest weights could overflow before they add up
+// to less, and a row so close to constant that the inverse of its range is infinite.
+func (q *QuantizedRows) Set(p Precision, m Matrix) { q.quantize(currentQuantSet(), p, m.Cols, m) }
 
-func (q *QuantizedRows) quantize(set quantSet, p Precision, m Matrix) {
-	if p != Int8 && p != Int16 {
+// SetGroups is Set with a scale and an offset for every group of so many consecutive columns of a row;
+// the last group may be narrower. A row with a marked group is marked.
+func (q *QuantizedRows) SetGroups(p Precision, group int, m Matrix) {
+	q.quantize(currentQuantSet(), p, group, m)
+}
+
+func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix) {
+	if p != Int8 && p != Int16 || group < 1 && m.Cols > 0 {
 		panic(errShape)
 	}
 	checkData(&m)
-	q.place(set, p, m.Rows, m.Cols)
+	q.place(set, p, group, m.Rows, m.Cols)
 	if m.Rows == 0 || m.Cols == 0 {
 		clear(q.params)
 		return
 	}
 	const round = 1<<23 + 1<<22 // its last bit counts ones
 	t := quantizing{
-		x: &m.Data[0], xRow: uintptr(m.Stride) * 4, rows: m.Rows, k: m.Cols,
-		codes: &q.codes[0], codesRow: uintptr(q.stride), params: &q.params[0],
+		xRow: uintptr(m.Stride) * 4, rows: m.Rows, codesRow: uintptr(q.stride),
 		levels: float32(p.Levels()), middle: float32(p.middle()),
-		magic: float32(round - p.middle()), base: math.Float32bits(round),
+		magic: float32(round - p.middle()), base: math.Float32bits(round), wide: 1 << 65,
 	}
 	if set == quantDot {
 		t.flip = 1 << 7
 	}
-	set.quantize(&t, set.words(p))
-	q.marked = t.marked
+	for g := range q.groups() {
+		col := g * q.group
+		t.x, t.k = &m.Data[col], min(q.group, m.Cols-col)
+		t.codes, t.params = &q.codes[col*set.codeSize(p)], &q.params[2*g*m.Rows]
+		set.quantize(&t, set.words(p))
+	}
+	if q.marked = t.marked; q.groups() > 1 && t.marked > 0 {
+		q.marked = 0
+		for i := range q.rows {
+			if q.IsMarked(i) {
+				q.marked++
+			}
+		}
+	}
+}
+
+// groups returns the number of groups of columns.
+func (q *QuantizedRows) groups() int {
+	if q.cols == 0 {
+		return 1
+	}
+	return (q.cols-1)/q.group + 1
+}
+
+// codeSize returns the number of bytes of a code.
+func (s quantSet) codeSize(p Precision) int {
+	if s.words(p) {
+		return 2
+	}
+	return 1
 }
 
 // place makes room for rows×cols elements.
-func (q *QuantizedRows) place(set quantSet, p Precision, rows, cols int) {
-	size := 1
-	if set.words(p) {
-		size = 2
-	}
-	stride := (cols*size + codeSlack - 1) &^ (codeSlack - 1)
-	q.rows, q.cols, q.precision, q.set, q.stride, q.marked = rows, cols, p, set, stride, 0
+func (q *QuantizedRows) place(set quantSet, p Precision, group, rows, cols int) {
+	stride := (cols*set.codeSize(p) + codeSlack - 1) &^ (codeSlack - 1)
+	q.rows, q.cols, q.group, q.precision, q.set, q.stride, q.marked = rows, cols, max(group, 1), p, set, stride, 0
 	bytes := rows*stride + codeSlack
-	n := bytes/4 + 2*rows
+	n := bytes/4 + 2*rows*q.groups()
 	if cap(q.memory) < n {
 		q.memory = alignedFloats(n)
 	}
@@ -137,10 +169,21 @@ func (q *QuantizedRows) Precision() Precision { return q.precision }
 func (q *QuantizedRows) Marked() int { return q.marked }
 
 // IsMarked reports whether row i is marked.
-func (q *QuantizedRows) IsMarked(i int) bool { return q.params[2*i] != q.params[2*i] }
+func (q *QuantizedRows) IsMarked(i int) bool {
+	for ; 2*i < len(q.params); i += q.rows {
+		if q.params[2*i] != q.params[2*i] {
+			return true
+		}
+	}
+	return false
+}
 
-// Step returns the distance of two levels in row i. It is NaN for a marked row.
-func (q *QuantizedRows) Step(i int) float32 { return q.params[2*i] }
+// Step returns the distance of two levels in the group of a column in row i. It is NaN if the group is
+// marked.
+func (q *QuantizedRows) Step(i, col int) float32 { return q.params[2*(col/q.group*q.rows+i)] }
+
+// Group returns how many columns share a scale and an offset.
+func (q *QuantizedRows) Group() int { return q.group }
 
 // quantizeGo quantizes rows in Go.
 func (q *quantizing) quantizeGo(words bool) {
@@ -169,7 +212,7 @@ func (q *quantizing) parameters(x, params []float32) (low, perUnit float32) {
 		strange += float32(v * 0)
 	}
 	spread := high - low
-	strange += float32(spread * 0)
+	strange += float32(float32(spread*q.wide) * 0)
 	if spread > 0 {
 		perUnit = q.levels / spread
 		strange += float32(perUnit * 0)

@@ -84,7 +84,9 @@ searchEachCheck:
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	FSUBS F0, F4, F3
-	FMULS F12, F3, F6
+	FMOVS quantizing_wide(R0), F6
+	FMULS F6, F3, F6
+	FMULS F12, F6, F6
 	FADDS F6, F16, F16
 	VMOVI $0, V5.B16
 	FCMPS F12, F3
@@ -257,7 +259,9 @@ searchEachCheck:
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	FSUBS F0, F4, F3
-	FMULS F12, F3, F6
+	FMOVS quantizing_wide(R0), F6
+	FMULS F6, F3, F6
+	FMULS F12, F6, F6
 	FADDS F6, F16, F16
 	VMOVI $0, V5.B16
 	FCMPS F12, F3

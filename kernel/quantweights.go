@@ -20,8 +20,8 @@ type QuantizedWeights struct {
 }
 
 // NewQuantizedWeights quantizes and packs w, which is W. Every column of y has a scale of its own.
-// It reports false if w can't be quantized: if it has NaN, infinities, a row whose greatest element
-// is so small that its scale is not a normal number, or a row whose sums would overflow with levels
+// It reports false if w can't be quantized: if it has NaN, infinities, a row whose absolute values add
+// up to 2⁶³ or more, one whose greatest element is so small that its scale is not a normal number, or one whose sums would overflow with levels
 // fine enough for the precision, which takes more than 50,000 columns for Int8, and 1,300 for Int16.
 func NewQuantizedWeights(p Precision, w Matrix) (*QuantizedWeights, bool) {
 	return newQuantizedWeights(currentQuantSet(), p, w)
@@ -94,6 +94,10 @@ func (q *QuantizedWeights) place() {
 	q.scale, q.sum = q.memory[bytes/4:bytes/4+padded], q.memory[bytes/4+padded:]
 }
 
+// maxTotal bounds the sum of the absolute values of a column. With the range of a row at most 2⁶³, no
+// product overflows.
+const maxTotal = 1 << 63
+
 // maxSum bounds the sums of integers, so that they can't overflow.
 const maxSum = 1<<31 - 1
 
@@ -107,7 +111,7 @@ func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 		levels, fewest, most = 32767, 400.0, maxSum/4096.0
 	}
 	// A code is at most half larger than the exact quotient.
-	if most -= float64(float64(len(row)) / 2); most < 1 || !(total < 1<<100) {
+	if most -= float64(float64(len(row)) / 2); most < 1 || !(total < maxTotal) {
 		return 0, false
 	}
 	if largest == 0 {

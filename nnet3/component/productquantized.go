@@ -8,7 +8,8 @@ import (
 )
 
 // Quantized returns a product that multiplies integers of the given precision: the rows of its
-// input, each quantized by itself, and its parameters. Sums of a block don't continue those of the
+// input, each quantized by itself, and its parameters. In kernel.Int8, long rows have steps for each
+// group of columns. Sums of a block don't continue those of the
 // one before, but are added to them. A row with NaN or infinities is computed in float32. Quantized
 // reports false if the parameters can't be quantized. With kernel.Float32 it returns p in float32.
 func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
@@ -18,14 +19,14 @@ func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
 		return &q, true
 	}
 	for i := range p.blocks {
-		w := p.blocks[i].w
-		r := w.steps(to)
-		if !r.ok {
-			return nil, false
+		for _, r := range p.blocks[i].w.steps(q.form()) {
+			if !r.ok {
+				return nil, false
+			}
+			// Groups have steps of their own, and the part of the row that each multiplies counts.
+			q.step += float64(r.step * float64(r.cols))
+			q.length += r.length
 		}
-		// Blocks have steps of their own, and the part of the row that each multiplies counts.
-		q.step += float64(r.step * float64(w.m.Cols))
-		q.length += r.length
 	}
 	q.step /= float64(p.Terms())
 	return &q, true
@@ -34,6 +35,31 @@ func (p *Product) Quantized(to kernel.Precision) (*Product, bool) {
 // Precision returns the precision of the factors.
 func (p *Product) Precision() kernel.Precision { return p.precision }
 
+// form returns how the parameters of a quantized product are quantized. Groups pay in long rows, and
+// must begin at the same columns in the input and in all blocks.
+func (p *product) form() form {
+	if p.precision == kernel.Int16 {
+		return whole16
+	}
+	if p.inputDim < 2*groupColumns {
+		return whole8
+	}
+	for i := range p.blocks {
+		if p.blocks[i].col%groupColumns != 0 {
+			return whole8
+		}
+	}
+	return grouped
+}
+
+// Group returns how many columns of the input of a quantized product share steps.
+func (p *Product) Group() int {
+	if p.form() == grouped {
+		return groupColumns
+	}
+	return p.inputDim
+}
+
 // ExpectedError returns an estimate of the error of a quantized product: the root mean square,
 // relative to the result, before any operation on it. It takes the elements of a row for independent
 // normal numbers. QuantizationError has the formula.
@@ -41,7 +67,7 @@ func (p *Product) ExpectedError() float64 {
 	if p.length == 0 {
 		return 0
 	}
-	step := normalRange(p.inputDim) / float64(p.precision.Levels())
+	step := normalRange(p.Group()) / float64(p.precision.Levels())
 	return math.Sqrt((float64(step*step) + p.step*float64(p.Terms())/p.length) / 12)
 }
 
@@ -75,39 +101,47 @@ func (p *Product) Terms() int {
 // don't count.
 func (p *Product) QuantizationError(pre Precomputed, in kernel.Matrix, rows int) (rms float64, ok bool) {
 	var x kernel.QuantizedRows
-	x.Set(p.precision, in)
+	x.SetGroups(p.precision, p.Group(), in)
 	total := 0.0
 	for b := range p.blocks {
-		w := p.blocks[b].w
-		r := w.steps(p.precision)
-		if !r.ok {
-			return 0, false
-		}
 		src, ok := p.Rows(b, pre, rows)
 		if !ok {
 			return 0, false
 		}
-		for _, i := range src {
-			if x.IsMarked(int(i)) {
-				continue
+		for _, r := range p.blocks[b].w.steps(p.form()) {
+			if !r.ok {
+				return 0, false
 			}
-			squares := 0.0
-			for _, v := range kernel.Row(in, int(i))[p.blocks[b].col : p.blocks[b].col+w.m.Cols] {
-				squares += float64(float64(v) * float64(v))
-			}
-			s := float64(x.Step(int(i)))
-			total += float64(float64(s*s)*r.length) + float64(r.step*squares)
+			total += r.error(&x, in, p.blocks[b].col+r.col, src)
 		}
 	}
 	return math.Sqrt(total / 12 / float64(max(rows, 1))), true
 }
 
-// Quantize keeps the rows of a matrix as integers, in a slot with this number, for UseRows.
-func (w *Workspace) Quantize(slot int, to kernel.Precision, m kernel.Matrix) {
+// error returns the sum of the squares of the errors of a group, whose input begins with a column, over
+// some rows, times 12. Marked rows don't count.
+func (r *rounding) error(x *kernel.QuantizedRows, in kernel.Matrix, col int, rows []int32) (total float64) {
+	for _, i := range rows {
+		if x.IsMarked(int(i)) {
+			continue
+		}
+		squares := 0.0
+		for _, v := range kernel.Row(in, int(i))[col : col+r.cols] {
+			squares += float64(float64(v) * float64(v))
+		}
+		s := float64(x.Step(int(i), col))
+		total += float64(float64(s*s)*r.length) + float64(r.step*squares)
+	}
+	return total
+}
+
+// Quantize keeps the rows of a matrix as integers, in a slot with this number, for UseRows. So many
+// columns share steps.
+func (w *Workspace) Quantize(slot int, to kernel.Precision, group int, m kernel.Matrix) {
 	for len(w.quantized) <= slot {
 		w.quantized = append(w.quantized, new(kernel.QuantizedRows))
 	}
-	w.quantized[slot].Set(to, m)
+	w.quantized[slot].SetGroups(to, group, m)
 }
 
 // UseRows says that a slot holds the rows of the input of the next Propagate, from row first on, in
@@ -117,12 +151,12 @@ func (w *Workspace) UseRows(slot, first int) {
 }
 
 // quantizedRows returns the rows of the input as integers, and which is the first.
-func (w *Workspace) quantizedRows(to kernel.Precision, in kernel.Matrix) (rows *kernel.QuantizedRows, first int) {
+func (w *Workspace) quantizedRows(to kernel.Precision, group int, in kernel.Matrix) (rows *kernel.QuantizedRows, first int) {
 	rows, first = w.rows, w.firstRow
 	w.rows = nil
-	if rows == nil || rows.Rows() < first+in.Rows || rows.Precision() != to {
+	if rows == nil || rows.Rows() < first+in.Rows || rows.Precision() != to || rows.Group() != group {
 		rows, first = &w.ownRows, 0
-		rows.Set(to, in)
+		rows.SetGroups(to, group, in)
 	}
 	return rows, first
 }
@@ -130,18 +164,21 @@ func (w *Workspace) quantizedRows(to kernel.Precision, in kernel.Matrix) (rows *
 // mulQuantized is mul for a quantized product.
 func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 	defer w.Release(w.Mark())
-	rows, first := w.quantizedRows(p.precision, in)
+	rows, first := w.quantizedRows(p.precision, p.Group(), in)
 	if y.Rows == 0 {
 		return
 	}
-	segs := w.quantizedSegments(len(p.blocks))
+	segs := w.quantizedSegments()
 	for i := range p.blocks {
-		q, ok := p.blocks[i].w.quantize(p.precision)
-		if !ok {
+		list := p.blocks[i].w.quantize(p.form())
+		if list == nil {
 			p.mulFloat(w, x, in, ep, y)
 			return
 		}
-		segs[i] = kernel.QuantizedSegment{W: q, Col: p.blocks[i].col}
+		for g, q := range list {
+			segs.all = append(segs.all, kernel.QuantizedSegment{W: q, Col: p.blocks[i].col + g*groupColumns})
+		}
+		segs.ends = append(segs.ends, len(segs.all))
 	}
 	ep.Accumulate = p.adds
 	var exact kernel.Matrix
@@ -154,9 +191,8 @@ func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, e
 		p.mulFloat(w, x, in, float, exact)
 	}
 	if x == nil {
-		segs[0].Rows, segs[0].First, segs[0].Step = rows, first, 1
 		ep.Residual = residual(ep.Alpha, y)
-		kernel.MulQuantized(segs, ep, y)
+		kernel.MulQuantized(segs.of(0, rows, first, 1), ep, y)
 	} else {
 		mulQuantizedRuns(w, rows, first, segs, x.Runs, ep, y)
 	}
@@ -165,17 +201,36 @@ func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, e
 	}
 }
 
+// quantizedSegments are the segments of a quantized product, block by block.
+type quantizedSegments struct {
+	all  []kernel.QuantizedSegment
+	ends []int // by block: the end of its segments
+}
+
+// of returns the segments of a block, with their rows.
+func (s *quantizedSegments) of(block int, rows *kernel.QuantizedRows, first, step int) []kernel.QuantizedSegment {
+	begin := 0
+	if block > 0 {
+		begin = s.ends[block-1]
+	}
+	list := s.all[begin:s.ends[block]]
+	for i := range list {
+		list[i].Rows, list[i].First, list[i].Step = rows, first, step
+	}
+	return list
+}
+
 // mulQuantizedRuns computes y = ep(Σ_i x_i·W_iᵀ), where the runs of term i say which rows x_i
 // consists of, counted from the given one.
-func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs []kernel.QuantizedSegment, runs [][]run, ep kernel.Epilogue, y kernel.Matrix) {
+func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs *quantizedSegments, runs [][]run, ep kernel.Epilogue, y kernel.Matrix) {
 	if alike(runs) {
 		for r := range runs[0] {
 			out := runs[0][r].output(y)
-			for i := range segs {
-				segs[i].Rows, segs[i].First, segs[i].Step = rows, first+int(runs[i][r].In), int(runs[i][r].InStep)
+			for i := range runs {
+				segs.of(i, rows, first+int(runs[i][r].In), int(runs[i][r].InStep))
 			}
 			ep.Residual = residual(ep.Alpha, out)
-			kernel.MulQuantized(segs, ep, out)
+			kernel.MulQuantized(segs.all, ep, out)
 		}
 		return
 	}
@@ -184,17 +239,16 @@ func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs 
 	if ep.Accumulate {
 		kernel.Copy(sum, y)
 	}
-	for i := range segs {
+	for i := range runs {
 		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate}
-		if i == len(segs)-1 {
+		if i == len(runs)-1 {
 			accumulate := each.Accumulate
 			each = ep
 			each.Accumulate = accumulate
 		}
 		for _, r := range runs[i] {
-			segs[i].Rows, segs[i].First, segs[i].Step = rows, first+int(r.In), int(r.InStep)
 			each.Residual = residual(each.Alpha, r.output(y))
-			kernel.MulQuantized(segs[i:i+1], each, r.output(sum))
+			kernel.MulQuantized(segs.of(i, rows, first+int(r.In), int(r.InStep)), each, r.output(sum))
 		}
 	}
 	kernel.Copy(y, sum)

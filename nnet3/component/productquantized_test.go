@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,7 +120,7 @@ func TestKeptRows(t *testing.T) {
 		in := normal(r, rows, 33, 1)
 		var w Workspace
 		first, second := kernel.New(20, 17), kernel.New(20, 17)
-		w.Quantize(3, to, in)
+		w.Quantize(3, to, in.Cols, in)
 		w.UseRows(3, 0)
 		if _, err := q.Propagate(&w, pre, in, first); err != nil {
 			t.Fatal(err)
@@ -144,6 +145,9 @@ func TestQuantizationError(t *testing.T) {
 	worst := 0.0
 	for n := range products {
 		k, cols, rows := 32+r.IntN(100), 40+r.IntN(60), 30+r.IntN(30)
+		if n%50 < 2 {
+			k += 2 * groupColumns
+		}
 		x, w := normal(r, rows, k, math.Exp(4*r.NormFloat64())), normal(r, cols, k, math.Exp(4*r.NormFloat64()))
 		if n%3 == 1 {
 			for i := range x.Data {
@@ -178,6 +182,74 @@ func TestQuantizationError(t *testing.T) {
 	t.Logf("the largest error is %.3f times its estimate", worst)
 	if worst > 1.1 {
 		t.Errorf("an error is %.3f times its estimate", worst)
+	}
+}
+
+// Products of any width, with rows and parameters of any size, are finite where those in float32 are,
+// have the same value in rows of equal elements, and have the bits of float32 in rows with NaN or
+// infinities. A row has the same bits alone.
+func TestQuantizedRanges(t *testing.T) {
+	products := 10_000
+	if testing.Short() {
+		products = 500
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range products {
+		k, cols, rows := 1+r.IntN(60), 1+r.IntN(40), 2+r.IntN(6)
+		if n%25 == 0 {
+			k += r.IntN(4 * groupColumns)
+		}
+		w := normal(r, cols, k, math.Exp2(float64(r.IntN(100)-60)))
+		clear(kernel.Row(w, r.IntN(cols)))
+		x := kernel.New(rows, k)
+		for i := range rows {
+			strangeRow(r, kernel.Row(x, i))
+		}
+		base := new(linearComponent)
+		base.weights.m = w
+		float, _ := NewProduct(base)
+		q, ok := float.Quantized(precisions[n%2])
+		if !ok {
+			continue // parameters too small
+		}
+		want, got, alone := kernel.New(rows, cols), kernel.New(rows, cols), kernel.New(1, cols)
+		propagate := func(p *Product, in, out kernel.Matrix) {
+			if _, err := p.Propagate(new(Workspace), nil, in, out); err != nil {
+				t.Fatal(err)
+			}
+		}
+		propagate(float, x, want)
+		propagate(q, x, got)
+		one := r.IntN(rows)
+		propagate(q, kernel.Rows(x, one, 1), alone)
+		sameBits(t, fmt.Sprint("product ", n, ": a row alone"), alone.Data, kernel.Row(got, one))
+		for i := range rows {
+			for j, v := range kernel.Row(want, i) {
+				g := kernel.Row(got, i)[j]
+				if finite := v-v == 0 && math.Abs(float64(v)) < 1e38; finite && g-g != 0 {
+					t.Fatalf("product %d (k=%d, %v): element (%d, %d) is %v, in float32 %v", n, k, q.Precision(), i, j, g, v)
+				}
+			}
+			if v := kernel.Row(x, i); slices.ContainsFunc(v, func(v float32) bool { return v-v != 0 }) {
+				sameBits(t, fmt.Sprint("product ", n, ": a strange row"), kernel.Row(got, i), kernel.Row(want, i))
+			}
+		}
+	}
+}
+
+// strangeRow fills a row with equal elements, with denormal, normal or very large ones, or with one that
+// is not finite.
+func strangeRow(r *rand.Rand, row []float32) {
+	kind := r.IntN(7)
+	scale := []float64{1, 1e-42, 1e-20, 1e37, 1, 1, 1e-3}[kind]
+	for l := range row {
+		row[l] = float32(r.NormFloat64() * scale)
+		if kind == 4 {
+			row[l] = row[0]
+		}
+	}
+	if kind == 5 {
+		row[r.IntN(len(row))] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32}[r.IntN(4)]
 	}
 }
 

@@ -44,7 +44,7 @@ func (p *product) Prepare() {
 		if p.precision == kernel.Float32 {
 			b.w.prepareOnce()
 		} else {
-			b.w.quantizeOnce(p.precision)
+			b.w.quantizeOnce(p.form())
 		}
 	}
 }

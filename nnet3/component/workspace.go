@@ -30,7 +30,7 @@ type Workspace struct {
 	rows      *kernel.QuantizedRows   // of the next Propagate, or nil
 	firstRow  int                     // of its input in rows
 	ownRows   kernel.QuantizedRows    // of a product that has none
-	quantSegs []kernel.QuantizedSegment
+	quantSegs quantizedSegments
 	run       int // number of the run that began last; 0 before the first
 	backward  []backwardWeights
 	each      []*kernel.Weights // see transposed
@@ -138,12 +138,10 @@ func (w *Workspace) segments(n int) []kernel.Segment {
 	return w.segs[:n]
 }
 
-// quantizedSegments is segments for a quantized product.
-func (w *Workspace) quantizedSegments(n int) []kernel.QuantizedSegment {
-	if n > cap(w.quantSegs) {
-		w.quantSegs = make([]kernel.QuantizedSegment, n)
-	}
-	return w.quantSegs[:n]
+// quantizedSegments returns no segments, valid until the next call.
+func (w *Workspace) quantizedSegments() *quantizedSegments {
+	w.quantSegs = quantizedSegments{w.quantSegs.all[:0], w.quantSegs.ends[:0]}
+	return &w.quantSegs
 }
 
 // Matrix returns a matrix in scratch memory with undefined contents.

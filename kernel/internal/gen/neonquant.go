@@ -183,7 +183,7 @@ func extremesNEON(e *emitter) {
 // parametersNEON writes the computation of a row's parameters. It leaves the least element in F0,
 // and steps per unit in F5.
 func parametersNEON(e *emitter) {
-	e.line("\tFSUBS F0, F4, F3\n\tFMULS F12, F3, F6\n\tFADDS F6, F16, F16\n\tVMOVI $0, V5.B16\n\tFCMPS F12, F3\n\tBLE flat\n")
+	e.line("\tFSUBS F0, F4, F3\n\tFMOVS quantizing_wide(R0), F6\n\tFMULS F6, F3, F6\n\tFMULS F12, F6, F6\n\tFADDS F6, F16, F16\n\tVMOVI $0, V5.B16\n\tFCMPS F12, F3\n\tBLE flat\n")
 	e.line("\tFDIVS F3, F15, F5\n\tFMULS F12, F5, F6\n\tFADDS F6, F16, F16\n")
 	e.label("flat")
 	e.line("\tFDIVS F15, F3, F6\n\tFMOVS quantizing_middle(R0), F7\n\tFMULS F7, F6, F7\n\tFADDS F0, F7, F7\n\tFCMPS F16, F16\n\tBVC finite\n")

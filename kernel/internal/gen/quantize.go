@@ -92,7 +92,7 @@ func across(e *emitter, instruction string, r int) {
 // parameters writes the computation of a row's parameters. It leaves the least element in register
 // 0, and steps per unit in register 5.
 func parameters(e *emitter) {
-	e.p("VSUBSS X0, X4, X3; VMULSS X15, X3, X6; VADDSS X6, X8, X8; VXORPS X5, X5, X5; VUCOMISS X15, X3; JEQ flat")
+	e.p("VSUBSS X0, X4, X3; VMULSS quantizing_wide(DI), X3, X6; VMULSS X15, X6, X6; VADDSS X6, X8, X8; VXORPS X5, X5, X5; VUCOMISS X15, X3; JEQ flat")
 	e.p("VDIVSS X3, X14, X5; VMULSS X15, X5, X6; VADDSS X6, X8, X8")
 	e.label("flat")
 	e.p("VDIVSS X14, X3, X6; VMULSS quantizing_middle(DI), X6, X7; VADDSS X0, X7, X7; VUCOMISS X8, X8; JPC finite")
