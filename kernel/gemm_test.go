@@ -351,6 +351,32 @@ func BenchmarkMul(b *testing.B) {
 	}
 }
 
+// BenchmarkPeak measures the multipliers: the highest tile, which reads the same vectors in every
+// step, and so from the first-level cache.
+func BenchmarkPeak(b *testing.B) {
+	const steps = 1 << 14
+	for _, set := range ownSets() {
+		if set == goSet {
+			continue
+		}
+		b.Run(set.String(), func(b *testing.B) {
+			cols := set.panelCols()
+			x, w, y := New(maxTileRows, 1), New(1, cols), New(maxTileRows, cols)
+			t := tile{
+				rows: maxTileRows, vecs: cols / set.lanes(), panels: 1, k: steps, tail: set.lanes(), mask: 1<<set.lanes() - 1,
+				x: &x.Data[0], xRow: 4, w: &w.Data[0], y: &y.Data[0], yRow: uintptr(4 * cols),
+			}
+			best := time.Hour
+			for b.Loop() {
+				start := time.Now()
+				set.tile(&t)
+				best = min(best, time.Since(start))
+			}
+			b.ReportMetric(2*maxTileRows*steps*float64(cols)/float64(best.Nanoseconds()), "best-GFLOP/s")
+		})
+	}
+}
+
 // BenchmarkEpilogue compares the costs of an epilogue and of separate steps.
 func BenchmarkEpilogue(b *testing.B) {
 	r := newRand()
