@@ -56,7 +56,8 @@ func (s *Shared) SetValue(v *array.Array) error {
 }
 
 // An Update gives a shared variable a new value after each call. All new values are computed from
-// the old ones.
+// the old ones. After a call that fails or is cancelled, shared variables that an optimizer has
+// updated in place are undefined: set them before the next call.
 type Update struct {
 	Shared *Shared
 	New    *fgraph.Variable
