@@ -69,8 +69,8 @@ func copyRuns(dst []float32, dstStep int, src []float32, srcStep, n, count int) 
 			copy(d, s)
 			continue
 		}
-		for j, v := range s {
-			d[j] = v
+		for j := range n {
+			d[j] = s[j]
 		}
 	}
 }
