@@ -123,7 +123,8 @@ func TestWhyNotOfCases(t *testing.T) {
 	}
 }
 
-// FuzzParseRules: a file is an error with a line, or its rules print as text that reads the same.
+// FuzzParseRules: a file is an error with a line, or its rules print as text that reads the same, and
+// their heads read alone are the same.
 func FuzzParseRules(f *testing.F) {
 	f.Add(rulesText)
 	f.Fuzz(func(t *testing.T, text string) {
@@ -133,6 +134,15 @@ func FuzzParseRules(f *testing.F) {
 				t.Error(err)
 			}
 			return
+		}
+		heads, err := pattern.ParseHeads("f", text)
+		if err != nil || len(heads) != len(rules) {
+			t.Fatalf("%d heads of %d rules, %v", len(heads), len(rules), err)
+		}
+		for i, r := range rules {
+			if r.Cases = nil; !cmp.Equal(heads[i], r) {
+				t.Errorf("%+v is the head of %+v", heads[i], r)
+			}
 		}
 		for _, r := range rules {
 			again, err := pattern.ParseRules("", r.String())
