@@ -45,8 +45,12 @@ func (p *rulesParser) parse(text string) ([]Rule, error) {
 	return p.rules, joined(p.faults)
 }
 
-// maxRewrite bounds the text of a rewrite in a file.
-const maxRewrite = 1 << 16
+// maxRewrite and maxLines bound the text of a rewrite in a file. Each line is looked at again with
+// those before it.
+const (
+	maxRewrite = 1 << 16
+	maxLines   = 1000
+)
 
 type rulesParser struct {
 	file    string
@@ -55,6 +59,7 @@ type rulesParser struct {
 	rules   []Rule
 	open    bool           // the last rule may get more cases
 	pending string         // the lines of a rewrite that is not complete
+	lines   int            // of the rewrite
 	names   map[string]int // lines
 	heads   bool           // pass over rewrites
 	faults  []error
@@ -123,15 +128,18 @@ func (p *rulesParser) head(text string) {
 
 // rewrite reads an indented line.
 func (p *rulesParser) rewrite(text string) {
+	p.lines++
 	if p.pending != "" {
 		text = p.pending + " " + text
+	} else {
+		p.lines = 1
 	}
 	p.pending = ""
 	if p.heads && !strings.HasPrefix(text, goPrefix) {
 		return
 	}
-	if len(text) > maxRewrite {
-		p.fault(p.line, "a rewrite of more than %d bytes", maxRewrite)
+	if len(text) > maxRewrite || p.lines > maxLines {
+		p.fault(p.line, "a rewrite of more than %d bytes or %d lines", maxRewrite, maxLines)
 		return
 	}
 	if !strings.HasPrefix(text, goPrefix) && unfinished(text) {

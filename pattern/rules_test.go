@@ -84,6 +84,7 @@ func TestParseRulesFaults(t *testing.T) {
 		"a:\n (f x) => x\n Go: it asks\n":              "f:1: a has rewrites, and is a Go function",
 		"a:\n    (op1 x)) => x\n":                      "f:2: bad pattern",
 		"a:\n" + strings.Repeat("    (op1 x\n", 20000): "a rewrite of more than 65536 bytes",
+		"a:\n" + strings.Repeat("    (f\n", 2000):      "or 1000 lines",
 	} {
 		if rules, err := pattern.ParseRules("f", text); !errors.Is(err, pattern.ErrSyntax) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, %v", text, rules, err)
