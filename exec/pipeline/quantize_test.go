@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -195,6 +196,65 @@ func TestQuantizedNetworks(t *testing.T) {
 			if a.inner > 1.3*most {
 				t.Errorf("%s: the error is %.3f, with a limit of %g", name, a.inner, most)
 			}
+		}
+	}
+}
+
+// TestBoundPrecisions: which products the bound of the error gives 16 bits is the same for chunks of all
+// shapes, and more for a lower bound.
+func TestBoundPrecisions(t *testing.T) {
+	var config strings.Builder
+	config.WriteString("input-node name=input dim=40\ninput-node name=ivector dim=20\ncomponent name=a0 type=NaturalGradientAffineComponent input-dim=100 output-dim=64\n" +
+		"component-node name=a0 component=a0 input=Append(Offset(input, -1), input, ReplaceIndex(ivector, t, 0))\n")
+	for i := 1; i <= 6; i++ {
+		fmt.Fprintf(&config, "component name=r%d type=RectifiedLinearComponent dim=64\ncomponent-node name=r%[1]d component=r%[1]d input=a%d\n"+
+			"component name=a%[1]d type=TdnnComponent input-dim=64 output-dim=64 time-offsets=-3,0\ncomponent-node name=a%[1]d component=a%[1]d input=r%[1]d\n", i, i-1)
+	}
+	config.WriteString("output-node name=output input=a6\n")
+	nn, err := nnet3.ParseConfig(strings.NewReader(config.String()), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raised := -1
+	for _, most := range []float64{0.5, 0.01, 0.006, 1e-6} {
+		opt, err := passes.Default().Build(optdb.Include("fast_run", "int8").Set("bound_quantization_error", "error", fmt.Sprint(most)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first map[component.Component]kernel.Precision
+		for _, chunk := range []pipeline.Chunk{{Frames: 30}, {Frames: 3, Sequences: 4}, {Frames: 60, Subsampling: 3}} {
+			req, err := pipeline.NewRequest(nn, chunk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			precisions, count := map[component.Component]kernel.Precision{}, 0
+			for _, c := range plan.Optimized.Derived {
+				if p, ok := c.(*component.Product); ok && p.Precision() != kernel.Float32 {
+					precisions[p.Base()] = p.Precision()
+				}
+			}
+			for _, p := range precisions {
+				if p == kernel.Int16 {
+					count++
+				}
+			}
+			if first == nil {
+				if count < raised {
+					t.Errorf("error=%g: %d products in 16 bits, with more error %d", most, count, raised)
+				}
+				t.Logf("error=%g: %d of %d products in 16 bits", most, count, len(precisions))
+				first, raised = precisions, count
+			}
+			if !maps.Equal(precisions, first) {
+				t.Errorf("error=%g, %+v: other precisions than in the first chunk", most, chunk)
+			}
+		}
+		if all := len(first); most == 0.5 && raised > 0 || most == 1e-6 && raised < all {
+			t.Errorf("error=%g: %d of %d products in 16 bits", most, raised, all)
 		}
 	}
 }
