@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -79,35 +80,77 @@ func (e *emitter) addToRows(to int32, scale float32, from int32, rows []int32, n
 // splitRepeated divides a list into lists in which no two locations share an element: the first
 // occurrences, the second ones, and so on. Sub-matrices share elements if dim-range-nodes overlap.
 func (e *emitter) splitRepeated(list []location) [][]location {
-	type place struct{ matrix, row int32 }
-	type use struct {
-		col int32
-		k   int // the list it is in
-	}
-	seen := make(map[place][]use, len(list))
+	s := &e.split
+	s.prepare(e.comp, list)
 	var split [][]location
 	for row, at := range list {
 		if at[0] < 0 {
 			continue
 		}
 		sub := &e.comp.Submatrices[at[0]]
-		p := place{sub.Matrix, sub.RowOffset + at[1]}
-		k := 0
-		for _, u := range seen[p] {
-			if u.col < sub.ColOffset+sub.NumCols && sub.ColOffset < u.col+sub.NumCols {
-				k = max(k, u.k+1)
+		head := s.head(sub, at)
+		k := int32(0)
+		for n := *head; n != 0; n = s.uses[n].next {
+			if u := &s.uses[n]; u.col < sub.ColOffset+sub.NumCols && sub.ColOffset < u.col+sub.NumCols {
+				k = max(k, u.list+1)
 			}
 		}
-		seen[p] = append(seen[p], use{sub.ColOffset, k})
-		if k == len(split) {
-			split = append(split, make([]location, len(list)))
-			for i := range split[k] {
-				split[k][i] = noLocation
-			}
+		s.uses = append(s.uses, rowUse{col: sub.ColOffset, list: k, next: *head})
+		*head = int32(len(s.uses) - 1)
+		if int(k) == len(split) {
+			split = append(split, slices.Repeat([]location{noLocation}, len(list)))
 		}
 		split[k][row] = at
 	}
+	for _, at := range list {
+		if at[0] >= 0 {
+			*s.head(&e.comp.Submatrices[at[0]], at) = 0
+		}
+	}
 	return split
+}
+
+// rowSplit is the scratch memory of splitRepeated.
+type rowSplit struct {
+	first []int32  // by matrix, if the list has locations in it: its first row in heads
+	heads []int32  // by row: its last use; 0 between calls
+	uses  []rowUse // the first one stands for none
+}
+
+// rowUse is a location of a list.
+type rowUse struct {
+	col  int32
+	list int32 // the number of the list that it is in
+	next int32 // the use of the row before
+}
+
+// prepare makes room for the rows of the matrices of a list.
+func (s *rowSplit) prepare(c *computation.Computation, list []location) {
+	s.first = slices.Grow(s.first[:0], len(c.Matrices))[:len(c.Matrices)]
+	for _, at := range list {
+		if at[0] >= 0 {
+			s.first[c.Submatrices[at[0]].Matrix] = none
+		}
+	}
+	rows := int32(0)
+	for _, at := range list {
+		if at[0] < 0 {
+			continue
+		}
+		if m := c.Submatrices[at[0]].Matrix; s.first[m] == none {
+			s.first[m] = rows
+			rows += c.Matrices[m].Rows
+		}
+	}
+	if len(s.heads) < int(rows) {
+		s.heads = make([]int32, rows)
+	}
+	s.uses = append(s.uses[:0], rowUse{})
+}
+
+// head returns the element of heads for a location, which is in a sub-matrix.
+func (s *rowSplit) head(sub *computation.SubMatrixInfo, at location) *int32 {
+	return &s.heads[s.first[sub.Matrix]+sub.RowOffset+at[1]]
 }
 
 // splitRuns divides a list of rows below n into lists in which all occurrences of a row are

@@ -21,6 +21,7 @@ type emitter struct {
 	scratch          scratch
 	sources          []sourceRows // by leaf of the current part
 	ints             []int32      // room for index vectors
+	split            rowSplit
 }
 
 // emit makes the computation.

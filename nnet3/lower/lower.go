@@ -62,7 +62,7 @@ func Lower(c *computation.Computation, net Network) (*Program, error) {
 
 // lowerSegment is Lower for one segment.
 func lowerSegment(c *computation.Computation, net Network, s segment) (*Program, error) {
-	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), s.last-s.first), instance: 1, at: int32(s.first),
+	l := &lowering{c: c, net: net, pieces: newPieces(len(c.Matrices), writing(c.Commands[s.first:s.last])), instance: 1, at: int32(s.first),
 		states: make([]*fgraph.Variable, net.NumComponents()+len(c.Derived))}
 	l.prog = &Program{hasRows: len(c.MatrixDebugInfo) > 0, paused: s.marker, Marker: int32(s.last), NeedModelDerivative: c.NeedModelDerivative, Network: net,
 		numComponents: net.NumComponents(), numCommands: s.last}
@@ -93,6 +93,19 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 	return l.prog, nil
 }
 
+// writing returns the number of commands that may write to a matrix.
+func writing(commands []computation.Command) int {
+	n := 0
+	for i := range commands {
+		switch cmd := &commands[i]; {
+		case cmd.Type == computation.AllocMatrix, cmd.Type == computation.DeallocMatrix, cmd.Type == computation.SetConst && cmd.Alpha == 0:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 // OnAttach makes a Program a feature of its graph.
 func (p *Program) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
@@ -118,6 +131,8 @@ type lowering struct {
 	states   []*fgraph.Variable // by component, or nil
 	memos    []*fgraph.Variable // by memo slot
 	terms    []Term             // scratch
+	groups   []rowGroup         // scratch
+	pairs    []RowPair          // see room
 	roots    []*fgraph.Variable // scratch
 }
 
@@ -195,7 +210,7 @@ func (l *lowering) move(cmd *computation.Command) error {
 			l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
 			break
 		}
-		rows := make([]RowPair, 0, len(c.Indexes[cmd.Arg3]))
+		rows := l.room(len(c.Indexes[cmd.Arg3]))
 		for i, src := range c.Indexes[cmd.Arg3] {
 			if src >= 0 {
 				rows = append(rows, RowPair{int32(i), src})
@@ -203,7 +218,7 @@ func (l *lowering) move(cmd *computation.Command) error {
 		}
 		l.addRows(m, r, v, rows, cmd.Alpha)
 	case computation.CopyRowsMulti, computation.AddRowsMulti:
-		groups := groupPairs(c.IndexesMulti[cmd.Arg2])
+		groups := l.groupPairs(c.IndexesMulti[cmd.Arg2])
 		values := make([]*fgraph.Variable, len(groups))
 		for i, g := range groups {
 			values[i] = l.read(g.sub)
@@ -216,7 +231,7 @@ func (l *lowering) move(cmd *computation.Command) error {
 		}
 	case computation.CopyToRowsMulti, computation.AddToRowsMulti:
 		v := l.read(cmd.Arg1)
-		for _, g := range groupPairs(c.IndexesMulti[cmd.Arg2]) {
+		for _, g := range l.groupPairs(c.IndexesMulti[cmd.Arg2]) {
 			m, r := l.view(g.sub)
 			for i, p := range g.rows {
 				g.rows[i] = RowPair{p.Src, p.Dst}
@@ -236,32 +251,6 @@ func (l *lowering) move(cmd *computation.Command) error {
 		l.add(m, r, sums, Term{NumRows: r.Rows()}, cmd.Alpha)
 	}
 	return nil
-}
-
-// rowGroup is the rows of a multi-row command that concern one sub-matrix: Dst is a row of the
-// command's own view, Src a row of the sub-matrix.
-type rowGroup struct {
-	sub  int32
-	rows []RowPair
-}
-
-func groupPairs(pairs []computation.Pair) []rowGroup {
-	var groups []rowGroup
-	last := 0
-	for i, p := range pairs {
-		if p[0] < 0 {
-			continue
-		}
-		if last >= len(groups) || groups[last].sub != p[0] {
-			last = slices.IndexFunc(groups, func(g rowGroup) bool { return g.sub == p[0] })
-			if last < 0 {
-				last = len(groups)
-				groups = append(groups, rowGroup{sub: p[0]})
-			}
-		}
-		groups[last].rows = append(groups[last].rows, RowPair{int32(i), p[1]})
-	}
-	return groups
 }
 
 // view returns the matrix of a sub-matrix, and its rectangle there.
