@@ -42,7 +42,12 @@ $0 run --skip-done=out.scp --query='+fast_run +int8' --ivectors=ark:ivectors.ark
 				if err := wantArgs(args, 3, 3, "MODEL FEATS OUT"); err != nil {
 					return err
 				}
-				f.model, f.tables.Features, f.out = args[0], args[1], args[2]
+				s, err := f.scoring()
+				if err != nil {
+					return err
+				}
+				f.Scoring = *s
+				f.model, f.Tables.Features, f.out = args[0], args[1], args[2]
 				return pipesHint(f.run(ctx, c))
 			}
 		},
@@ -51,50 +56,21 @@ $0 run --skip-done=out.scp --query='+fast_run +int8' --ivectors=ark:ivectors.ark
 
 // runFlags are the flags and arguments of run.
 type runFlags struct {
-	passes         *passFlags
-	model, out     string
-	tables         decodable.TableNames
-	opts           decodable.Options
-	initial, final int
-	scale          float64
-	priors         bool
-	workers        int
-	pipes          bool
-	json           bool
-	looped         bool
-	memory         runMemory
-	skipDone       string
-	skipped        atomic.Int64           // the reader counts
-	given          func(name string) bool // whether a flag is on the command line
-	reproduced     bool                   // the first failure of the optimizer is in a file
+	Scoring
+
+	passes     *passFlags
+	scoring    func() (*Scoring, error)
+	model, out string
+	json       bool
+	memory     runMemory
+	skipDone   string
+	skipped    atomic.Int64 // the reader counts
+	reproduced bool         // the first failure of the optimizer is in a file
 }
 
 func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
-	f := &runFlags{passes: declarePasses(cfg, fs)}
-	f.given = func(name string) (given bool) {
-		fs.Visit(func(g *flag.Flag) { given = given || g.Name == name })
-		return given
-	}
-	o := &f.opts
-	fs.BoolVar(&f.looped, "looped", false, "Score an utterance as a stream, each chunk going on where the one before ended")
-	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling; with --looped the default is 24")
-	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
-	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Extra frames of left context, for recurrent networks")
-	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Extra frames of right context, for backward recurrences")
-	fs.IntVar(&f.initial, "extra-left-context-initial", -1, "Overrides --extra-left-context at the beginning of an utterance, unless negative")
-	fs.IntVar(&f.final, "extra-right-context-final", -1, "Overrides --extra-right-context at the end of an utterance, unless negative")
-	fs.StringVar(&f.tables.Ivectors, "ivectors", "", "Rspecifier of i-vectors (vectors) by utterance, or by speaker with --utt2spk")
-	fs.StringVar(&f.tables.Speakers, "utt2spk", "", "Rspecifier of the speaker of each utterance, for --ivectors")
-	fs.StringVar(&f.tables.OnlineIvectors, "online-ivectors", "", "Rspecifier of online i-vectors (matrices)")
-	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Frames per row of --online-ivectors, with which it is needed")
-	fs.BoolVar(&o.ApplyExp, "apply-exp", false, "Write the exponential of the output")
-	fs.BoolVar(&f.priors, "use-priors", false, "Subtract the logarithms of the priors in a .mdl")
-	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Scale of the output")
-	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Maximum number of chunks of an utterance that are computed together; 0 chooses")
-	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 keeps enough for all lengths")
+	f := &runFlags{passes: declarePasses(cfg, fs), scoring: DeclareScoring(fs)}
 	fs.StringVar(&f.skipDone, "skip-done", "", "Skip the utterances that this script lists. If it is the script of OUT, ark,scp:…, go on where an earlier run ended, at whatever point")
-	fs.IntVar(&f.workers, "workers", 0, "Number of utterances that are scored at a time; 0 is one per processor")
-	fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
 	fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object on standard output")
 	fs.Func("use-gpu", "Accepted for nnet3-compute; \"yes\" is an error", func(value string) error {
 		if value == "yes" || value == "wait" {
@@ -120,8 +96,8 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 	}
 	f.memory.build()
 	report.LoadSeconds = time.Since(start).Seconds()
-	o := opener(ctx, c, f.pipes)
-	tables, err := decodable.OpenTables(o, f.tables)
+	o := opener(ctx, c, f.AllowPipes)
+	tables, err := decodable.OpenTables(o, f.Tables)
 	if err != nil {
 		return specifierUsage(err)
 	}
@@ -146,7 +122,7 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 
 // checkSpecifiers checks the arguments before anything is read.
 func (f *runFlags) checkSpecifiers() error {
-	inputs := []string{f.tables.Features, f.tables.Ivectors, f.tables.Speakers, f.tables.OnlineIvectors}
+	inputs := []string{f.Tables.Features, f.Tables.Ivectors, f.Tables.Speakers, f.Tables.OnlineIvectors}
 	for i, in := range inputs {
 		if _, err := kaldiio.ParseRspecifier(in); err != nil && (i == 0 || in != "") {
 			return &usageError{err: err}
@@ -182,7 +158,7 @@ func (f *runFlags) score(ctx context.Context, c *Console, scorer scorer, tables 
 		f.memory.settle()
 		bar.add(u.Features.Rows)
 		return out.Write(u.Key, r)
-	}, decodable.RunOptions{Workers: f.workers, Failed: func(key string, err error) {
+	}, decodable.RunOptions{Workers: f.Workers, Failed: func(key string, err error) {
 		bar.clear()
 		if key != "" {
 			err = fmt.Errorf("utterance %s: %w", key, err)
@@ -244,7 +220,7 @@ func (f *runFlags) tell(c *Console, r *runReport, err error) error {
 	case r.Failed > 0:
 		return errSilent
 	case r.Utterances == 0 && r.Skipped == 0:
-		return fmt.Errorf("no utterances in %s", f.tables.Features)
+		return fmt.Errorf("no utterances in %s", f.Tables.Features)
 	}
 	return nil
 }

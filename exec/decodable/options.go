@@ -59,6 +59,20 @@ type Options struct {
 	CacheCapacity int
 }
 
+// Looped returns the options with which a Streamer does what these ask of a Scorer. Those that have
+// no meaning for it are left out: ExtraLeftContext, ExtraRightContext, ExtraRightContextFinal,
+// MinibatchSize and CacheCapacity.
+func (o *Options) Looped() StreamOptions {
+	s := StreamOptions{
+		FramesPerChunk: o.FramesPerChunk, FrameSubsampling: o.FrameSubsampling, OnlineIvectorPeriod: o.OnlineIvectorPeriod,
+		Priors: o.Priors, AcousticScale: o.AcousticScale, ApplyExp: o.ApplyExp, Optimizer: o.Optimizer,
+	}
+	if o.ExtraLeftContextInitial != nil {
+		s.ExtraLeftContextInitial = *o.ExtraLeftContextInitial
+	}
+	return s
+}
+
 // largestChunk bounds the frames of a chunk with its context. 2²⁰ frames are almost three hours of
 // speech.
 const largestChunk = 1 << 20

@@ -19,6 +19,7 @@ type job struct {
 	pieces []batch
 	odd    error                 // for Warned; set with the first piece
 	failed atomic.Pointer[error] // the first error of a piece
+	began  atomic.Int64          // when the first piece was begun, if there is a limit
 }
 
 // A task is a piece of an utterance in progress. Their number bounds the memory of a run. Each is
@@ -38,7 +39,8 @@ type task struct {
 // A queue connects the reader, the workers and the writer. All channels have room for all tasks.
 type queue struct {
 	s     scoring
-	came  atomic.Int64 // utterances and errors that were read
+	limit time.Duration // of an utterance; 0 means none
+	came  atomic.Int64  // utterances and errors that were read
 	free  chan *task
 	todo  chan *task // from the reader to the workers
 	order chan *task // from the reader to the writer, in the order of the stream
@@ -103,8 +105,8 @@ func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 	return ctx.Err() == nil
 }
 
-// work scores pieces until there are no more.
-func (q *queue) work(ctx context.Context, w staff) {
+// work scores pieces until there are no more. It replaces a worker that does not end.
+func (q *queue) work(ctx context.Context, w *staff) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -119,12 +121,26 @@ func (q *queue) work(ctx context.Context, w staff) {
 			}
 			if err := t.job.failed.Load(); err != nil {
 				t.err = *err
-			} else if t.score(ctx, w, q.s); t.err != nil {
-				t.job.failed.CompareAndSwap(nil, &t.err)
+			} else if !q.score(ctx, t, *w) {
+				*w = q.s.newStaff()
 			}
 			t.done <- struct{}{}
 		}
 	}
+}
+
+// score scores a piece. It returns false if the worker can't be used again.
+func (q *queue) score(ctx context.Context, t *task, w staff) (ended bool) {
+	if ended = true; q.limit > 0 {
+		ended = t.scoreWithin(ctx, w, q.s, q.limit)
+	} else {
+		t.score(ctx, w, q.s)
+	}
+	if t.err != nil {
+		err := t.err
+		t.job.failed.CompareAndSwap(nil, &err)
+	}
+	return ended
 }
 
 // score scores the piece. It turns a panic into an error.

@@ -14,6 +14,9 @@ import (
 type RunOptions struct {
 	// Workers is the number of utterances that are scored at once. 0 means runtime.GOMAXPROCS.
 	Workers int
+	// Limit bounds the time of an utterance, from the beginning of its computation. One that takes
+	// longer fails with ErrLate. 0 means no limit.
+	Limit time.Duration
 	// Failed, if not nil, is called in order for every utterance that fails, and for errors of the
 	// stream. The key may be empty.
 	Failed func(key string, err error)
@@ -120,13 +123,14 @@ func run(ctx context.Context, s scoring, utterances iter.Seq2[Utterance, error],
 	defer cancel(nil)
 	start := time.Now() // before any work: on one processor all may be done when collect begins
 	q := newQueue(s, s.window(workers))
+	q.limit = opts.Limit
 	go q.read(ctx, utterances)
 
 	var group sync.WaitGroup
 	all := make([]staff, workers)
 	for i := range all {
 		all[i] = s.newStaff()
-		group.Go(func() { q.work(ctx, all[i]) })
+		group.Go(func() { q.work(ctx, &all[i]) })
 	}
 	sum, err := q.collect(ctx, start, write, opts.Failed, opts.Warned)
 	cancel(err)

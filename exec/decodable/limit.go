@@ -1,0 +1,52 @@
+package decodable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// ErrLate is the error of an utterance that takes longer than RunOptions.Limit.
+var ErrLate = errors.New("out of time")
+
+// abandonAfter is how long a computation may take to notice that its time is up, or that the run has
+// ended. A command of a computation takes milliseconds.
+const abandonAfter = 2 * time.Second
+
+// deadline returns when the utterance must be scored. The time runs from the first call.
+func (j *job) deadline(limit time.Duration) time.Time {
+	j.began.CompareAndSwap(0, time.Now().UnixNano())
+	return time.Unix(0, j.began.Load()).Add(limit)
+}
+
+// scoreWithin is score with a limit for the time of the utterance. It returns false if the
+// computation does not end even so. Then it goes on in the background with the memory of w, which
+// nobody else may use again.
+func (t *task) scoreWithin(ctx context.Context, w staff, s scoring, limit time.Duration) (ended bool) {
+	late := fmt.Errorf("%w: the utterance takes longer than %v", ErrLate, limit)
+	ctx, cancel := context.WithDeadlineCause(ctx, t.job.deadline(limit), late)
+	defer cancel()
+	own := &task{job: t.job, piece: t.piece, first: t.first, out: t.out}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		own.score(ctx, w, s)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		patience := time.NewTimer(abandonAfter)
+		defer patience.Stop()
+		select {
+		case <-done:
+		case <-patience.C:
+			t.out, t.err = kernel.Matrix{}, context.Cause(ctx)
+			return false
+		}
+	}
+	t.out, t.err = own.out, own.err
+	return true
+}
