@@ -23,6 +23,23 @@ type Opener struct {
 	Commands bool      // run names like "zcat a.gz |" and "| gzip -c > b.gz" with sh
 	// Context ends waiting for a FIFO, standard input or a command. nil: nothing ends it.
 	Context context.Context
+	// Remote opens a file whose name has a scheme, such as gs://bucket/feats.ark. The size of the
+	// file is known if what it returns has a method Len() int, of the bytes that follow. nil: such
+	// names are those of files.
+	Remote func(ctx context.Context, name string) (io.ReadSeekCloser, error)
+}
+
+// HasScheme reports whether a name begins with a scheme: a letter, letters, digits and "+-.", and
+// "://".
+func HasScheme(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	for i, c := range []byte(scheme) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(c))) {
+			return false
+		}
+	}
+	return ok && scheme != ""
 }
 
 func (o *Opener) context() context.Context {
@@ -40,8 +57,8 @@ func (o *Opener) stdout() io.Writer {
 }
 
 // OpenInput opens an rxfilename: "-" or "" for standard input, "command |" for the output of a
-// command, "file:123" for a file from byte 123 on, anything else for a file. The error wraps
-// ErrSpecifier for a malformed name, ErrCommand for a command that may not run.
+// command, "file:123" for a file from byte 123 on, anything else for a file, or for o.Remote if it has
+// a scheme. The error wraps ErrSpecifier for a malformed name, ErrCommand for a command that may not run.
 func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
 	switch {
 	case rxfilename == "" || rxfilename == "-":
@@ -59,7 +76,7 @@ func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	name, offset := splitOffset(rxfilename)
-	f, err := fileio.Open(o.context(), name)
+	f, err := o.openFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +87,13 @@ func (o *Opener) OpenInput(rxfilename string) (io.ReadCloser, error) {
 		}
 	}
 	return f, nil
+}
+
+func (o *Opener) openFile(name string) (io.ReadSeekCloser, error) {
+	if o.Remote != nil && HasScheme(name) {
+		return o.Remote(o.context(), name)
+	}
+	return fileio.Open(o.context(), name)
 }
 
 func badName(name, why string) error { return fmt.Errorf("%q: %s: %w", name, why, ErrSpecifier) }

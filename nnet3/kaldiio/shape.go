@@ -1,6 +1,6 @@
 package kaldiio
 
-import "github.com/nnopt/nnopt/fileio"
+import "io"
 
 // Shapes tells how large the matrices are that lines of a script name. It reads their headers, and
 // their elements only where nothing else tells: in text and from commands.
@@ -34,7 +34,7 @@ func (s shape) slice(r Range) (shape, error) {
 
 // readShape reads a matrix and drops its elements, or passes over them.
 func readShape(r *Reader) (s shape, err error) {
-	if _, ok := r.src.(*fileio.File); !ok || !r.binary || r.size < 0 {
+	if _, ok := r.src.(io.Seeker); !ok || !r.binary || r.size < 0 {
 		m, err := r.Matrix()
 		return shape{m.Rows, m.Cols}, err
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-
-	"github.com/nnopt/nnopt/fileio"
 )
 
 // Holder says how to read the objects of a table.
@@ -292,7 +290,7 @@ type fileCache struct {
 // open returns a reader at the object of an rxfilename.
 func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	name, offset := splitOffset(rxfilename)
-	f, ok := c.in.(*fileio.File)
+	f, ok := c.in.(io.Seeker)
 	if ok && name == c.name {
 		if _, err := f.Seek(offset, io.SeekStart); err == nil {
 			return c.restart(rxfilename, offset)
@@ -304,7 +302,7 @@ func (c *fileCache) open(rxfilename string) (*Reader, error) {
 		return nil, err
 	}
 	c.in, c.name = in, name
-	if _, ok := in.(*fileio.File); !ok {
+	if _, ok := in.(io.Seeker); !ok {
 		offset = 0
 	}
 	return c.restart(rxfilename, offset)
@@ -337,7 +335,7 @@ func (c *fileCache) close() error {
 
 // closeOther closes an input that is not a file. It holds a single object.
 func (c *fileCache) closeOther() error {
-	if _, ok := c.in.(*fileio.File); ok {
+	if _, ok := c.in.(io.Seeker); ok {
 		return nil
 	}
 	return c.close()
