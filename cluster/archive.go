@@ -2,22 +2,18 @@ package cluster
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"hash"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // An archive is an archive of a shard in the making. Its name contains a digest of its bytes, so it
-// has a temporary one until they are known.
+// is in a scratch file until they are known.
 //
 // kaldiio.WriteArchive is not enough here: two workers that score one shard at the same time, one
 // of them with an utterance less because a read failed, would mix the archive of one with the script
@@ -32,12 +28,8 @@ type archive struct {
 	script strings.Builder // without the name of the archive: key, offset
 }
 
-// temporary is the name of an archive of a shard before it is complete.
-func temporary(id, unique string) string { return "." + id + "." + unique + ".tmp" }
-
 func newArchive(w *work, id string) (*archive, error) {
-	name := w.path(shardsDir, temporary(id, rand.Text()))
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := w.store().scratch(w.path(shardsDir), id)
 	if err != nil {
 		return nil, err
 	}
@@ -71,32 +63,20 @@ func (a *archive) finish(ctx context.Context, m *manifest) error {
 	if err := a.table.Flush(); err != nil {
 		return err
 	}
-	if err := a.file.Sync(); err != nil {
-		return err
-	}
-	if err := a.file.Close(); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	m.ArchiveSHA256, m.ArchiveBytes = sumOf(a.hash), a.bytes
 	m.Archive = fmt.Sprintf("%s.%s.ark", a.id, m.ArchiveSHA256[:idLength])
 	m.Script = strings.TrimSuffix(m.Archive, "ark") + "scp"
-	if err := os.Rename(a.file.Name(), a.w.path(shardsDir, m.Archive)); err != nil {
+	if err := a.w.store().commit(ctx, a.file, a.w.path(shardsDir, m.Archive)); err != nil {
 		return err
 	}
-	name := filepath.Join(a.w.Out, shardsDir, m.Archive)
+	name := join(a.w.Out, shardsDir, m.Archive)
 	var text strings.Builder
 	for line := range strings.Lines(a.script.String()) {
 		key, offset, _ := strings.Cut(line, " ")
 		fmt.Fprintf(&text, "%s %s:%s", key, name, offset)
 	}
 	m.ScriptBytes = int64(text.Len())
-	return fileio.Write(ctx, a.w.path(shardsDir, m.Script), func(f io.Writer) error {
-		_, err := io.WriteString(f, text.String())
-		return err
-	})
+	return a.w.writeFile(ctx, []byte(text.String()), shardsDir, m.Script)
 }
 
 // drop removes an archive that is not finished.

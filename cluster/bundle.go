@@ -109,7 +109,7 @@ func (b *bundle) score(id string) (m *manifest, err error) {
 			err = fmt.Errorf("shard %s: %w: %v\n%s", id, exec.ErrPanic, p, debug.Stack())
 		}
 	}()
-	if m := readManifest(b.work, id); m.complete(b.work) {
+	if m := readManifest(b.ctx, b.work, id); m.complete(b.work) {
 		m.skipped = true
 		return m, nil
 	}

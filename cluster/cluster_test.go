@@ -32,10 +32,11 @@ func score(t testing.TB, j Job) *Summary {
 	return s
 }
 
-func (j *Job) script() string { return filepath.Join(j.Out, outFile) }
+func (j *Job) script() string { return join(j.Out, outFile) }
 
 // TestScore: 2,000 utterances in 40 shards have the bits that nnopt run gives, the model is loaded
-// once, and a second run does nothing. Another option does everything again.
+// once, and a second run does nothing. Another option is refused, and in another directory it does
+// everything again.
 func TestScore(t *testing.T) {
 	c := corpustest.New(t, 2000)
 	j := jobFor(t, c)
@@ -58,7 +59,7 @@ func TestScore(t *testing.T) {
 		t.Errorf("%d utterances", len(keys))
 	}
 	before := snapshot(t, j.Out)
-	if frames := earlierFrames(must(newWork(&j, "")), must(readHead(must(newWork(&j, "")))).FeaturesSum, []entry{{Key: "other"}}); frames != nil {
+	if frames := earlierFrames(t.Context(), must(newWork(&j, "")), must(readHead(t.Context(), must(newWork(&j, "")))).FeaturesSum, []entry{{Key: "other"}}); frames != nil {
 		t.Error("frames of another script are taken")
 	}
 	s = score(t, j)
@@ -72,6 +73,13 @@ func TestScore(t *testing.T) {
 		t.Errorf("frames %q, want %q", got, want)
 	}
 	j.Scoring.AcousticScale = 0.5
+	if _, err := Score(t.Context(), j, nil); !errors.Is(err, ErrJob) || !strings.Contains(err.Error(), "options.AcousticScale is 0.5, and was 1") {
+		t.Errorf("another option in the same directory: %v", err)
+	}
+	if after := snapshot(t, j.Out); after != before {
+		t.Errorf("files before:\n%s\nand after a job that was refused:\n%s", before, after)
+	}
+	j.Out += "2"
 	if s = score(t, j); s.SkippedShards != 0 || s.RunUtterances != 2000 {
 		t.Errorf("another option: summary %+v", s)
 	}
@@ -110,7 +118,12 @@ func TestOptions(t *testing.T) {
 		"chunks":      {[]string{"--frames-per-chunk=20", "--frame-subsampling-factor=3"}, func(j *Job) { j.Scoring.FramesPerChunk, j.Scoring.FrameSubsampling = 20, 3 }},
 		"contexts":    {[]string{"--extra-left-context=2", "--extra-left-context-initial=3"}, func(j *Job) { j.Scoring.ExtraLeftContext, j.Scoring.ExtraLeftContextInitial = 2, &initial }},
 		"exponential": {[]string{"--apply-exp", "--query=none"}, func(j *Job) { j.Scoring.ApplyExp, j.Query = true, "none" }},
-		"one worker":  {nil, func(j *Job) { j.Workers, j.FrameCounts = 1, c.FrameCounts }},
+		"looped":      {[]string{"--looped"}, func(j *Job) { j.Scoring.FramesPerChunk, j.Looped = 24, true }},
+		"looped contexts": {[]string{"--looped", "--frames-per-chunk=9", "--frame-subsampling-factor=3", "--extra-left-context-initial=3", "--acoustic-scale=0.1"}, func(j *Job) {
+			j.Scoring = decodable.Options{FramesPerChunk: 9, FrameSubsampling: 3, ExtraLeftContextInitial: &initial, AcousticScale: 0.1}
+			j.Looped = true
+		}},
+		"one worker": {nil, func(j *Job) { j.Workers, j.FrameCounts = 1, c.FrameCounts }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := jobFor(t, c)
@@ -118,6 +131,39 @@ func TestOptions(t *testing.T) {
 			score(t, j)
 			corpustest.Same(t, j.script(), c.Run(t, 0, c.Features, v.flags...))
 		})
+	}
+}
+
+// recurrent is a network whose rows depend on all that is before them.
+const recurrent = `
+input-node name=input dim=12
+input-node name=ivector dim=5
+component name=affine type=NaturalGradientAffineComponent input-dim=33 output-dim=16
+component-node name=affine component=affine input=Append(input, ReplaceIndex(ivector, t, 0), IfDefined(Offset(squash, -3)))
+component name=squash type=TanhComponent dim=16
+component-node name=squash component=squash input=affine
+output-node name=output input=squash
+output-node name=output-xent input=affine
+`
+
+// TestRecurrent: streams have the rows of nnopt run, also where they depend on all that is before
+// them, and differ from those of chunks.
+func TestRecurrent(t *testing.T) {
+	c := corpustest.New(t, 60)
+	corpustest.Write(t, c.Path("recurrent.config"), recurrent)
+	c.Model = c.Path("recurrent.raw")
+	corpustest.Nnopt(t, 0, "init", c.Path("recurrent.config"), c.Model)
+	j := jobFor(t, c)
+	j.Scoring.FramesPerChunk, j.Looped, j.FramesPerShard = 10, true, 1<<20
+	score(t, j)
+	corpustest.Same(t, j.script(), c.Run(t, 0, c.Features, "--looped", "--frames-per-chunk=10"))
+	streams := must(os.ReadFile(must(filepath.Glob(filepath.Join(j.Out, shardsDir, "*.ark")))[0]))
+	j = jobFor(t, c)
+	j.Scoring.FramesPerChunk, j.FramesPerShard = 10, 1<<20
+	score(t, j)
+	corpustest.Same(t, j.script(), c.Run(t, 0, c.Features, "--frames-per-chunk=10"))
+	if chunks := must(os.ReadFile(must(filepath.Glob(filepath.Join(j.Out, shardsDir, "*.ark")))[0])); slices.Equal(streams, chunks) {
+		t.Error("streams and chunks have the same rows")
 	}
 }
 
@@ -282,6 +328,13 @@ func TestBadJobs(t *testing.T) {
 		"only speakers":     {func(j *Job) { j.Ivectors = "" }, "need ivectors"},
 		"no period":         {func(j *Job) { j.Ivectors, j.Speakers, j.OnlineIvectors = "", "", c.Features }, "period"},
 		"frames":            {func(j *Job) { j.FrameCounts = c.Speakers }, "not a number of frames"},
+		"looped":            {func(j *Job) { j.Looped, j.Scoring.MinibatchSize = true, 3 }, "no meaning"},
+		"frames at most":    {func(j *Job) { j.MaxFrames = -1 }, "negative"},
+		"limit":             {func(j *Job) { j.Limit = -1 }, "negative"},
+		"scheme":            {func(j *Job) { j.Out = "nowhere://x/out" }, "nowhere"},
+		"Beam's own scheme": {func(j *Job) { j.Out = "default://x/out" }, "unknown scheme"},
+		"pattern":           {func(j *Job) { j.Out = "memfs://x/out*" }, "pattern"},
+		"features' scheme":  {func(j *Job) { j.Features = "scp:nowhere://x" }, "nowhere"},
 		"shards":            {func(j *Job) { j.FramesPerShard = -1 }, "negative"},
 		"query":             {func(j *Job) { j.Query = "+nothing_such" }, "nothing_such"},
 		"chunks":            {func(j *Job) { j.Scoring.FramesPerChunk = -1 }, "frames-per-chunk"},

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -28,7 +27,7 @@ func countFrames(ctx context.Context, o *kaldiio.Opener, j *Job, w *work, entrie
 	if err != nil {
 		return nil, err
 	}
-	frames := earlierFrames(w, sum, entries)
+	frames := earlierFrames(ctx, w, sum, entries)
 	if frames == nil {
 		if frames, err = readHeaders(ctx, o, entries, table); err != nil {
 			return nil, err
@@ -47,11 +46,11 @@ func countFrames(ctx context.Context, o *kaldiio.Opener, j *Job, w *work, entrie
 
 // earlierFrames reads what saveFrames has written for a script, nil if the last plan was for another
 // one.
-func earlierFrames(w *work, sum string, entries []entry) []int64 {
-	if head, err := readHead(w); err != nil || head.FeaturesSum != sum {
+func earlierFrames(ctx context.Context, w *work, sum string, entries []entry) []int64 {
+	if head, err := readHead(ctx, w); err != nil || head.FeaturesSum != sum {
 		return nil
 	}
-	f, err := os.Open(w.path(framesFile))
+	f, err := w.store().open(ctx, w.path(framesFile))
 	if err != nil {
 		return nil
 	}
@@ -76,7 +75,7 @@ func earlierFrames(w *work, sum string, entries []entry) []int64 {
 
 // saveFrames writes the frames of each line, as Kaldi's utt2num_frames.
 func saveFrames(ctx context.Context, w *work, entries []entry, frames []int64) error {
-	return fileio.Write(ctx, w.path(framesFile), func(f io.Writer) error {
+	return w.store().write(ctx, w.path(framesFile), func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		for i, e := range entries {
 			fmt.Fprintf(b, "%s %d\n", e.Key, frames[i])

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -46,7 +48,23 @@ type Job struct {
 	AllowPipes bool
 	// RetryFailed scores complete shards again if utterances of them have failed.
 	RetryFailed bool
+
+	// Looped scores utterances as streams (decodable.Streamer), as nnopt run --looped does.
+	Looped bool
+	// MaxFrames bounds the frames of an utterance; longer ones fail. 0 means no bound.
+	MaxFrames int64
+	// Limit bounds the time in which an utterance is read, and that in which it is scored. If it takes
+	// longer, it fails. 0 means DefaultLimit.
+	Limit time.Duration
+	// Progress, if not nil, is called about every ProgressInterval while shards are scored. An interval
+	// of 0 means ten seconds.
+	Progress         func(Progress)
+	ProgressInterval time.Duration
 }
+
+// DefaultLimit is the default of Job.Limit. Ten hours of speech take a large recurrent network less on
+// one processor.
+const DefaultLimit = 3 * time.Hour
 
 // DefaultFramesPerShard is the default of Job.FramesPerShard: an hour of speech, which takes a
 // processor ten seconds to some minutes.
@@ -70,11 +88,26 @@ func (j *Job) check() error {
 		return bad("online-ivectors need online-ivector-period")
 	case j.Scoring.Optimizer != nil || j.Scoring.Priors != nil:
 		return bad("an optimizer and priors can't be sent to workers: use Query and UsePriors")
+	case j.MaxFrames < 0:
+		return bad("max-frames is %d; it can't be negative", j.MaxFrames)
+	case j.Limit < 0:
+		return bad("utterance-limit is %v; it can't be negative", j.Limit)
 	case j.FramesPerShard < 0:
 		return bad("frames-per-shard is %d; it can't be negative", j.FramesPerShard)
 	case math.IsNaN(float64(j.Scoring.AcousticScale)) || math.IsInf(float64(j.Scoring.AcousticScale), 0):
 		return bad("acoustic-scale is %g; want a number", j.Scoring.AcousticScale)
 	}
+	if o := &j.Scoring; j.Looped && (o.ExtraLeftContext != 0 || o.ExtraRightContext != 0 || o.ExtraRightContextFinal != nil || o.MinibatchSize != 0 || o.CacheCapacity != 0) {
+		return bad("with looped, contexts other than extra-left-context-initial, minibatch-size and cache-capacity have no meaning")
+	}
+	if strings.ContainsAny(j.Out, "*?[\\") && kaldiio.HasScheme(j.Out) {
+		return bad("%s: a directory with a scheme can't have any of *?[\\ in its name, which would make it a pattern", j.Out)
+	}
+	return j.checkTables(bad)
+}
+
+// checkTables returns an error for tables that workers can't read in parts.
+func (j *Job) checkTables(bad func(string, ...any) error) error {
 	for _, table := range []string{j.Features, j.Ivectors, j.OnlineIvectors} {
 		if table == "" && table != j.Features {
 			continue
@@ -101,10 +134,13 @@ type work struct {
 	Scoring    decodable.Options
 	Query      string
 	UsePriors  bool
+	Looped     bool
 	Online     bool // i-vectors are online
 	AllowPipes bool
 
 	Workers     int
+	MaxFrames   int64
+	Limit       time.Duration
 	Shards      int // of the plan
 	RetryFailed bool
 	Run         string // tells runs of a job apart
@@ -112,21 +148,26 @@ type work struct {
 
 // newWork returns the work of a job whose model has the given digest.
 func newWork(j *Job, sum string) (*work, error) {
-	dir, err := filepath.Abs(j.Out)
-	if err != nil {
-		return nil, err
-	}
 	w := &work{
-		Dir: dir, Out: filepath.Clean(j.Out), Model: absolute(j.Model), ModelSum: sum, Scoring: j.Scoring, Query: j.Query,
+		Dir: strings.TrimRight(j.Out, "/"), Model: absolute(j.Model), ModelSum: sum, Scoring: j.Scoring, Query: j.Query, Looped: j.Looped,
 		UsePriors: j.UsePriors, Online: j.OnlineIvectors != "", AllowPipes: j.AllowPipes, Workers: j.Workers, RetryFailed: j.RetryFailed, Run: rand.Text(),
+		MaxFrames: j.MaxFrames, Limit: cmp.Or(j.Limit, DefaultLimit),
 	}
-	return w, nil
+	w.Out = w.Dir
+	if kaldiio.HasScheme(j.Out) {
+		_, err := systemOf(j.Out)
+		return w, err
+	}
+	w.Out = filepath.Clean(j.Out)
+	var err error
+	w.Dir, err = filepath.Abs(j.Out)
+	return w, err
 }
 
 // absolute makes the name of a file absolute, which may have an offset. Other names, such as
-// commands, are returned as they are.
+// commands and those with a scheme, are returned as they are.
 func absolute(rxfilename string) string {
-	if rxfilename == "" || rxfilename == "-" || strings.Contains(rxfilename, "|") || strings.TrimSpace(rxfilename) != rxfilename {
+	if kaldiio.HasScheme(rxfilename) || rxfilename == "" || rxfilename == "-" || strings.Contains(rxfilename, "|") || strings.TrimSpace(rxfilename) != rxfilename {
 		return rxfilename
 	}
 	if abs, err := filepath.Abs(rxfilename); err == nil {
@@ -146,13 +187,14 @@ type recipe struct {
 	ModelSum   string            `json:"model_sha256"`
 	Query      string            `json:"query"`
 	UsePriors  bool              `json:"use_priors"`
+	Looped     bool              `json:"looped,omitempty"`
 	Online     bool              `json:"online_ivectors"`
 	AllowPipes bool              `json:"allow_pipes"`
 	Scoring    decodable.Options `json:"options"`
 }
 
 func (w *work) recipe() recipe {
-	r := recipe{Format: format, ModelSum: w.ModelSum, Query: w.Query, UsePriors: w.UsePriors, Online: w.Online, AllowPipes: w.AllowPipes, Scoring: w.Scoring}
+	r := recipe{Format: format, ModelSum: w.ModelSum, Query: w.Query, UsePriors: w.UsePriors, Looped: w.Looped, Online: w.Online, AllowPipes: w.AllowPipes, Scoring: w.Scoring}
 	r.Scoring.CacheCapacity = 0 // changes no row
 	return r
 }
@@ -171,9 +213,6 @@ func digest(v any) (string, error) {
 // with a probability of 10⁻⁶.
 const idLength = 20
 
-// path returns the name of a file in the directory of the job.
-func (w *work) path(name ...string) string { return filepath.Join(append([]string{w.Dir}, name...)...) }
-
 // Names in the directory of a job.
 const (
 	outFile      = "out.scp"
@@ -181,5 +220,7 @@ const (
 	summaryFile  = "summary.json"
 	planFile     = "plan.jsonl"
 	framesFile   = "utt2num_frames"
+	jobFile      = "job.json"
+	lockFile     = "lock"
 	shardsDir    = "shards"
 )

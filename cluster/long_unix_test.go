@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -15,6 +16,12 @@ import (
 // TestLong: a long utterance does not hold up others. It is so long here that it does not end before
 // they do: its features come from a FIFO.
 func TestLong(t *testing.T) {
+	for _, looped := range []bool{false, true} {
+		t.Run(fmt.Sprint("looped=", looped), func(t *testing.T) { longOne(t, looped) })
+	}
+}
+
+func longOne(t *testing.T, looped bool) {
 	c := corpustest.New(t, 200)
 	long := c.Path("long.mat")
 	if err := syscall.Mkfifo(long, 0o666); err != nil {
@@ -25,6 +32,7 @@ func TestLong(t *testing.T) {
 	lines[20] = c.Keys[20] + " " + long
 	j := jobFor(t, c)
 	j.Features, j.Workers = c.Script(t, "long.scp", lines), 2
+	j.Looped = looped
 	counts := corpustest.Lines(t, c.Path("utt2num_frames"))
 	counts[20] = c.Keys[20] + " 1000000" // the first shard to be scored
 	j.FrameCounts = "ark:" + c.Path("counts")
@@ -51,7 +59,11 @@ func TestLong(t *testing.T) {
 	if s.Shards != 5 || s.Utterances != 200 {
 		t.Errorf("%+v", s)
 	}
-	corpustest.Same(t, j.script(), c.Run(t, 0, c.Features))
+	var flags []string
+	if looped {
+		flags = []string{"--looped", "--frames-per-chunk=50"}
+	}
+	corpustest.Same(t, j.script(), c.Run(t, 0, c.Features, flags...))
 }
 
 // TestWorkersPerShard: a process scores as many utterances at once as it has workers.

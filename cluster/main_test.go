@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
@@ -12,6 +13,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	beam.Init()
+	firstDelay = time.Millisecond
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }

@@ -1,14 +1,9 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-
-	"github.com/nnopt/nnopt/fileio"
 )
 
 // A manifest says that a shard is complete, and what was made of it. It comes into being after the
@@ -44,8 +39,8 @@ type note struct {
 }
 
 // readManifest returns the manifest of a shard, nil if the shard is not complete.
-func readManifest(w *work, id string) *manifest {
-	text, err := fileio.ReadFile(w.path(shardsDir, id+".json"), fileio.MaxText)
+func readManifest(ctx context.Context, w *work, id string) *manifest {
+	text, err := w.readFile(ctx, shardsDir, id+".json")
 	if err != nil {
 		return nil
 	}
@@ -57,8 +52,7 @@ func readManifest(w *work, id string) *manifest {
 		name  string
 		bytes int64
 	}{{m.Archive, m.ArchiveBytes}, {m.Script, m.ScriptBytes}} {
-		info, err := os.Stat(w.path(shardsDir, f.name))
-		if err != nil || info.Size() != f.bytes {
+		if n, err := w.store().size(ctx, w.path(shardsDir, f.name)); err != nil || n != f.bytes {
 			return nil
 		}
 	}
@@ -76,8 +70,5 @@ func (m *manifest) write(ctx context.Context, w *work) error {
 	if err != nil {
 		return fmt.Errorf("manifest of shard %s: %w", m.Shard, err)
 	}
-	return fileio.Write(ctx, w.path(shardsDir, m.Shard+".json"), func(f io.Writer) error {
-		_, err := io.Copy(f, bytes.NewReader(append(text, '\n')))
-		return err
-	})
+	return w.writeFile(ctx, append(text, '\n'), shardsDir, m.Shard+".json")
 }

@@ -2,15 +2,14 @@ package cluster
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
-
-	"github.com/nnopt/nnopt/fileio"
+	"sync"
+	"sync/atomic"
 )
 
 // A Summary says what a job has done.
@@ -37,52 +36,81 @@ type Summary struct {
 }
 
 // merge joins the scripts and failures of all shards, in the order of the features, and removes what
-// executions have left that did not come to their end.
+// executions have left that did not come to their end. The summary comes last.
 func merge(ctx context.Context, w *work) (*Summary, error) {
-	head, shards, err := readPlan(w)
+	head, shards, err := readPlan(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	keep, err := readManifests(ctx, w, shards)
 	if err != nil {
 		return nil, err
 	}
 	sum := &Summary{Shards: len(shards), Run: w.Run}
 	of := make([]int32, head.Lines) // the shard of each line
 	parts := make([]*part, len(shards))
-	keep := make(map[string]*manifest, len(shards))
+	met := make(map[string]bool, len(shards))
 	for i, s := range shards {
 		m := keep[s.ID]
-		first := m == nil
-		if first {
-			if m = readManifest(w, s.ID); m == nil {
-				return nil, fmt.Errorf("shard %s has no manifest or lacks a file, though it was scored: was %s changed? Start the job again", s.ID, w.path(shardsDir))
-			}
-			keep[s.ID] = m
-		}
 		parts[i] = &part{w: w, m: m, left: s.Utterances}
-		sum.add(m, w, first)
+		sum.add(m, w, !met[s.ID])
+		met[s.ID] = true
 		for _, r := range s.Lines {
 			for line := r[0]; line < r[0]+r[1]; line++ {
 				of[line] = int32(i)
 			}
 		}
 	}
-	err = fileio.Write(ctx, w.path(outFile), func(out io.Writer) error {
-		return fileio.Write(ctx, w.path(failuresFile), func(failures io.Writer) error {
-			return join(of, parts, bufio.NewWriter(out), bufio.NewWriter(failures))
+	err = w.store().write(ctx, w.path(outFile), func(out io.Writer) error {
+		return w.store().write(ctx, w.path(failuresFile), func(failures io.Writer) error {
+			return joinParts(ctx, of, parts, bufio.NewWriter(out), bufio.NewWriter(failures))
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := clean(w, keep); err != nil {
+	if err := clean(ctx, w, keep); err != nil {
 		return nil, err
+	}
+	if head, err := readHead(ctx, w); err != nil || head.Run != w.Run {
+		return nil, fmt.Errorf("another job was started in %s before this one had ended: what is there may be of either: %w", w.Dir, cmp.Or(err, ErrBusy))
 	}
 	text, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {
 		return nil, err
 	}
-	return sum, fileio.Write(ctx, w.path(summaryFile), func(f io.Writer) error {
-		_, err := f.Write(append(text, '\n'))
-		return err
-	})
+	return sum, w.writeFile(ctx, append(text, '\n'), summaryFile)
+}
+
+// mergeReaders is the number of manifests that are read at a time. An object store takes a while for
+// each.
+const mergeReaders = 16
+
+// readManifests returns the manifests of shards by their IDs.
+func readManifests(ctx context.Context, w *work, shards []planned) (map[string]*manifest, error) {
+	ids := inOrderOfWork(shards)
+	found := make([]*manifest, len(ids))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range mergeReaders {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(ids) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				found[i] = readManifest(ctx, w, ids[i])
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	all := make(map[string]*manifest, len(ids))
+	for i, id := range ids {
+		if found[i] == nil {
+			return nil, fmt.Errorf("shard %s has no manifest or lacks a file, though it was scored: was %s changed? Start the job again", id, w.path(shardsDir))
+		}
+		all[id] = found[i]
+	}
+	return all, nil
 }
 
 // add adds a shard. What it took counts the first time it is met.
@@ -105,11 +133,11 @@ func (s *Summary) add(m *manifest, w *work, first bool) {
 	}
 }
 
-// join writes the line of each utterance, to the script or to the table of failures.
-func join(of []int32, parts []*part, out, failures *bufio.Writer) error {
+// joinParts writes the line of each utterance, to the script or to the table of failures.
+func joinParts(ctx context.Context, of []int32, parts []*part, out, failures *bufio.Writer) error {
 	for _, i := range of {
 		p := parts[i]
-		line, failed, err := p.next()
+		line, failed, err := p.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -131,7 +159,7 @@ func join(of []int32, parts []*part, out, failures *bufio.Writer) error {
 type part struct {
 	w        *work
 	m        *manifest
-	file     *os.File
+	file     io.ReadCloser
 	script   *bufio.Scanner
 	index    int // of the next utterance
 	left     int
@@ -139,9 +167,9 @@ type part struct {
 }
 
 // next returns the line of the next utterance, of the script or of the table of failures.
-func (p *part) next() (line string, failed bool, err error) {
+func (p *part) next(ctx context.Context) (line string, failed bool, err error) {
 	if p.file == nil {
-		if p.file, err = os.Open(p.w.path(shardsDir, p.m.Script)); err != nil {
+		if p.file, err = p.w.store().open(ctx, p.w.path(shardsDir, p.m.Script)); err != nil {
 			return "", false, err
 		}
 		p.script = bufio.NewScanner(p.file)
@@ -166,20 +194,20 @@ func (p *part) next() (line string, failed bool, err error) {
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		return "", false, fmt.Errorf("%s: %w: remove %s.json and start the job again", p.file.Name(), err, p.m.Shard)
+		return "", false, fmt.Errorf("%s: %w: remove %s.json and start the job again", p.w.path(shardsDir, p.m.Script), err, p.m.Shard)
 	}
 	// The directory may have had another name when the shard was scored.
 	text := p.script.Text()
 	key, _, _ := strings.Cut(text, " ")
 	offset := text[strings.LastIndexByte(text, ':')+1:]
-	return fmt.Sprintf("%s %s:%s\n", key, filepath.Join(p.w.Out, shardsDir, p.m.Archive), offset), false, nil
+	return fmt.Sprintf("%s %s:%s\n", key, join(p.w.Out, shardsDir, p.m.Archive), offset), false, nil
 }
 
 // clean removes the files of shards that no manifest names, and temporary files of runs that were
 // killed.
-func clean(w *work, keep map[string]*manifest) error {
-	err := remove(w.Dir, func(name string) bool {
-		for _, file := range []string{outFile, failuresFile, summaryFile, planFile, framesFile} {
+func clean(ctx context.Context, w *work, keep map[string]*manifest) error {
+	err := remove(ctx, w, w.Dir, func(name string) bool {
+		for _, file := range []string{outFile, failuresFile, summaryFile, planFile, framesFile, jobFile} {
 			if strings.HasPrefix(name, "."+file+".") {
 				return true
 			}
@@ -189,7 +217,7 @@ func clean(w *work, keep map[string]*manifest) error {
 	if err != nil {
 		return err
 	}
-	return remove(w.path(shardsDir), func(name string) bool {
+	return remove(ctx, w, w.path(shardsDir), func(name string) bool {
 		id, rest, _ := strings.Cut(strings.TrimPrefix(name, "."), ".")
 		m := keep[id]
 		return m != nil && rest != "list" && rest != "json" && name != m.Archive && name != m.Script
@@ -197,27 +225,18 @@ func clean(w *work, keep map[string]*manifest) error {
 }
 
 // remove removes the files of a directory that want picks.
-func remove(dir string, want func(name string) bool) error {
-	f, err := os.Open(dir)
+func remove(ctx context.Context, w *work, dir string, want func(name string) bool) error {
+	names, err := w.store().list(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	for {
-		names, err := f.Readdirnames(1000)
-		if err == io.EOF {
-			return nil
+	for _, name := range names {
+		if !want(name) {
+			continue
 		}
-		if err != nil {
+		if err := w.store().remove(ctx, join(dir, name)); err != nil {
 			return err
 		}
-		for _, name := range names {
-			if !want(name) {
-				continue
-			}
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
-				return err
-			}
-		}
 	}
+	return nil
 }

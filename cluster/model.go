@@ -7,20 +7,37 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"sync"
 	"sync/atomic"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
 
+// A scorer is a decodable.Scorer or a decodable.Streamer.
+type scorer interface {
+	FramesPerChunk() int
+	IvectorDim() int
+	Run(context.Context, iter.Seq2[decodable.Utterance, error], func(decodable.Utterance, kernel.Matrix) error, decodable.RunOptions) (decodable.Summary, error)
+}
+
+// newScorer returns the scorer of a network.
+func newScorer(nn *nnet3.Nnet, opts decodable.Options, looped bool) (scorer, error) {
+	if looped {
+		return decodable.NewStreamer(context.Background(), nn, opts.Looped())
+	}
+	return decodable.New(nn, opts)
+}
+
 // A model is a model with its options, prepared for scoring. All users in a process share it.
 type model struct {
 	once    sync.Once
-	scorer  *decodable.Scorer
+	scorer  scorer
 	sum     string // SHA-256 of the file, in hexadecimal
 	notes   []string
 	err     error
@@ -71,7 +88,7 @@ func acquire(w *work) (m *model, release func(), err error) {
 }
 
 // load reads and prepares the model, once.
-func (m *model) load(w *work) (*decodable.Scorer, error) {
+func (m *model) load(w *work) (scorer, error) {
 	m.once.Do(func() { m.err = m.read(w) })
 	if m.err == nil && w.ModelSum != "" && m.sum != w.ModelSum {
 		return nil, fmt.Errorf("%s has changed since the job was planned: start the job again", w.Model)
@@ -90,7 +107,7 @@ func (m *model) read(w *work) error {
 		return fmt.Errorf("%w: %w", ErrJob, err)
 	}
 	var am *nnet3.AmNnetSimple
-	o := &kaldiio.Opener{Commands: w.AllowPipes}
+	o := newOpener(context.Background(), w.AllowPipes)
 	err = newRetrier().do(context.Background(), w.Model, func() (err error) {
 		am, m.sum, err = readModel(o, w.Model)
 		return err
@@ -107,7 +124,11 @@ func (m *model) read(w *work) error {
 	default:
 		opts.Priors = am.Priors
 	}
-	if m.scorer, err = decodable.New(am.Nnet, opts); err != nil {
+	nn, err := am.Nnet.For("output")
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.Model, err)
+	}
+	if m.scorer, err = newScorer(nn, opts, w.Looped); err != nil {
 		return fmt.Errorf("%s: %w", w.Model, err)
 	}
 	if n := m.scorer.FramesPerChunk(); opts.FramesPerChunk != 0 && n != opts.FramesPerChunk {

@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[[]byte, func(string), error](&planFn{})
+	register.DoFn3x1[context.Context, []byte, func(string), error](&planFn{})
 	register.DoFn3x1[context.Context, string, func(string), error](&scoreFn{})
 	register.DoFn3x1[context.Context, int, func(*string) bool, error](&mergeFn{})
 	register.Emitter1[string]()
@@ -45,8 +45,8 @@ func build(p *beam.Pipeline, w *work) {
 type planFn struct{ Work work }
 
 // ProcessElement emits the IDs of all shards.
-func (f *planFn) ProcessElement(_ []byte, emit func(string)) error {
-	_, shards, err := readPlan(&f.Work)
+func (f *planFn) ProcessElement(ctx context.Context, _ []byte, emit func(string)) error {
+	_, shards, err := readPlan(ctx, &f.Work)
 	if err != nil {
 		return err
 	}

@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -41,7 +39,7 @@ type planHead struct {
 
 // makePlan cuts the features of a job into shards, and writes their lists and the plan.
 func makePlan(ctx context.Context, j *Job, w *work) error {
-	o := &kaldiio.Opener{Commands: j.AllowPipes, Context: ctx}
+	o := newPatientOpener(ctx, j.AllowPipes)
 	entries, sum, err := readEntries(o, j)
 	if err != nil {
 		return err
@@ -49,13 +47,11 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 	if len(entries) == 0 {
 		return fmt.Errorf("no utterances in %s", j.Features)
 	}
-	if err := os.MkdirAll(w.path(shardsDir), 0o777); err != nil {
-		return err
-	}
 	frames, err := countFrames(ctx, o, j, w, entries, sum)
 	if err != nil {
 		return err
 	}
+	refuseLong(j, entries, frames)
 	shards := cut(frames, cmp.Or(j.FramesPerShard, DefaultFramesPerShard))
 	w.Shards = len(shards)
 	base, err := digest(w.recipe())
@@ -68,7 +64,7 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 		}
 	}
 	head := planHead{Format: format, Run: w.Run, Features: j.Features, FeaturesSum: sum, Lines: len(entries)}
-	return writeLines(ctx, w.path(planFile), func(yield func(any) error) error {
+	return writeLines(ctx, w, planFile, func(yield func(any) error) error {
 		if err := yield(head); err != nil {
 			return err
 		}
@@ -124,6 +120,20 @@ func readEntries(o *kaldiio.Opener, j *Job) (entries []entry, sum string, err er
 	return entries, sum, err
 }
 
+// refuseLong refuses utterances that are known to be too long, so that nobody reads them.
+func refuseLong(j *Job, entries []entry, frames []int64) {
+	for i := range entries {
+		if e := &entries[i]; e.Error == "" && j.MaxFrames > 0 && frames[i] > j.MaxFrames && frames[i] != unknownFrames {
+			e.Error, frames[i] = tooLong(frames[i], j.MaxFrames).Error(), 0
+		}
+	}
+}
+
+// tooLong is the error of an utterance of too many frames.
+func tooLong(frames, most int64) error {
+	return fmt.Errorf("the utterance has %d frames; max-frames allows %d", frames, most)
+}
+
 // maxUtterances bounds the utterances of a shard, which may all be tiny or missing, so that lists and
 // manifests are small.
 const maxUtterances = 10_000
@@ -168,11 +178,11 @@ func writeList(ctx context.Context, w *work, base string, s *planned, entries []
 	if s.ID, err = digest([]any{base, list}); err != nil {
 		return err
 	}
-	name := w.path(shardsDir, s.ID+".list")
-	if _, err := os.Stat(name); err == nil {
+	name := join(shardsDir, s.ID+".list")
+	if _, err := w.store().size(ctx, w.path(name)); err == nil {
 		return nil
 	}
-	return writeLines(ctx, name, func(yield func(any) error) error {
+	return writeLines(ctx, w, name, func(yield func(any) error) error {
 		for _, e := range list {
 			if err := yield(e); err != nil {
 				return err
@@ -183,8 +193,8 @@ func writeList(ctx context.Context, w *work, base string, s *planned, entries []
 }
 
 // writeLines writes a file of JSON objects, a line each.
-func writeLines(ctx context.Context, name string, fill func(yield func(any) error) error) error {
-	return fileio.Write(ctx, name, func(f io.Writer) error {
+func writeLines(ctx context.Context, w *work, name string, fill func(yield func(any) error) error) error {
+	return w.store().write(ctx, w.path(name), func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		e := json.NewEncoder(b)
 		e.SetEscapeHTML(false)
@@ -196,8 +206,8 @@ func writeLines(ctx context.Context, name string, fill func(yield func(any) erro
 }
 
 // readList reads the list of a shard.
-func readList(w *work, id string) (list []entry, err error) {
-	err = decodeLines(w.path(shardsDir, id+".list"), func(d *json.Decoder) error {
+func readList(ctx context.Context, w *work, id string) (list []entry, err error) {
+	err = decodeLines(ctx, w, join(shardsDir, id+".list"), func(d *json.Decoder) error {
 		var e entry
 		if err := d.Decode(&e); err != nil {
 			return err
@@ -209,9 +219,9 @@ func readList(w *work, id string) (list []entry, err error) {
 }
 
 // readPlan reads the plan of this run.
-func readPlan(w *work) (head planHead, shards []planned, err error) {
+func readPlan(ctx context.Context, w *work) (head planHead, shards []planned, err error) {
 	first := true
-	err = decodeLines(w.path(planFile), func(d *json.Decoder) error {
+	err = decodeLines(ctx, w, planFile, func(d *json.Decoder) error {
 		if first {
 			first = false
 			return d.Decode(&head)
@@ -224,14 +234,14 @@ func readPlan(w *work) (head planHead, shards []planned, err error) {
 		return nil
 	})
 	if err == nil && head.Run != w.Run {
-		err = fmt.Errorf("%s belongs to another run of the job: only one may run at a time in a directory", w.path(planFile))
+		err = fmt.Errorf("%s belongs to another run of the job, which has begun after this one: only one may run at a time in a directory", w.path(planFile))
 	}
 	return head, shards, err
 }
 
 // readHead reads the first line of the plan, of whatever run.
-func readHead(w *work) (head planHead, err error) {
-	f, err := os.Open(w.path(planFile))
+func readHead(ctx context.Context, w *work) (head planHead, err error) {
+	f, err := w.store().open(ctx, w.path(planFile))
 	if err != nil {
 		return head, err
 	}
@@ -240,8 +250,8 @@ func readHead(w *work) (head planHead, err error) {
 }
 
 // decodeLines calls decode until the end of a file of JSON objects.
-func decodeLines(name string, decode func(*json.Decoder) error) error {
-	f, err := os.Open(name)
+func decodeLines(ctx context.Context, w *work, name string, decode func(*json.Decoder) error) error {
+	f, err := w.store().open(ctx, w.path(name))
 	if err != nil {
 		return err
 	}
@@ -251,7 +261,7 @@ func decodeLines(name string, decode func(*json.Decoder) error) error {
 		if err := decode(d); err == io.EOF {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", w.path(name), err)
 		}
 	}
 }

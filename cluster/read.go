@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/kernel"
@@ -13,28 +14,51 @@ import (
 
 // A reader reads the utterances of a shard. It is for one goroutine.
 type reader struct {
+	work  *work
+	ctx   context.Context
+	files *openFiles
+	retry *retrier
+	late  map[string]bool // files of features for which the time was up
+}
+
+// openFiles are the files that a reader has open. They are left alone if reading never ends.
+type openFiles struct {
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
 	matrices *kaldiio.Objects[kaldiio.Matrix]
 	vectors  *kaldiio.Objects[[]float32]
-	online   bool // i-vectors are matrices
 	retry    *retrier
 }
 
-func newReader(o *kaldiio.Opener, online bool) *reader {
-	return &reader{
-		matrices: kaldiio.NewObjects(o, kaldiio.MatrixHolder()),
-		vectors:  kaldiio.NewObjects(o, kaldiio.VectorHolder()),
-		online:   online, retry: newRetrier(),
-	}
+func newReader(ctx context.Context, w *work) *reader {
+	r := &reader{work: w, ctx: ctx, retry: newRetrier(), late: make(map[string]bool)}
+	r.renew()
+	return r
+}
+
+// renew gives the reader other files than those that are open.
+func (r *reader) renew() {
+	f := &openFiles{retry: r.retry}
+	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
+	o := newOpener(f.ctx, r.work.AllowPipes)
+	f.matrices = kaldiio.NewObjects(o, kaldiio.MatrixHolder())
+	f.vectors = kaldiio.NewObjects(o, kaldiio.VectorHolder())
+	r.files = f
+}
+
+func (f *openFiles) close() {
+	f.matrices.Close()
+	f.vectors.Close()
+	f.cancel(nil)
 }
 
 // utterances yields the utterances of a list in its order, each with its key, also where it has an
 // error.
-func (r *reader) utterances(ctx context.Context, list []entry) iter.Seq2[decodable.Utterance, error] {
+func (r *reader) utterances(list []entry) iter.Seq2[decodable.Utterance, error] {
 	return func(yield func(decodable.Utterance, error) bool) {
-		defer r.matrices.Close()
-		defer r.vectors.Close()
+		defer func() { r.files.close() }()
 		for _, e := range list {
-			u, err := r.utterance(ctx, e)
+			u, err := r.utterance(e)
 			u.Key = e.Key
 			if !yield(u, err) {
 				return
@@ -43,30 +67,83 @@ func (r *reader) utterances(ctx context.Context, list []entry) iter.Seq2[decodab
 	}
 }
 
-// utterance reads an utterance.
-func (r *reader) utterance(ctx context.Context, e entry) (u decodable.Utterance, err error) {
+// leaveAfter is how long reading may take to notice that its time is up.
+const leaveAfter = time.Second
+
+// utterance reads an utterance within the limit of time. A read that does not end even after that is
+// left behind with its files, as on a disk of another machine that is gone.
+func (r *reader) utterance(e entry) (u decodable.Utterance, err error) {
 	if e.Error != "" {
 		return u, errors.New(e.Error)
 	}
-	if u.Features, err = r.matrix(ctx, e.Key, e.Features); err != nil || e.Ivector == "" {
+	line, _ := kaldiio.ParseScriptLine(e.Key + " " + e.Features)
+	if r.late[line.File()] {
+		return u, fmt.Errorf("%w: the time was up for an earlier utterance of %s", decodable.ErrLate, line.File())
+	}
+	type result struct {
+		u   decodable.Utterance
+		err error
+	}
+	f, done := r.files, make(chan result, 1)
+	go func() {
+		u, err := f.utterance(e, r.work.Online)
+		done <- result{u, err}
+	}()
+	limit := time.NewTimer(r.work.Limit)
+	defer limit.Stop()
+	select {
+	case got := <-done:
+		return r.checked(got.u, got.err)
+	case <-limit.C:
+	case <-r.ctx.Done():
+	}
+	late := fmt.Errorf("%w: to read the utterance takes longer than %v", decodable.ErrLate, r.work.Limit)
+	f.cancel(late)
+	leave := time.NewTimer(leaveAfter)
+	defer leave.Stop()
+	select {
+	case <-done:
+		f.close()
+	case <-leave.C:
+		r.retry = newRetrier() // the goroutine still has the other one
+	}
+	r.renew()
+	r.late[line.File()] = true
+	if r.ctx.Err() != nil {
+		return u, context.Cause(r.ctx)
+	}
+	return u, late
+}
+
+// checked returns an utterance unless it is too long.
+func (r *reader) checked(u decodable.Utterance, err error) (decodable.Utterance, error) {
+	if most := r.work.MaxFrames; err == nil && most > 0 && int64(u.Features.Rows) > most {
+		return decodable.Utterance{}, tooLong(int64(u.Features.Rows), most)
+	}
+	return u, err
+}
+
+// utterance reads an utterance.
+func (f *openFiles) utterance(e entry, online bool) (u decodable.Utterance, err error) {
+	if u.Features, err = f.matrix(e.Key, e.Features); err != nil || e.Ivector == "" {
 		return u, err
 	}
-	if r.online {
-		u.OnlineIvectors, err = r.matrix(ctx, e.Key, e.Ivector)
+	if online {
+		u.OnlineIvectors, err = f.matrix(e.Key, e.Ivector)
 		if err == nil && u.OnlineIvectors.Rows == 0 {
 			err = fmt.Errorf("%w in %s", decodable.ErrIvector, e.Ivector)
 		}
 		return u, err
 	}
-	u.Ivector, err = repeat(ctx, r.retry, r.vectors, e.Key, e.Ivector)
+	u.Ivector, err = repeat(f.ctx, f.retry, f.vectors, e.Key, e.Ivector)
 	if err == nil && len(u.Ivector) == 0 {
 		err = fmt.Errorf("%w in %s", decodable.ErrIvector, e.Ivector)
 	}
 	return u, err
 }
 
-func (r *reader) matrix(ctx context.Context, key, object string) (kernel.Matrix, error) {
-	m, err := repeat(ctx, r.retry, r.matrices, key, object)
+func (f *openFiles) matrix(key, object string) (kernel.Matrix, error) {
+	m, err := repeat(f.ctx, f.retry, f.matrices, key, object)
 	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}, err
 }
 

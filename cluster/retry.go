@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	maxTries   = 6 // of a read, with 1.5 s between the first and the last
-	firstDelay = 50 * time.Millisecond
+	maxTries = 6 // of a read, with 1.5 s between the first and the last
 	// maxWasted bounds the time that a retrier waits for reads that fail in the end. Afterwards it
 	// tries twice, so that a disk that is gone does not take a second per utterance.
 	maxWasted = 15 * time.Second
 )
+
+// firstDelay is the time between the first two tries. Tests shorten it.
+var firstDelay = 50 * time.Millisecond
 
 // A retrier repeats reads that fail, because disks of other machines do so at times. It is for one
 // goroutine.
@@ -69,7 +71,7 @@ func (r *retrier) do(ctx context.Context, file string, read func() error) error 
 // hopeless reports whether a read fails in the same way whenever it is repeated. Files that are
 // missing or too short may be on their way to this machine.
 func hopeless(err error) bool {
-	for _, target := range []error{kaldiio.ErrSpecifier, kaldiio.ErrCommand, kaldiio.ErrRange, kaldiio.ErrCorrupt, fileio.ErrLimit, fs.ErrPermission} {
+	for _, target := range []error{kaldiio.ErrSpecifier, kaldiio.ErrCommand, kaldiio.ErrRange, kaldiio.ErrCorrupt, errAbsent, fileio.ErrLimit, fs.ErrPermission} {
 		if errors.Is(err, target) {
 			return true
 		}

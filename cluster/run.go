@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,6 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
-	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -40,19 +40,26 @@ func Score(ctx context.Context, j Job, notes func(string)) (*Summary, error) {
 		return nil, err
 	}
 	defer release()
+	leave, err := claim(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if err := makePlan(ctx, &j, w); err != nil {
 		return nil, err
 	}
 	p := beam.NewPipeline()
 	build(p, w)
+	stop := watch(ctx, &j, w)
 	result, err := run(ctx, p)
+	stop()
 	if err != nil {
 		return nil, err
 	}
 	if *jobopts.Async {
 		return nil, ErrSubmitted
 	}
-	sum, err := readSummary(w)
+	sum, err := readSummary(ctx, w)
 	if err == nil && result != nil {
 		sum.Metrics = make(map[string]int64)
 		for _, c := range result.Metrics().AllMetrics().Counters() {
@@ -102,6 +109,11 @@ func keepInputs(j *Job, w *work) error {
 		}
 	}
 	for _, in := range inputs {
+		for _, out := range []string{outFile, failuresFile, summaryFile, planFile, framesFile, jobFile, lockFile} {
+			if in == w.path(out) {
+				return fmt.Errorf("%w: %s is an input and would be overwritten", ErrJob, in)
+			}
+		}
 		a, err := os.Stat(in)
 		if err != nil {
 			continue
@@ -117,7 +129,7 @@ func keepInputs(j *Job, w *work) error {
 
 // checkIvectors returns an error if the network needs i-vectors and there are none. It drops
 // i-vectors that the network does not take.
-func checkIvectors(j *Job, scorer *decodable.Scorer, notes func(string)) error {
+func checkIvectors(j *Job, scorer scorer, notes func(string)) error {
 	given := j.Ivectors != "" || j.OnlineIvectors != ""
 	switch dim := scorer.IvectorDim(); {
 	case dim > 0 && !given:
@@ -175,8 +187,8 @@ func ofWorker(err error) error {
 const firstFailures = 10
 
 // readSummary reads the summary of this run.
-func readSummary(w *work) (*Summary, error) {
-	text, err := os.ReadFile(w.path(summaryFile))
+func readSummary(ctx context.Context, w *work) (*Summary, error) {
+	text, err := w.readFile(ctx, summaryFile)
 	if err != nil {
 		return nil, err
 	}
@@ -190,15 +202,15 @@ func readSummary(w *work) (*Summary, error) {
 	if s.Failed == 0 {
 		return s, nil
 	}
-	table, err := os.ReadFile(w.path(failuresFile))
+	table, err := w.store().open(ctx, w.path(failuresFile))
 	if err != nil {
 		return nil, err
 	}
-	for line := range strings.Lines(string(table)) {
-		if len(s.FirstFailures) == firstFailures {
-			break
-		}
-		s.FirstFailures = append(s.FirstFailures, strings.TrimSuffix(line, "\n"))
+	defer table.Close()
+	lines := bufio.NewScanner(table)
+	lines.Buffer(nil, maxLine)
+	for len(s.FirstFailures) < firstFailures && lines.Scan() {
+		s.FirstFailures = append(s.FirstFailures, lines.Text())
 	}
-	return s, nil
+	return s, lines.Err()
 }

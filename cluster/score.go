@@ -15,7 +15,7 @@ import (
 
 // scoreShard scores a shard and commits it. It may run for one shard several times and at the same
 // time.
-func scoreShard(ctx context.Context, w *work, scorer *decodable.Scorer, id string) (*manifest, error) {
+func scoreShard(ctx context.Context, w *work, scorer scorer, id string) (*manifest, error) {
 	start := time.Now()
 	list, err := readListAgain(ctx, w, id)
 	if err != nil {
@@ -27,16 +27,17 @@ func scoreShard(ctx context.Context, w *work, scorer *decodable.Scorer, id strin
 	}
 	defer a.drop()
 	m := &manifest{Shard: id, Run: w.Run, Recipe: w.recipe()}
-	r := newReader(&kaldiio.Opener{Commands: w.AllowPipes, Context: ctx}, w.Online)
+	r := newReader(ctx, w)
 	done := 0 // utterances that were written or failed, in the order of the list
 	add := func(notes *[]note, index int, key string, err error) {
 		*notes = append(*notes, note{Index: index, Utterance: key, Reason: reason(err)})
 	}
-	sum, err := scorer.Run(ctx, r.utterances(ctx, list), func(u decodable.Utterance, out kernel.Matrix) error {
+	sum, err := scorer.Run(ctx, r.utterances(list), func(u decodable.Utterance, out kernel.Matrix) error {
 		done++
 		return a.put(u.Key, out)
 	}, decodable.RunOptions{
 		Workers: w.workersPerShard(),
+		Limit:   w.Limit,
 		Failed:  func(key string, err error) { add(&m.Failures, done, key, err); done++ },
 		Warned:  func(key string, err error) { add(&m.NotFinite, done-1, key, err) },
 	})
@@ -52,7 +53,7 @@ func scoreShard(ctx context.Context, w *work, scorer *decodable.Scorer, id strin
 		return nil, fmt.Errorf("shard %s: %w", id, err)
 	}
 	m.Seconds = time.Since(start).Seconds()
-	if other := readManifest(w, id); other != nil && len(other.Failures) < len(m.Failures) {
+	if other := readManifest(ctx, w, id); other != nil && len(other.Failures) < len(m.Failures) {
 		return other, nil // scored by somebody else, or before, with more success
 	}
 	if err := m.write(ctx, w); err != nil {
@@ -64,7 +65,7 @@ func scoreShard(ctx context.Context, w *work, scorer *decodable.Scorer, id strin
 // readListAgain reads the list of a shard until that succeeds.
 func readListAgain(ctx context.Context, w *work, id string) (list []entry, err error) {
 	err = newRetrier().do(ctx, id, func() (err error) {
-		list, err = readList(w, id)
+		list, err = readList(ctx, w, id)
 		return err
 	})
 	return list, err

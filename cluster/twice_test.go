@@ -22,6 +22,11 @@ func plannedWork(t *testing.T, j *Job) *work {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
+	leave, err := claim(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
 	if err := makePlan(t.Context(), j, w); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +38,7 @@ func TestTwice(t *testing.T) {
 	c := corpustest.New(t, 300)
 	j := jobFor(t, c)
 	w := plannedWork(t, &j)
-	_, shards, err := readPlan(w)
+	_, shards, err := readPlan(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +109,7 @@ func TestUnequalTwins(t *testing.T) {
 	c := corpustest.New(t, 50)
 	j := jobFor(t, c)
 	w := plannedWork(t, &j)
-	_, shards, err := readPlan(w)
+	_, shards, err := readPlan(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +161,7 @@ func TestDamage(t *testing.T) {
 		},
 		"no list": func(id string, _ *manifest) error { return os.Remove(filepath.Join(j.Out, shardsDir, id+".list")) },
 		"litter": func(id string, _ *manifest) error {
-			return os.WriteFile(filepath.Join(j.Out, shardsDir, temporary(id, "X")), nil, 0o666)
+			return os.WriteFile(filepath.Join(j.Out, shardsDir, "."+id+".X.tmp"), nil, 0o666)
 		},
 	} {
 		w, release, err := prepare(&j, nil)
@@ -165,7 +170,7 @@ func TestDamage(t *testing.T) {
 		}
 		release()
 		id := strings.TrimSuffix(filepath.Base(must(filepath.Glob(filepath.Join(j.Out, shardsDir, "*.list")))[1]), ".list")
-		if err := damage(id, readManifest(w, id)); err != nil {
+		if err := damage(id, readManifest(t.Context(), w, id)); err != nil {
 			t.Fatal(err)
 		}
 		skipped := 2
@@ -236,7 +241,7 @@ func TestCanceled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, shards, err := readPlan(w)
+	_, shards, err := readPlan(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
 	}

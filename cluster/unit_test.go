@@ -54,6 +54,8 @@ func TestOrderOfWork(t *testing.T) {
 // TestRetrier: 10,000 reads that fail one time in five all succeed in the end, hopeless ones are not
 // repeated, and those of a file that is gone only at first.
 func TestRetrier(t *testing.T) {
+	defer func(short time.Duration) { firstDelay = short }(firstDelay)
+	firstDelay = 50 * time.Millisecond
 	rnd := rand.New(rand.NewPCG(5, 6))
 	var slept time.Duration
 	r := newRetrier()

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/gcs" // names that begin with gs://
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/s3"  // names that begin with s3://
 
 	"github.com/nnopt/nnopt/tool"
 )

@@ -197,6 +197,67 @@ cd /
 	corpustest.Same(t, filepath.Join(out, "out.scp"), c.Run(t, 0, c.Features))
 }
 
+// TestTwoAtOnce: a directory has one job at a time. The second one ends at once, and the first one is
+// not disturbed. It tells its progress.
+func TestTwoAtOnce(t *testing.T) {
+	c := corpustest.New(t, 100)
+	late := c.Path("late.mat")
+	if err := syscall.Mkfifo(late, 0o666); err != nil {
+		t.Skip(err)
+	}
+	lines := append([]string{}, c.Lines...)
+	lines[77] = c.Keys[77] + " " + late
+	out := filepath.Join(t.TempDir(), "out")
+	args := append(flags(c), "--looped", "--progress=1ms", c.Model, c.Script(t, "late.scp", lines), out)
+	first, _ := program(t, args...)
+	printed, err := os.Create(c.Path("printed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer printed.Close()
+	first.Stdout, first.Stderr = printed, printed
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(strings.Join(corpustest.Lines(t, printed.Name()), "\n"), "1 of 2 shards, 1927 of 3854 frames, ") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if got := run(t, 1, args...); !strings.Contains(got, "another job is at work") || !strings.Contains(got, out) {
+		t.Errorf("the second job printed %s", got)
+	}
+	corpustest.Nnopt(t, 0, "copy", c.Script(t, "one.scp", c.Lines[77:78]), c.Script(t, "to.scp", []string{c.Keys[77] + " " + late}))
+	if err := first.Wait(); err != nil {
+		t.Fatal(err, corpustest.Lines(t, printed.Name()))
+	}
+	corpustest.Same(t, filepath.Join(out, "out.scp"), c.Run(t, 0, c.Features, "--looped"))
+	if got := run(t, 2, append(flags(c), c.Model, c.Features, out)...); !strings.Contains(got, "looped is not set, and was true") {
+		t.Errorf("another job printed %s", got)
+	}
+}
+
+// TestFullDisk: where a file can't be written whole, the error names it, and no shard counts as
+// complete. There is room again afterwards.
+func TestFullDisk(t *testing.T) {
+	c := corpustest.New(t, 100)
+	out := filepath.Join(t.TempDir(), "out")
+	args := append(flags(c), c.Model, c.Features, out)
+	child, printed := program(t, args...)
+	limited := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `ulimit -f 64; exec "$0" "$@"`, child.Path}, args...)...) // blocks of 512 bytes
+	limited.Env, limited.Stdout, limited.Stderr = child.Env, printed, printed
+	if err := limited.Run(); err == nil || !strings.Contains(printed.String(), "write "+out+"/shards/.") || !strings.Contains(printed.String(), "file too large") {
+		t.Errorf("%v: %s", err, printed)
+	}
+	for _, pattern := range []string{"out.scp", "summary.json", "shards/*.json", "shards/*.ark", "shards/.*"} {
+		if names, _ := filepath.Glob(filepath.Join(out, pattern)); len(names) > 0 {
+			t.Errorf("there are %v", names)
+		}
+	}
+	if s := summary(t, run(t, 0, args...)); s.RunUtterances != 100 {
+		t.Errorf("%+v", s)
+	}
+	corpustest.Same(t, filepath.Join(out, "out.scp"), c.Run(t, 0, c.Features))
+}
+
 // TestReadme: the commands of README.md print what it says.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
@@ -252,6 +313,10 @@ func TestUsage(t *testing.T) {
 		{2, append([]string{"score", "--query=+nothing_such"}, job...), "nothing_such"},
 		{2, append([]string{"score"}, job...), "needs i-vectors"},
 		{2, append([]string{"score", "--frames-per-chunk=-1"}, job...), "frames-per-chunk"},
+		{2, append([]string{"score", "--looped", "--minibatch-size=3"}, job...), "no meaning with --looped"},
+		{2, append([]string{"score", "--progress=-1s"}, job...), "negative"},
+		{2, append(flags(c), "--max-frames=-1", c.Model, c.Features, out), "max-frames"},
+		{1, append(flags(c), c.Model, c.Features, "nowhere://bucket/out"), "nowhere"},
 		{1, append(flags(c), c.Path("none"), c.Features, out), "no such file"},
 		{1, append(flags(c), c.Model, c.Script(t, "gone.scp", []string{c.Keys[0] + " " + c.Path("none")}), out), "none of 1 utterances"},
 		{1, append(flags(c), c.Model, c.Script(t, "half.scp", []string{c.Lines[0], c.Keys[1] + " cat x |"}), out), "allow-pipes allows it"},

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,36 +55,21 @@ under the same names.`,
 
 // scoreFlags are the flags of score.
 type scoreFlags struct {
-	job            cluster.Job
-	passes         func() (string, *optdb.Optimizer, error)
-	initial, final int
-	scale          float64
-	json, verbose  bool
+	job           cluster.Job
+	passes        func() (string, *optdb.Optimizer, error)
+	scoring       func() (*tool.Scoring, error)
+	json, verbose bool
 }
 
 func declareScore(cfg *tool.Config, fs *flag.FlagSet) *scoreFlags {
-	f := &scoreFlags{passes: tool.DeclarePasses(cfg, fs)}
-	j, o := &f.job, &f.job.Scoring
-	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling")
-	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
-	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Extra frames of left context, for recurrent networks")
-	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Extra frames of right context, for backward recurrences")
-	fs.IntVar(&f.initial, "extra-left-context-initial", -1, "Overrides --extra-left-context at the beginning of an utterance, unless negative")
-	fs.IntVar(&f.final, "extra-right-context-final", -1, "Overrides --extra-right-context at the end of an utterance, unless negative")
-	fs.StringVar(&j.Ivectors, "ivectors", "", "Script of i-vectors (vectors) by utterance, or by speaker with --utt2spk")
-	fs.StringVar(&j.Speakers, "utt2spk", "", "Rspecifier of the speaker of each utterance, for --ivectors")
-	fs.StringVar(&j.OnlineIvectors, "online-ivectors", "", "Script of online i-vectors (matrices)")
-	fs.IntVar(&o.OnlineIvectorPeriod, "online-ivector-period", 0, "Frames per row of --online-ivectors")
-	fs.BoolVar(&o.ApplyExp, "apply-exp", false, "Write the exponential of the output")
-	fs.BoolVar(&j.UsePriors, "use-priors", false, "Subtract the logarithms of the priors in a .mdl")
-	fs.Float64Var(&f.scale, "acoustic-scale", 1, "Scale of the output")
-	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Maximum number of chunks of an utterance that are computed together; 0 chooses")
-	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 keeps enough for all lengths")
-	fs.IntVar(&j.Workers, "workers", 0, "Number of utterances that a process scores at a time, in different shards if there are enough; 0 is one per processor")
-	fs.BoolVar(&j.AllowPipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
+	f := &scoreFlags{passes: tool.DeclarePasses(cfg, fs), scoring: tool.DeclareScoring(fs)}
+	j := &f.job
 	fs.Int64Var(&j.FramesPerShard, "frames-per-shard", cluster.DefaultFramesPerShard, "Most frames of a shard; a longer utterance has a shard of its own")
+	fs.Int64Var(&j.MaxFrames, "max-frames", 0, "Most frames of an utterance; longer ones fail. 0 allows all")
+	fs.DurationVar(&j.Limit, "utterance-limit", cluster.DefaultLimit, "Most time to read an utterance, and to score it; one that takes longer fails")
 	fs.StringVar(&j.FrameCounts, "utt2num-frames", "", "Rspecifier of the frames of each utterance, such as ark:utt2num_frames; without it they are read from the headers of the features")
 	fs.BoolVar(&j.RetryFailed, "retry-failed", false, "Score complete shards again if utterances of them have failed")
+	fs.DurationVar(&j.ProgressInterval, "progress", 10*time.Second, "Time between two lines that say how far the job has come; 0 prints none")
 	fs.BoolVar(&f.json, "json", false, "Print the summary, with Beam's counters, as a JSON object on standard output")
 	fs.BoolVar(&f.verbose, "verbose", false, "Print what Beam logs")
 	flag.CommandLine.VisitAll(func(b *flag.Flag) { declareBeam(fs, b) })
@@ -130,7 +114,7 @@ func (f *beamFlag) IsBoolFlag() bool {
 // run scores the job.
 func (f *scoreFlags) run(ctx context.Context, c *tool.Console) error {
 	start := time.Now()
-	if err := f.complete(); err != nil {
+	if err := f.complete(c); err != nil {
 		return err
 	}
 	if err := f.initBeam(); err != nil {
@@ -185,22 +169,23 @@ func (f *scoreFlags) initBeam() error {
 }
 
 // complete puts into the job what flags say indirectly.
-func (f *scoreFlags) complete() error {
+func (f *scoreFlags) complete(c *tool.Console) error {
 	query, _, err := f.passes()
 	if err != nil {
 		return err
 	}
-	f.job.Query = query
-	o := &f.job.Scoring
-	if f.initial >= 0 {
-		o.ExtraLeftContextInitial = &f.initial
+	s, err := f.scoring()
+	if err != nil {
+		return err
 	}
-	if f.final >= 0 {
-		o.ExtraRightContextFinal = &f.final
+	j := &f.job
+	j.Query, j.Scoring, j.Looped, j.UsePriors, j.Workers, j.AllowPipes = query, s.Options, s.Looped, s.UsePriors, s.Workers, s.AllowPipes
+	j.Ivectors, j.Speakers, j.OnlineIvectors = s.Tables.Ivectors, s.Tables.Speakers, s.Tables.OnlineIvectors
+	if j.ProgressInterval < 0 {
+		return tool.Usagef("--progress=%v: it can't be negative", j.ProgressInterval)
 	}
-	o.AcousticScale = float32(f.scale)
-	if s := float64(o.AcousticScale); s == 0 || math.IsNaN(s) || math.IsInf(s, 0) {
-		return tool.Usagef("--acoustic-scale=%g: want a number other than 0", f.scale)
+	if j.ProgressInterval > 0 {
+		j.Progress = func(p cluster.Progress) { c.Say("%v", p) }
 	}
 	return nil
 }
