@@ -22,12 +22,17 @@ func (j *job) deadline(limit time.Duration) time.Time {
 	return time.Unix(0, j.began.Load()).Add(limit)
 }
 
+// limited returns a context that ends at the deadline of the utterance.
+func (j *job) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	late := fmt.Errorf("%w: the utterance takes longer than %v", ErrLate, limit)
+	return context.WithDeadlineCause(ctx, j.deadline(limit), late)
+}
+
 // scoreWithin is score with a limit for the time of the utterance. It returns false if the
 // computation does not end even so. Then it goes on in the background with the memory of w, which
 // nobody else may use again.
 func (t *task) scoreWithin(ctx context.Context, w staff, s scoring, limit time.Duration) (ended bool) {
-	late := fmt.Errorf("%w: the utterance takes longer than %v", ErrLate, limit)
-	ctx, cancel := context.WithDeadlineCause(ctx, t.job.deadline(limit), late)
+	ctx, cancel := t.job.limited(ctx, limit)
 	defer cancel()
 	own := &task{job: t.job, piece: t.piece, first: t.first, out: t.out}
 	done := make(chan struct{})

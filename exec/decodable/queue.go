@@ -116,7 +116,7 @@ func (q *queue) work(ctx context.Context, w *staff) {
 				return
 			}
 			if t.flow != nil {
-				t.run(ctx, w)
+				q.run(ctx, t, *w)
 				continue
 			}
 			if err := t.job.failed.Load(); err != nil {
@@ -127,6 +127,16 @@ func (q *queue) work(ctx context.Context, w *staff) {
 			t.done <- struct{}{}
 		}
 	}
+}
+
+// run scores an utterance as a stream, within the limit of time: a stream looks at ctx between chunks.
+func (q *queue) run(ctx context.Context, t *task, w staff) {
+	if q.limit > 0 {
+		limited, cancel := t.job.limited(ctx, q.limit)
+		defer cancel()
+		ctx = limited
+	}
+	t.run(ctx, w)
 }
 
 // score scores a piece. It returns false if the worker can't be used again.
