@@ -30,7 +30,7 @@ func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o
 	reports, err := CheckAll(entries, func(e Entry) (Report, error) {
 		o := o
 		o.Cases = e.Cases
-		if s, ok := e.Rule.(*pattern.Substitution); ok {
+		if s, ok := rewrite.Undescribed(e.Rule).(*pattern.Substitution); ok {
 			r := s.Rule()
 			r.Tags = e.Tags
 			return Check(ctx, v, r, o)
@@ -48,7 +48,7 @@ func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o
 func (o *Options) used(entries []Entry) error {
 	names := make(map[string]bool)
 	for _, e := range entries {
-		s, ok := e.Rule.(*pattern.Substitution)
+		s, ok := rewrite.Undescribed(e.Rule).(*pattern.Substitution)
 		if !ok {
 			continue
 		}

@@ -21,7 +21,7 @@ fail like that. It prints the rule, what it replaces and the replacement, and wr
 graph at that point, with no more of the query than the failure needs. If there is none, it writes the reproducer with a budget of
 rewrites that ends with the culprit.`,
 		Examples: `
-$0 bisect nnopt-failure-1.graph`,
+$0 bisect $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			output := outputFlag(fs, "before")
 			return func(ctx context.Context, c *Console, args []string) error {

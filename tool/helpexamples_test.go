@@ -20,8 +20,8 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s has no examples", v.Name)
 		}
 		for line := range strings.Lines(strings.TrimSpace(v.Examples)) {
-			line = strings.TrimSpace(line)
-			command, ok := strings.CutPrefix(line, "$0 "+v.Name)
+			line = strings.ReplaceAll(strings.TrimSpace(line), "$0", "nnopt")
+			command, ok := strings.CutPrefix(line, "nnopt "+v.Name)
 			if !ok {
 				t.Errorf("%q is no example of %s", line, v.Name)
 			}

@@ -19,7 +19,7 @@ func reduceVerb() Verb {
 FILE is a reproducer, see "$0 help reproduce". Reduce leaves out outputs and applies, makes inputs of what is computed, makes values
 smaller and shortens the query, as long as the case fails in the same way: the same kind of failure in the same pass and rule.`,
 		Examples: `
-$0 reduce --output=small.graph nnopt-failure-1.graph`,
+$0 reduce --output=small.graph $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			output := outputFlag(fs, "reduced")
 			var opts repro.ReduceOptions

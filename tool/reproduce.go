@@ -21,7 +21,7 @@ or "values" (which differ); and in which pass and rule.
 
 The exit status is 0 if it does not fail, 1 if it fails as FILE says, and 3 if it fails in another way.`,
 		Examples: `
-$0 reproduce --trace=all nnopt-failure-1.graph`,
+$0 reproduce --trace=all $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			watch := declareWatch(fs)
 			var query string

@@ -93,7 +93,7 @@ func randomOptimizers(t *testing.T) []*optdb.Optimizer {
 func rulePatterns() []pattern.Expr {
 	var patterns []pattern.Expr
 	for _, l := range tensorpass.Rules() {
-		if s, ok := l.Rule.(*pattern.Substitution); ok && l.Groups != tensorpass.Saturate {
+		if s, ok := rewrite.Undescribed(l.Rule).(*pattern.Substitution); ok && l.Groups != tensorpass.Saturate {
 			for _, c := range s.Rule().Cases {
 				patterns = append(patterns, c.In.Expr)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 )
 
@@ -40,7 +41,7 @@ func costOptimized(t testing.TB, opt *optdb.Optimizer, inputs, out []*fgraph.Var
 func saturatePatterns() []pattern.Expr {
 	list := rulePatterns()
 	for _, l := range tensorpass.In(tensorpass.Saturate) {
-		if s, ok := l.Rule.(*pattern.Substitution); ok {
+		if s, ok := rewrite.Undescribed(l.Rule).(*pattern.Substitution); ok {
 			for _, c := range s.Cases() {
 				e := c.Rewrite().In.Expr
 				list = append(list, e, e, e, e)
