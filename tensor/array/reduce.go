@@ -192,23 +192,34 @@ func each[T, A any](first A, f func(acc A, x T) A) folder[T, A] {
 // rounding and time.
 func sums[T, A number]() folder[T, A] {
 	f := each(0, func(acc A, x T) A { return acc + A(x) })
+	f.rows = func(acc []A, x []T) {
+		x = x[:len(acc)]
+		for i := range acc {
+			acc[i] += A(x[i])
+		}
+	}
 	slow := f.run
 	f.run = func(acc A, x []T, step int) A {
 		if step != 1 || len(x) < 16 {
 			return slow(acc, x, step)
 		}
-		var s0, s1, s2, s3, s4, s5, s6, s7 A // an array would be kept in memory
-		for ; len(x) >= 8; x = x[8:] {
-			s0 += A(x[0])
-			s1 += A(x[1])
-			s2 += A(x[2])
-			s3 += A(x[3])
-			s4 += A(x[4])
-			s5 += A(x[5])
-			s6 += A(x[6])
-			s7 += A(x[7])
+		blocks, rest := x[:len(x)&^7], x[len(x)&^7:]
+		var s0, s1, s2, s3, s4, s5, s6, s7 A
+		for len(blocks) >= 4 { // two halves with a test between, so that the compiler keeps all sums in registers
+			s0 += A(blocks[0])
+			s1 += A(blocks[1])
+			s2 += A(blocks[2])
+			s3 += A(blocks[3])
+			if blocks = blocks[4:]; len(blocks) < 4 {
+				break
+			}
+			s4 += A(blocks[0])
+			s5 += A(blocks[1])
+			s6 += A(blocks[2])
+			s7 += A(blocks[3])
+			blocks = blocks[4:]
 		}
-		return slow(acc+((s0+s1)+(s2+s3)+((s4+s5)+(s6+s7))), x, 1)
+		return slow(acc+((s0+s1)+(s2+s3)+((s4+s5)+(s6+s7))), rest, 1)
 	}
 	return f
 }
