@@ -129,10 +129,10 @@ func (p *product) plan(ws *workspace) {
 	for i := range p.segs {
 		k += p.segs[i].k()
 	}
-	panel := max(4*width*k, 1)
+	panel := max(panelBytes(p.set, k), 1)
 	if panel > longPanel {
 		steps = partSteps
-		panel = 4 * width * partSteps
+		panel = panelBytes(p.set, partSteps)
 	}
 	p.parts = ws.parts[:0]
 	for s := range p.segs {

@@ -33,16 +33,26 @@ const (
 	// in turn. Cache lines of more rows evict each other, most of all with a round number of
 	// columns (Emerald Rapids, November 2026).
 	tallRows = 64
-	// tallBytes is how much of the transpose of such a factor is made at a time. It should stay in
-	// the second-level cache until it is used.
-	tallBytes = 1 << 20
+	// tallBytes is how much of the transpose of such a factor is made at a time, and fewestTall the
+	// least number of its rows. It should stay in the second-level cache while it is multiplied with
+	// panels of W, which are read again for the next rows. A W of more than farBytes is not in a cache
+	// then, and mostTall rows pay (Zen 5 with 1 MB, November 2026).
+	tallBytes  = 256 << 10
+	fewestTall = 96
+	mostTall   = 384
+	farBytes   = 8 << 20
 	// sliceSteps is how many rows of two tall factors are multiplied at a time where C has at most
 	// sliceElements: their packed forms, and the sums so far, then stay in the second-level cache.
 	sliceSteps    = 512
 	sliceElements = 1 << 18
-	// farApart is a distance of rows at which, and at multiples of which, the lines of some hundred rows
-	// evict each other from a second-level cache (64 KB of sets, which 32 rows visit).
-	farApart = 512
+	// setBytes is how far apart lines are that share a set of a second-level cache (1 MB in 16 ways),
+	// and mostWays how many of its ways a panel that is read in place may take. firstSetBytes is the
+	// distance in a first-level cache. A product of fewInPlace rows bears more, because packing would
+	// cost it as much (Zen 5, November 2026).
+	setBytes      = 64 << 10
+	firstSetBytes = 4 << 10
+	mostWays      = 8
+	fewInPlace    = 128
 )
 
 // shape returns the shape of a matrix, or that of its transpose if it is tall.
@@ -86,7 +96,7 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 		f.mulTall(set, ws, alpha, beta, c)
 		return
 	}
-	ws.prepare(set, f.b, f.bTall)
+	ws.prepare(set, f.b, f.bTall, c.Rows)
 	ws.segs[0] = Segment{X: f.a, W: &ws.weights, transposed: f.aTall}
 	ws.addTo(set, alpha, beta, c)
 }
@@ -102,8 +112,11 @@ func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c M
 			return
 		}
 	}
-	ws.prepare(set, f.b, f.bTall)
-	n := max(tallBytes/(4*k)/maxTileRows, 1) * maxTileRows
+	ws.prepare(set, f.b, f.bTall, c.Rows)
+	n := max(tallBytes/(4*k)/maxTileRows*maxTileRows, fewestTall)
+	if 4*k*c.Cols > farBytes {
+		n = max(n, mostTall)
+	}
 	used := ws.used
 	for i := 0; i < c.Rows; i += n {
 		ws.used = used
@@ -128,7 +141,7 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 	for s := range slices {
 		ws.used = used
 		first, last := s*k/slices, (s+1)*k/slices
-		ws.prepare(set, Rows(right, first, last-first), true)
+		ws.prepare(set, Rows(right, first, last-first), true, left.Cols)
 		ws.segs[0] = Segment{X: ws.transposed(set, Rows(left, first, last-first)), W: &ws.weights, Continue: s > 0}
 		multiply(set, ws, ws.segs[:], &Epilogue{}, 1, sums)
 	}
@@ -146,12 +159,28 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 	}
 }
 
-// prepare makes weights of m, or of its transpose if it is tall.
-func (w *workspace) prepare(set kernelSet, m Matrix, tall bool) {
-	w.weights = Weights{w: m, tall: tall, inPlace: tall && m.Stride%farApart != 0, set: set}
+// prepare makes weights of m, or of its transpose if it is tall, for a product of so many rows.
+func (w *workspace) prepare(set kernelSet, m Matrix, tall bool, rows int) {
+	w.weights = Weights{w: m, tall: tall, inPlace: tall && readInPlace(set, &m, rows), set: set}
 	w.weights.place(w.floats(w.weights.size()))
 	w.weights.pack()
 }
+
+// readInPlace reports whether the panels of a tall factor, for a product of so many rows, are better
+// read in it than packed. Its rows evict each other from the caches if many of them begin in the same
+// sets, as they do with round numbers of columns.
+func readInPlace(set kernelSet, m *Matrix, rows int) bool {
+	steps := m.Rows
+	if panelBytes(set, steps) > longPanel {
+		steps = partSteps
+	}
+	apart := min(4*m.Stride&-(4*m.Stride), setBytes)
+	ways := steps * max(panelBytes(set, 1), apart) / setBytes
+	return ways <= mostWays && apart < firstSetBytes || ways <= 2*mostWays && rows <= fewInPlace
+}
+
+// panelBytes is the size of so many steps of a panel.
+func panelBytes(set kernelSet, steps int) int { return 4 * set.panelCols() * steps }
 
 // transposed returns the transpose of m.
 func (w *workspace) transposed(set kernelSet, m Matrix) Matrix {

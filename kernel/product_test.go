@@ -202,6 +202,7 @@ func TestTallFactors(t *testing.T) {
 	for _, set := range ownSets() {
 		for _, s := range []struct{ m, n, k int }{
 			{13, 79, 40}, {64, 65, 70}, {5, 200, 1030}, {200, 5, 130}, {130, 5, 65}, {7, 128, 1024}, {48, 7, 1025}, {6, 512, 66}, {3, 1029, 66},
+			{130, 1024, 66}, {300, 900, 220},
 		} {
 			for _, f := range []struct{ alpha, beta float32 }{{1, 0}, {1, 1}, {-0.3, 1}, {1, 0.7}} {
 				a, b, c := guarded(t, r, s.k, s.m, s.n%3, false), guarded(t, r, s.k, s.n, s.m%2, false), guarded(t, r, s.m, s.n, 1, false)

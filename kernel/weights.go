@@ -119,7 +119,7 @@ func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
 	checkApart(&w)
 	checkProduct(ws.segs[:], &ep, y)
 	if set != blasSet {
-		ws.prepare(set, w, false)
+		ws.prepare(set, w, false, x.Rows)
 	}
 	multiply(set, ws, ws.segs[:], &ep, 1, y)
 }
