@@ -57,6 +57,7 @@ type Computer struct {
 	memos    []component.Memo
 	pending  []kernel.Matrix // by port: an input that has not been accepted yet
 	lent     []bool          // by port: the pending input may be used in place
+	outputs  [][]float32     // by matrix: memory that is lent for an output, or nil
 	provided []int32         // by port: the sub-matrix of the output, 0 for none
 }
 
@@ -70,6 +71,7 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 		memos:    make([]component.Memo, p.memos),
 		pending:  make([]kernel.Matrix, len(p.ports)),
 		lent:     make([]bool, len(p.ports)),
+		outputs:  make([][]float32, len(p.sizes)),
 		provided: make([]int32, len(p.ports)),
 		update:   make([]component.Component, len(p.components)),
 		stats:    make([]component.StatsStorer, len(p.components)),
@@ -144,6 +146,7 @@ func (c *Computer) Reset() {
 		c.memory = nil
 	}
 	clear(c.pending)
+	clear(c.outputs)
 	clear(c.memos)
 	clear(c.provided)
 	c.pc, c.err = 0, nil
@@ -180,6 +183,34 @@ func (c *Computer) Lend(port int, m kernel.Matrix) error {
 		return fmt.Errorf("%w: input %q is lent with gaps between its rows", ErrIO, c.p.ports[port].name)
 	}
 	return c.hand(port, m, true)
+}
+
+// LendOutput lets the computation compute an output in the memory of a matrix, which then is what
+// OutputAt returns. The matrix must have the size of the output, and no gaps between its rows. It is
+// lent until Reset. LendOutput reports whether the output will be there. It will not if the output is an
+// input, if its memory is allocated already, or if the computation swaps or loops; then OutputAt returns
+// other memory. The error wraps ErrIO or ErrState.
+func (c *Computer) LendOutput(port int, m kernel.Matrix) (bool, error) {
+	if err := c.usable(); err != nil {
+		return false, err
+	}
+	if port < 0 || port >= len(c.p.ports) || !c.p.ports[port].provide {
+		return false, fmt.Errorf("%w: there is no output port %d", ErrIO, port)
+	}
+	o := &c.p.ports[port]
+	v := &c.p.views[o.provided]
+	if o.provided == 0 {
+		return false, nil
+	}
+	if m.Rows != v.rows || m.Cols != v.cols || m.Stride != m.Cols || !kernel.Valid(m) {
+		return false, fmt.Errorf("%w: output %q is %dx%d; the matrix that is lent is %dx%d (stride %d, %d elements)", ErrIO, o.name, v.rows, v.cols, m.Rows, m.Cols, m.Stride, len(m.Data))
+	}
+	if o.alone < 0 || c.pc > int(o.alone) {
+		return false, nil
+	}
+	n := c.p.sizes[v.matrix]
+	c.outputs[v.matrix] = m.Data[:n:n]
+	return true, nil
 }
 
 // hand hands in a matrix at a port.
@@ -277,9 +308,14 @@ func (c *Computer) view(s int32) kernel.Matrix {
 	return v.of(c.buffers[v.matrix])
 }
 
-// reserve gives a matrix memory with undefined contents: its planned place, or a separate buffer.
+// reserve gives a matrix memory with undefined contents: what is lent, its planned place, or a
+// separate buffer.
 func (c *Computer) reserve(matrix int32, in *instruction) {
 	n := c.p.sizes[matrix]
+	if b := c.outputs[matrix]; b != nil {
+		c.buffers[matrix] = b
+		return
+	}
 	if c.p.plan.size == 0 {
 		c.buffers[matrix] = c.ws.get(n)
 		return

@@ -87,6 +87,9 @@ type port struct {
 	name    string
 	accepts []int32 // numbers of the AcceptInput commands
 	provide bool    // there is a ProvideOutput command
+
+	provided int32 // the view that its ProvideOutput command provides; 0 if there are several
+	alone    int32 // the command that allocates memory for the output and nothing else, or -1
 }
 
 // NewProgram checks the computation and binds it to the network that it was compiled for.
@@ -136,7 +139,37 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 		return nil, errs
 	}
 	p.shareRows()
+	p.findOutputs()
 	return p, nil
+}
+
+// findOutputs finds the outputs that can be computed in memory of a caller: those whose matrix has the
+// same memory, of its own, from the beginning to the end.
+func (p *Program) findOutputs() {
+	allocated := make([]int32, len(p.sizes)) // by matrix: the number of the command and 1, 0 for none, -1 if the memory has other uses
+	for i := range p.instrs {
+		in := &p.instrs[i]
+		m := p.views[in.dst].matrix
+		switch in.typ {
+		case computation.AllocMatrix:
+			if allocated[m] != 0 {
+				allocated[m] = -1
+			} else {
+				allocated[m] = int32(i) + 1
+			}
+		case computation.AcceptInput:
+			allocated[m] = -1
+		case computation.SwapMatrix:
+			allocated[m], allocated[p.views[in.src].matrix] = -1, -1
+		}
+	}
+	for i := range p.ports {
+		o := &p.ports[i]
+		o.alone = -1
+		if n := allocated[p.views[o.provided].matrix]; o.provided != 0 && n > 0 && p.plan.size > 0 {
+			o.alone = n - 1
+		}
+	}
 }
 
 // info returns the facts about the network. Few need them, and a program is one of many, so it does not
@@ -272,7 +305,11 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 		b.ports[in.port].accepts = append(b.ports[in.port].accepts, int32(i))
 	case computation.ProvideOutput:
 		in.port = b.portNumber(cmd.Arg2)
-		b.ports[in.port].provide = true
+		o := &b.ports[in.port]
+		if o.provided = in.dst; o.provide {
+			o.provided = 0
+		}
+		o.provide = true
 	case computation.GotoLabel:
 		in.dst, in.target = 0, cmd.Arg1
 	}
