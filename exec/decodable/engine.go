@@ -40,6 +40,10 @@ func (e *engine) compute(ctx context.Context, streams []*Stream) error {
 	if err := e.accept(c, chunk, streams); err != nil {
 		return err
 	}
+	lent, err := e.lendRows(c, chunk, streams)
+	if err != nil {
+		return err
+	}
 	if err := c.Run(ctx); err != nil {
 		return err
 	}
@@ -56,12 +60,24 @@ func (e *engine) compute(ctx context.Context, streams []*Stream) error {
 	}
 	rows := y.Rows / len(streams)
 	for n, st := range streams {
-		st.out.Rows, st.out.Cols, st.out.Stride = rows, y.Cols, y.Cols
-		st.out.Data = resize(st.out.Data, rows*y.Cols)
+		if !lent {
+			st.makeRows(rows, y.Cols)
+		}
 		e.s.output.finish(st.out, kernel.Rows(y, n*rows, rows))
 		st.advance()
 	}
 	return nil
+}
+
+// lendRows lets the computation write the rows of a single stream where the stream has them. It
+// reports whether they will be there.
+func (e *engine) lendRows(c *exec.Computer, chunk *loopChunk, streams []*Stream) (bool, error) {
+	if len(streams) > 1 {
+		return false, nil
+	}
+	st := streams[0]
+	st.makeRows(chunk.rows, e.s.outputs)
+	return c.LendOutput(chunk.ports.output, st.out)
 }
 
 // computer returns the computer for a chunk of a loop.

@@ -30,14 +30,20 @@ func newOutputScale(priors []float32, scale float32, exp bool, cols int) (output
 	return o, nil
 }
 
-// finish copies the output y of a computation to out and applies priors, scale and exponential.
-// Priors come before the scale, to round as in Kaldi.
+// finish copies the output y of a computation to out, unless it is there already, and applies priors,
+// scale and exponential. Priors come before the scale, to round as in Kaldi.
 func (o *outputScale) finish(out, y kernel.Matrix) {
-	kernel.Copy(out, y)
+	scale := o.scale
+	if o.offset != nil {
+		scale = 1
+	}
+	if &out.Data[0] == &y.Data[0] {
+		kernel.Scale(out, scale)
+	} else {
+		kernel.CopyScaled(out, scale, y)
+	}
 	if o.offset != nil {
 		kernel.AddRow(out, 1, o.offset)
-	}
-	if o.scale != 1 {
 		kernel.Scale(out, o.scale)
 	}
 	if !o.exp {

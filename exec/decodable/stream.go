@@ -210,6 +210,11 @@ func (st *Stream) copyFrames(dst []float32) {
 	}
 }
 
+// makeRows makes room for the rows of a chunk.
+func (st *Stream) makeRows(rows, cols int) {
+	st.out = kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: resize(st.out.Data, rows*cols)}
+}
+
 // advance moves the stream to the next chunk.
 func (st *Stream) advance() {
 	st.chunk++

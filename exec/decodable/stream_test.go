@@ -173,6 +173,65 @@ func TestStreamsTogether(t *testing.T) {
 	}
 }
 
+// TestStreamScales: priors, scale and exponential are applied in that order, to the rows of a stream
+// alone, which the computation writes in their place, and to those of streams together.
+func TestStreamScales(t *testing.T) {
+	l := loopedRuns()[0]
+	features, ivectors := readMatrices(t, "ark:"+compute+"feats.ark")[0].rows, l.ivectorsOf(t)[0].rows
+	rows := func(opts decodable.StreamOptions) (rows []float32) {
+		s := streamer(t, l.model, opts)
+		b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{MaxStreams: 2, MaxWait: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		var all [3][]float32
+		var wait sync.WaitGroup
+		for i, st := range []*decodable.Stream{s.NewStream(), b.NewStream(), b.NewStream()} {
+			wait.Go(func() {
+				y, err := feed(t.Context(), st, features, ivectors, l.period, 1000, rand.New(rand.NewPCG(1, 1)))
+				if err != nil {
+					t.Error(err)
+				}
+				all[i] = y.Data
+			})
+		}
+		wait.Wait()
+		if !slices.Equal(all[0], all[1]) || !slices.Equal(all[0], all[2]) {
+			t.Errorf("scale %g, %d priors: a stream has other rows alone than in a batch", opts.AcousticScale, len(opts.Priors))
+		}
+		return all[0]
+	}
+	plain := rows(l.opts)
+	opts := l.opts
+	opts.Priors = make([]float32, streamer(t, l.model, l.opts).OutputDim())
+	for i := range opts.Priors {
+		opts.Priors[i] = 1 / float32(2+i)
+	}
+	for _, c := range []struct {
+		scale       float32
+		priors, exp bool
+	}{{0.5, false, false}, {1, true, false}, {0.25, true, false}, {1e-5, true, true}} {
+		o := l.opts
+		o.AcousticScale, o.ApplyExp = c.scale, c.exp
+		if c.priors {
+			o.Priors = opts.Priors
+		}
+		for i, y := range rows(o) {
+			want := float64(plain[i])
+			if c.priors {
+				want -= math.Log(float64(opts.Priors[i%len(opts.Priors)]))
+			}
+			if want *= float64(c.scale); c.exp {
+				want = math.Exp(want)
+			}
+			if math.Abs(float64(y)-want) > 1e-5*(1+math.Abs(want)) {
+				t.Fatalf("%+v: element %d is %g, want %g", c, i, y, want)
+			}
+		}
+	}
+}
+
 // TestStreamMisuse: what can't be is an error, and the stream goes on.
 func TestStreamMisuse(t *testing.T) {
 	s := streamer(t, "lstmp.raw", decodable.StreamOptions{})

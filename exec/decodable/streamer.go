@@ -143,6 +143,7 @@ type loopChunk struct {
 	ports    struct{ input, ivector, output int }
 	frames   int // of input, of each sequence
 	ivectors int // of each sequence
+	rows     int // of output, of each sequence
 	taken    []carry
 	given    []int // by number in taken of the next chunk: the port of the output for it
 	size     int   // of what is taken, of each sequence, in elements
@@ -200,7 +201,8 @@ func (s *Streamer) makeLoop(ctx context.Context, sequences int) (*loop, error) {
 		for _, c := range b.Computation.Derived {
 			Pack(c)
 		}
-		c := loopChunk{frames: rowsOf(b.Request, inputNode) / sequences, ivectors: rowsOf(b.Request, ivectorNode) / sequences}
+		c := loopChunk{frames: rowsOf(b.Request.Inputs, inputNode) / sequences, ivectors: rowsOf(b.Request.Inputs, ivectorNode) / sequences,
+			rows: rowsOf(b.Request.Outputs, outputNode) / sequences}
 		if c.program, err = exec.NewProgram(b.Computation, built.Net); err != nil {
 			return nil, err
 		}
@@ -227,9 +229,9 @@ func (s *Streamer) makeLoop(ctx context.Context, sequences int) (*loop, error) {
 	return l, nil
 }
 
-// rowsOf returns the number of rows of an input.
-func rowsOf(req *computation.Request, name string) int {
-	for _, in := range req.Inputs {
+// rowsOf returns the number of rows of an input or output.
+func rowsOf(specs []computation.IoSpecification, name string) int {
+	for _, in := range specs {
 		if in.Name == name {
 			return len(in.Indexes)
 		}

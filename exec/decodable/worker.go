@@ -167,11 +167,14 @@ func (w *Worker) used() (busy time.Duration, bytes int64) { return w.busy, w.wor
 
 // score computes the chunks of a batch into out.
 func (w *Worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
-	c, err := w.computer(ctx, b.shape)
+	p, c, err := w.computer(ctx, b.shape)
 	if err != nil {
 		return err
 	}
 	defer c.Reset()
+	if _, err := c.LendOutput(p.Port(outputNode), out); err != nil {
+		return err
+	}
 	if err := c.AcceptInput(inputNode, w.input(u.Features, b)); err != nil {
 		return err
 	}
@@ -198,14 +201,14 @@ func (w *Worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Ma
 	return nil
 }
 
-// computer returns a computer for chunks of a shape.
-func (w *Worker) computer(ctx context.Context, s shape) (*exec.Computer, error) {
+// computer returns the program for chunks of a shape, and a computer for it.
+func (w *Worker) computer(ctx context.Context, s shape) (*exec.Program, *exec.Computer, error) {
 	p, err := w.s.programs.get(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if c := w.computers[p]; c != nil {
-		return c, nil
+		return p, c, nil
 	}
 	if len(w.computers) == maxComputers {
 		clear(w.computers)
@@ -213,10 +216,10 @@ func (w *Worker) computer(ctx context.Context, s shape) (*exec.Computer, error) 
 	}
 	c, err := p.NewComputer(exec.ComputerOptions{Workspace: &w.workspace})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w.computers[p] = c
-	return c, nil
+	return p, c, nil
 }
 
 // input returns the features of the chunks of a batch, one below the other. The first and the last
