@@ -71,14 +71,28 @@ func (s *Streamer) NewBatcher(ctx context.Context, opts BatcherOptions) (*Batche
 			return nil, err
 		}
 	}
-	b := &Batcher{s: s, opts: opts, queues: make([]phaseQueue, len(s.loops[0].chunks))}
-	b.changed = sync.NewCond(&b.mu)
-	b.timer = time.AfterFunc(time.Hour, b.changed.Broadcast)
-	b.timer.Stop()
+	b := newBatcher(s, opts, len(s.loops[0].chunks))
 	for range max(opts.Workers, 1) {
 		b.workers.Go(b.work)
 	}
 	return b, nil
+}
+
+// newBatcher returns a batcher without workers.
+func newBatcher(s *Streamer, opts BatcherOptions, phases int) *Batcher {
+	b := &Batcher{s: s, opts: opts, queues: make([]phaseQueue, phases)}
+	b.changed = sync.NewCond(&b.mu)
+	b.timer = time.AfterFunc(time.Hour, b.wake)
+	b.timer.Stop()
+	return b
+}
+
+// wake wakes all workers. A worker that sets the timer holds the lock until it waits, so it can't miss
+// a timer that runs out at once.
+func (b *Batcher) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.changed.Broadcast()
 }
 
 // NewStream returns a stream whose chunks the batcher computes. Its method Rows waits for them.

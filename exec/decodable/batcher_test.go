@@ -32,3 +32,13 @@ func TestBatcherFairness(t *testing.T) {
 		})
 	}
 }
+
+// TestBatcherTimer: a worker hears of a timer that runs out before the worker waits.
+func TestBatcherTimer(t *testing.T) {
+	b := newBatcher(nil, BatcherOptions{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer.Reset(1)
+	time.Sleep(50 * time.Millisecond)
+	b.changed.Wait()
+}
