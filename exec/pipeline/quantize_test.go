@@ -368,3 +368,36 @@ output-node name=output input=t`), "config", 1)
 		t.Error("no product is quantized")
 	}
 }
+
+// The error of a network with dropout in test mode is measured: nothing is random there.
+func TestLimitWithDropout(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(`
+input-node name=input dim=40
+component name=a type=NaturalGradientAffineComponent input-dim=40 output-dim=48
+component-node name=a component=a input=input
+component name=mask type=DropoutMaskComponent output-dim=48 dropout-proportion=0.2
+component-node name=mask component=mask input=a
+component name=product type=ElementwiseProductComponent input-dim=96 output-dim=48
+component-node name=product component=product input=Append(a, mask)
+output-node name=output input=product`), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const query = "+fast_run +int8 -bound_quantization_error limit_quantization_error{error=1e-4}"
+	opt, err := passes.Default().Build(optdb.Include("fast_run", "int8").Excluding("bound_quantization_error").Set("limit_quantization_error", "error", "1e-4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt}); err == nil {
+		t.Error("the error of random dropout is measured")
+	}
+	nn.SetTestMode(true)
+	got, want := scores(t, nn, req, query, 1), scores(t, nn, req, "+fast_run", 1)
+	if a := agree(got, want); a.inner > 2e-4 {
+		t.Errorf("%v, with a limit of 1e-4", a)
+	}
+}

@@ -74,7 +74,8 @@ func boundError(ctx context.Context, h *rewrite.Handle, most float64, known *kno
 	}
 	b, worst := newNoiseBound(net, known.of(net), groups), 0.0
 	for _, port := range program.Outputs {
-		if port.Node >= 0 && net.IsOutputNode(int(port.Node)) {
+		// What is carried to the next chunk of a stream is a node of the loop, not of the network.
+		if port.Carried == 0 && port.Node >= 0 && net.IsOutputNode(int(port.Node)) {
 			worst = max(worst, b.raise(int(port.Node), most*most))
 		}
 	}

@@ -24,12 +24,11 @@ type cyclicCall struct {
 // newCyclicCall returns nil for a component that can't be run.
 func newCyclicCall(c component.Component) *cyclicCall {
 	call := &cyclicCall{c: c}
-	p := c.Properties()
-	if t, ok := c.(component.TestModer); p.Has(component.Random) && !(ok && t.TestMode()) {
+	if draws(c) {
 		return nil
 	}
 	n, ok := c.(component.NonSimple)
-	if p.Has(component.Simple) || !ok {
+	if c.Properties().Has(component.Simple) || !ok {
 		return call
 	}
 	var in, out []index.Index

@@ -29,7 +29,7 @@ type evaluator struct {
 func newEvaluator(g *fgraph.FunctionGraph) (*evaluator, error) {
 	e := &evaluator{g: g, uses: make([]int32, g.NumVariableIDs())}
 	for a := range g.Ordered() {
-		if op, ok := a.Op().(lower.Propagate); ok && (!plain(op) || len(a.Outputs()) != 1) {
+		if op, ok := a.Op().(lower.Propagate); ok && (op.StoreStats || op.UsesMemo || op.InPlace || draws(op.C) || len(a.Outputs()) != 1) {
 			return nil, errNotEvaluated
 		}
 		e.order = append(e.order, a)
@@ -51,6 +51,12 @@ func newEvaluator(g *fgraph.FunctionGraph) (*evaluator, error) {
 		e.uses[v.ID()]++
 	}
 	return e, nil
+}
+
+// draws reports whether a component draws random numbers.
+func draws(c component.Component) bool {
+	t, ok := c.(component.TestModer)
+	return c.Properties().Has(component.Random) && !(ok && t.TestMode())
 }
 
 // outputs computes the outputs. precision returns the component that runs in place of another, and
