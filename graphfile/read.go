@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 )
 
@@ -99,7 +101,7 @@ func (r *reader) head(f *File) error {
 		default:
 			name, text, ok := strings.Cut(r.text, ":")
 			if !ok || !isFieldName(name) {
-				return r.fault("neither a field nor \"graph {\": %q", shortened(r.text))
+				return r.fault("neither a field nor \"graph {\": %q", fileio.Excerpt(r.text, 0))
 			}
 			f.Head = append(f.Head, Field{name, strings.TrimPrefix(text, " ")})
 		}
@@ -117,7 +119,7 @@ func (r *reader) block() (bool, error) {
 		case sectionName(r.text) != "":
 			return true, nil
 		default:
-			return false, r.fault("nothing may follow \"}\" but a section, such as \"graph {\": %q", shortened(r.text))
+			return false, r.fault("nothing may follow \"}\" but a section, such as \"graph {\": %q", fileio.Excerpt(r.text, 0))
 		}
 	}
 }
@@ -177,7 +179,7 @@ func (r *reader) end() (*fgraph.FunctionGraph, error) {
 			break
 		}
 		if r.text != "" && r.text[0] != '#' {
-			return nil, r.fault("nothing may follow \"return\" but \"}\": %q", shortened(r.text))
+			return nil, r.fault("nothing may follow \"return\" but \"}\": %q", fileio.Excerpt(r.text, 0))
 		}
 	}
 	g, err := fgraph.NewInOrder(r.inputs, outputs, r.needed(outputs))
@@ -215,7 +217,7 @@ func (r *reader) input() error {
 	}
 	t, err := r.d.ParseType(types)
 	if err != nil {
-		return r.fault("the type %q: %w", shortened(types), err)
+		return r.fault("the type %q: %w", fileio.Excerpt(types, 0), err)
 	}
 	v := fgraph.NewInput(t, "")
 	r.inputs = append(r.inputs, v)
@@ -226,31 +228,31 @@ func (r *reader) input() error {
 func (r *reader) definition() error {
 	names, text, ok := cutOutside(r.text, " = ")
 	if !ok {
-		return r.fault("neither an input, a constant, an apply nor \"return\": %q", shortened(r.text))
+		return r.fault("neither an input, a constant, an apply nor \"return\": %q", fileio.Excerpt(r.text, 0))
 	}
 	if data, ok := strings.CutPrefix(text, "constant {"); ok {
 		return r.constant(names, data)
 	}
 	op, text, ok := cutOutside(text, "(")
 	if !ok {
-		return r.fault("\"(\" is missing after the op %q", shortened(op))
+		return r.fault("\"(\" is missing after the op %q", fileio.Excerpt(op, 0))
 	}
 	args, text, ok := strings.Cut(text, ")")
 	if !ok {
-		return r.fault("\")\" is missing after the inputs of %q", shortened(op))
+		return r.fault("\")\" is missing after the inputs of %q", fileio.Excerpt(op, 0))
 	}
 	origin := -1
 	if number, ok := strings.CutPrefix(text, " @"); ok {
 		digits, rest, _ := strings.Cut(number, " ")
 		n, err := strconv.ParseInt(digits, 10, 32)
 		if err != nil || n < 0 {
-			return r.fault("the origin %q is not a number", shortened(digits))
+			return r.fault("the origin %q is not a number", fileio.Excerpt(digits, 0))
 		}
 		origin, text = int(n), " "+rest
 	}
 	types, ok := strings.CutPrefix(text, " : ")
 	if !ok {
-		return r.fault("the types of the results are missing after %q", shortened(op))
+		return r.fault("the types of the results are missing after %q", fileio.Excerpt(op, 0))
 	}
 	return r.apply(names, op, args, types, origin)
 }
@@ -262,11 +264,11 @@ func (r *reader) constant(name, text string) error {
 	}
 	t, err := r.d.ParseType(types[len(" : "):])
 	if err != nil {
-		return r.fault("the type %q: %w", shortened(types), err)
+		return r.fault("the type %q: %w", fileio.Excerpt(types, 0), err)
 	}
 	value, err := r.d.ParseData(t, data)
 	if err != nil {
-		return r.fault("the constant %q: %w", shortened(data), err)
+		return r.fault("the constant %q: %w", fileio.Excerpt(data, 0), err)
 	}
 	return r.declare(name, fgraph.NewConstant(t, value, ""))
 }
@@ -274,7 +276,7 @@ func (r *reader) constant(name, text string) error {
 func (r *reader) apply(names, text, args, typeList string, origin int) error {
 	op, err := r.d.ParseOp(text)
 	if err != nil {
-		return r.fault("the op %q: %w", shortened(text), err)
+		return r.fault("the op %q: %w", fileio.Excerpt(text, 0), err)
 	}
 	inputs, err := r.operands(args)
 	if err != nil {
@@ -284,7 +286,7 @@ func (r *reader) apply(names, text, args, typeList string, origin int) error {
 	for _, s := range splitOutside(typeList) {
 		t, err := r.d.ParseType(s)
 		if err != nil {
-			return r.fault("the type %q: %w", shortened(s), err)
+			return r.fault("the type %q: %w", fileio.Excerpt(s, 0), err)
 		}
 		types = append(types, t)
 	}
@@ -295,7 +297,7 @@ func (r *reader) apply(names, text, args, typeList string, origin int) error {
 		return r.fault("%d results, but %d types", len(list), len(types))
 	}
 	if err := r.d.Check(a); err != nil {
-		return r.fault("%s: %w", shortened(text), err)
+		return r.fault("%s: %w", fileio.Excerpt(text, 0), err)
 	}
 	r.applies = append(r.applies, a)
 	for i, id := range list {
@@ -311,7 +313,7 @@ func (r *reader) declare(id string, v *fgraph.Variable) error {
 	id, quoted, hasName := strings.Cut(id, `"`)
 	text, ok := strings.CutPrefix(id, "%")
 	if _, err := strconv.ParseUint(text, 10, 32); !ok || err != nil && !isName(text) || hasName && err != nil {
-		return r.fault("%q is not a variable, such as %%x, %%1 or %%1\"a name\"", shortened(id))
+		return r.fault("%q is not a variable, such as %%x, %%1 or %%1\"a name\"", fileio.Excerpt(id, 0))
 	} else if err != nil {
 		v.SetName(text)
 	}
@@ -339,7 +341,7 @@ func (r *reader) operands(list string) ([]*fgraph.Variable, error) {
 		id = strings.TrimSpace(id)
 		v := r.vars[id]
 		if v == nil {
-			return nil, r.fault("there is no %q above", shortened(id))
+			return nil, r.fault("there is no %q above", fileio.Excerpt(id, 0))
 		}
 		vars = append(vars, v)
 	}
@@ -380,13 +382,4 @@ func splitOutside(text string) []string {
 		}
 		text = rest
 	}
-}
-
-// shortened returns the beginning of a long text.
-func shortened(s string) string {
-	const most = 100
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 )
 
@@ -176,7 +178,7 @@ func (s *Section) check() error {
 	}
 	for _, line := range s.Lines {
 		if line != strings.TrimSpace(line) || line == "" || line == "}" || line[0] == '#' || strings.Contains(line, "\n") {
-			return fmt.Errorf("%q can't be a line of section %s", shortened(line), s.Name)
+			return fmt.Errorf("%q can't be a line of section %s", fileio.Excerpt(line, 0), s.Name)
 		}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package nnet3
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/fileio"
+)
 
 // checker collects what is wrong with a network.
 type checker struct {
@@ -18,7 +22,7 @@ func (nn *Nnet) Check() error {
 	for i := range nn.Nodes {
 		n := &nn.Nodes[i]
 		if !validName(n.Name) {
-			c.failf(i, "%q is not a valid name", n.Name)
+			c.failf(i, "%q is not a valid name", fileio.Excerpt(n.Name, 0))
 		}
 		if names[n.Name] {
 			c.failf(i, "there is another node of this name")
@@ -87,7 +91,7 @@ func (c *checker) descriptor(i int) {
 		}
 	}
 	if _, err := n.Descriptor.Dim(c.nn.sourceDim); err != nil {
-		c.failf(i, "%w: %s", err, clip(c.nn.format(i)))
+		c.failf(i, "%w: %s", err, fileio.Excerpt(c.nn.format(i), 0))
 	}
 }
 
@@ -109,7 +113,7 @@ func (c *checker) component(i int) {
 	k := c.nn.Nodes[i].Component
 	have, want := c.nn.OutputDim(i-1), c.nn.Components[k].InputDim()
 	if have >= 0 && have != want {
-		c.failf(i, "component %s takes %d columns, the input has %d: %s", c.nn.ComponentNames[k], want, have, clip(c.nn.format(i-1)))
+		c.failf(i, "component %s takes %d columns, the input has %d: %s", c.nn.ComponentNames[k], want, have, fileio.Excerpt(c.nn.format(i-1), 0))
 	}
 }
 

@@ -49,7 +49,9 @@ type configLine struct {
 }
 
 // item returns what the line defines.
-func (l *configLine) item() string { return strings.TrimSpace(l.First + " " + clip(l.name)) }
+func (l *configLine) item() string {
+	return strings.TrimSpace(fileio.Excerpt(l.First, 0) + " " + fileio.Excerpt(l.name, 0))
+}
 
 // configReader turns lines into a network and collects their faults.
 type configReader struct {
@@ -171,9 +173,9 @@ func (c *configReader) failf(l *configLine, format string, args ...any) {
 // didYouMean returns the end of a message about an unknown name.
 func didYouMean(name string, candidates ...string) string {
 	if s := spell.Nearest(name, candidates); s != "" {
-		return fmt.Sprintf(" %q; did you mean %q?", name, s)
+		return fmt.Sprintf(" %q; did you mean %q?", fileio.Excerpt(name, 0), fileio.Excerpt(s, 0))
 	}
-	return fmt.Sprintf(" %q", name)
+	return fmt.Sprintf(" %q", fileio.Excerpt(name, 0))
 }
 
 // misspelt lists the unused keys of a line that look like known ones.
@@ -300,16 +302,17 @@ func (c *configReader) component(l *configLine) {
 
 // unknownType returns the error for an unknown type of component.
 func (c *configReader) unknownType(typ string) error {
+	text := fileio.Excerpt(typ, 0)
 	const suffix = "Component" // all types have it, so it must not count as similarity
 	var names []string
 	for _, t := range c.nn.types.Types() {
 		names = append(names, strings.TrimSuffix(t, suffix))
 	}
 	if near := spell.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {
-		return fmt.Errorf("type %q is %w; did you mean %s?", typ, ErrUnsupported, near+suffix)
+		return fmt.Errorf("type %q is %w; did you mean %s?", text, ErrUnsupported, near+suffix)
 	}
 	if near := spell.Nearest(typ, c.nn.types.Types()); near != "" && !strings.HasSuffix(typ, suffix) {
-		return fmt.Errorf("type %q is %w; did you mean %s?", typ, ErrUnsupported, near)
+		return fmt.Errorf("type %q is %w; did you mean %s?", text, ErrUnsupported, near)
 	}
-	return fmt.Errorf("type %q is %w", typ, ErrUnsupported)
+	return fmt.Errorf("type %q is %w", text, ErrUnsupported)
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
@@ -76,7 +78,7 @@ func (c *configReader) componentOf(l *configLine) int {
 	}
 	i, ok := c.components[name]
 	if !ok {
-		c.failf(l, "component=%s: there is no component%s", name, didYouMean(name, c.nn.ComponentNames...))
+		c.failf(l, "component=%s: there is no component%s", fileio.Excerpt(name, 0), didYouMean(name, c.nn.ComponentNames...))
 		return 0
 	}
 	return i

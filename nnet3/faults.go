@@ -37,21 +37,19 @@ func (f *faults) err() error {
 	return &multierror.Error{Errors: f.errs, ErrorFormat: formatFaults}
 }
 
+// mostFaults is how many faults the text of an error lists.
+const mostFaults = 100
+
 // formatFaults prints a line for each fault.
 func formatFaults(errs []error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d faults:", len(errs))
-	for _, err := range errs {
+	for i, err := range errs {
+		if i == mostFaults {
+			fmt.Fprintf(&b, "\n\tand %d more", len(errs)-i)
+			break
+		}
 		b.WriteString("\n\t" + strings.ReplaceAll(err.Error(), "\n", "\n\t"))
 	}
 	return b.String()
-}
-
-// clip shortens a text for a message.
-func clip(s string) string {
-	const most = 300
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

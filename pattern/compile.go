@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // Mistakes in rules that are syntactically correct.
@@ -82,7 +84,7 @@ func (c *compiler) fault(pos int, err error, format string, args ...any) {
 	if c.backward {
 		at += "from right to left: "
 	}
-	c.faults = append(c.faults, fmt.Errorf("pattern %q: %s%w: %s", c.text, at, err, fmt.Sprintf(format, args...)))
+	c.faults = append(c.faults, fmt.Errorf("pattern %q: %s%w: %s", fileio.Excerpt(c.text, pos-1), at, err, fmt.Sprintf(format, fileio.Excerpts(args)...)))
 }
 
 // pattern compiles an expression of a pattern.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // ErrSyntax means that [Parse], [ParseExpr] or [ParseRewrite] can't read a text.
@@ -68,7 +70,7 @@ type parser struct {
 }
 
 func (p *parser) fault(at int, format string, args ...any) error {
-	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, p.text, at+1, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, fileio.Excerpt(p.text, at), at+1, fmt.Sprintf(format, fileio.Excerpts(args)...))
 }
 
 func (p *parser) pattern() (Pattern, error) {

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // ParseRules reads a file of rules:
@@ -66,7 +68,7 @@ type rulesParser struct {
 }
 
 func (p *rulesParser) fault(line int, format string, args ...any) {
-	p.faults = append(p.faults, fmt.Errorf("%w: %s:%d: %s", ErrSyntax, p.file, line, fmt.Sprintf(format, args...)))
+	p.faults = append(p.faults, fmt.Errorf("%w: %s:%d: %s", ErrSyntax, p.file, line, fmt.Sprintf(format, fileio.Excerpts(args)...)))
 }
 
 // read reads one line.

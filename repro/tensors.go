@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
@@ -75,19 +77,10 @@ func (w tensors) Differ(outputs, right []any) string {
 	for i, v := range right {
 		a, b := outputs[i].(*array.Array), v.(*array.Array)
 		if d := array.MaxRelDiff(a, b); a.DType() != b.DType() || !(d <= tolerance) {
-			return fmt.Sprintf("output %d is %s, not %s", i, clip(a.String()), clip(b.String()))
+			return fmt.Sprintf("output %d is %s, not %s", i, fileio.Excerpt(a.String(), 0), fileio.Excerpt(b.String(), 0))
 		}
 	}
 	return ""
-}
-
-// clip returns the beginning of a long text.
-func clip(s string) string {
-	const most = 80
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return s
 }
 
 func (w tensors) FormatValue(t fgraph.Type, value any) (string, error) {

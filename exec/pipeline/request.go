@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -101,14 +103,14 @@ func chooseOutputs(nn *nnet3.Nnet, names []string) ([]string, error) {
 		if len(all) == 1 {
 			return all, nil
 		}
-		return nil, fmt.Errorf("%w: which output? The network has %q", computation.ErrRequest, all)
+		return nil, fmt.Errorf("%w: which output? The network has %s", computation.ErrRequest, fileio.Excerpt(fmt.Sprintf("%q", all), 0))
 	}
 	if slices.Equal(names, []string{"all"}) {
 		return all, nil
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("%w: the network has no output %q, only %q", computation.ErrRequest, name, all)
+			return nil, fmt.Errorf("%w: the network has no output %q, only %s", computation.ErrRequest, fileio.Excerpt(name, 0), fileio.Excerpt(fmt.Sprintf("%q", all), 0))
 		}
 	}
 	return names, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -31,18 +33,18 @@ func (net *network) checkRequest(req *computation.Request) error {
 			i := net.nn.NodeIndex(spec.Name)
 			switch {
 			case i < 0:
-				return fmt.Errorf("%w: the network has no node %q%s", ErrBadRequest, spec.Name, net.suggest(spec.Name, valid))
+				return fmt.Errorf("%w: the network has no node %q%s", ErrBadRequest, fileio.Excerpt(spec.Name, 0), net.suggest(spec.Name, valid))
 			case !valid(&net.nodes[i]):
-				return fmt.Errorf("%w: node %q can't be an %s%s", ErrBadRequest, spec.Name, what, net.suggest(spec.Name, valid))
+				return fmt.Errorf("%w: node %q can't be an %s%s", ErrBadRequest, fileio.Excerpt(spec.Name, 0), what, net.suggest(spec.Name, valid))
 			case seen[spec.Name]:
-				return fmt.Errorf("%w: %q is named twice", ErrBadRequest, spec.Name)
+				return fmt.Errorf("%w: %q is named twice", ErrBadRequest, fileio.Excerpt(spec.Name, 0))
 			case len(spec.Indexes) == 0:
-				return fmt.Errorf("%w: %s %q has no indexes", ErrBadRequest, what, spec.Name)
+				return fmt.Errorf("%w: %s %q has no indexes", ErrBadRequest, what, fileio.Excerpt(spec.Name, 0))
 			}
 			seen[spec.Name] = true
 			for _, ix := range spec.Indexes {
 				if ix.T == index.NoTime {
-					return fmt.Errorf("%w: %s %q has an index without time, %v", ErrBadRequest, what, spec.Name, ix)
+					return fmt.Errorf("%w: %s %q has an index without time, %v", ErrBadRequest, what, fileio.Excerpt(spec.Name, 0), ix)
 				}
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -145,7 +147,7 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 	typ, _ := line.Value("type")
 	part, ok := cmp.Or(cfg.Types, Kaldi()).New(typ)
 	if !ok || line.First != "" {
-		return nil, fmt.Errorf("%s=%s: unknown type %q: %w", key, clip(text), typ, ErrConfig)
+		return nil, fmt.Errorf("%s=%s: unknown type %q: %w", key, fileio.Excerpt(text, 0), typ, ErrConfig)
 	}
 	if _, nested := part.(*compositeComponent); nested {
 		return nil, fmt.Errorf("%s: a composite may not hold another: %w", key, ErrConfig)
@@ -154,7 +156,7 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	if left := line.Unused(); left != "" {
-		return nil, fmt.Errorf("%s: unknown keys in %s: %w", key, clip(left), ErrConfig)
+		return nil, fmt.Errorf("%s: unknown keys in %s: %w", key, fileio.Excerpt(left, 0), ErrConfig)
 	}
 	return part, nil
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // ConfigLine is a line of a network's configuration: a first word, then key=value pairs. It records
@@ -45,20 +47,20 @@ func ParseConfigLine(line string) (*ConfigLine, error) {
 	rest := strings.TrimSpace(stripComment(line))
 	if first, after, _ := cutSpace(rest); !strings.Contains(first, "=") {
 		if first != "" && !isName(first) {
-			return nil, fmt.Errorf("%q is not a proper first word of a configuration line: %w", first, ErrConfig)
+			return nil, fmt.Errorf("%q is not a proper first word of a configuration line: %w", fileio.Excerpt(first, 0), ErrConfig)
 		}
 		c.First, rest = first, after
 	}
 	for rest != "" {
 		key, after, ok := strings.Cut(rest, "=")
 		if !ok || !isName(key) {
-			return nil, fmt.Errorf("expected key=value at %q: %w", clip(rest), ErrConfig)
+			return nil, fmt.Errorf("expected key=value at %q: %w", fileio.Excerpt(rest, 0), ErrConfig)
 		}
 		value := ""
 		if after != "" && (after[0] == '\'' || after[0] == '"') {
 			value, rest, ok = strings.Cut(after[1:], after[:1])
 			if !ok {
-				return nil, fmt.Errorf("the quote after %s= is not closed: %w", key, ErrConfig)
+				return nil, fmt.Errorf("the quote after %s= is not closed: %w", fileio.Excerpt(key, 0), ErrConfig)
 			}
 		} else {
 			value, rest = cutValue(after)
@@ -124,13 +126,6 @@ func isName(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-func clip(s string) string {
-	if len(s) > 40 {
-		return s[:40] + "…"
-	}
-	return s
 }
 
 func (c *ConfigLine) find(key string) *pair {

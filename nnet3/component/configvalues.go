@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -52,7 +54,7 @@ func configValue[T any](c *ConfigLine, key string, def T, what string, parse fun
 	}
 	v, ok := parse(strings.TrimSpace(s))
 	if !ok {
-		c.Fail("%s=%s is %s", key, clip(s), what)
+		c.Fail("%s=%s is %s", key, fileio.Excerpt(s, 0), what)
 		return def
 	}
 	return v
@@ -67,7 +69,7 @@ func (c *ConfigLine) Ints(key string) ([]int32, bool) {
 	}
 	v, err := splitInts(strings.ReplaceAll(s, ":", ","))
 	if err != nil {
-		c.Fail("%s=%s is not a list of integers", key, clip(s))
+		c.Fail("%s=%s is not a list of integers", key, fileio.Excerpt(s, 0))
 	}
 	return v, true
 }

@@ -1,6 +1,7 @@
 package component
 
 import (
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -71,7 +72,7 @@ func (c *convolutionComponent) Init(cfg *ConfigLine) {
 		case "yzx":
 			c.order = orderYZX
 		default:
-			cfg.Fail("input-vectorization-order=%s is neither zyx nor yzx", clip(order))
+			cfg.Fail("input-vectorization-order=%s is neither zyx nor yzx", fileio.Excerpt(order, 0))
 		}
 	}
 	if problem := c.problem(); problem != "" {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -185,11 +187,11 @@ func ParseDerived(text string, find func(name string) (Component, error)) (Compo
 	case kind == "product":
 		c = d.product(base)
 	default:
-		return nil, fmt.Errorf("%w: no kind %q", ErrDerived, clip(kind))
+		return nil, fmt.Errorf("%w: no kind %q", ErrDerived, fileio.Excerpt(kind, 0))
 	}
 	if d.err == nil {
 		for _, w := range d.words {
-			d.fail("%q is unknown or too much", clip(w))
+			d.fail("%q is unknown or too much", fileio.Excerpt(w, 0))
 		}
 	}
 	if d.err != nil {
@@ -229,7 +231,7 @@ type description struct {
 
 func (d *description) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: %s: %s", ErrDerived, clip(d.kind), fmt.Sprintf(format, args...))
+		d.err = fmt.Errorf("%w: %s: %s", ErrDerived, fileio.Excerpt(d.kind, 0), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -260,7 +262,7 @@ func (d *description) int(key string, absent int) int {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		d.fail("%s=%q is not a number", key, clip(text))
+		d.fail("%s=%q is not a number", key, fileio.Excerpt(text, 0))
 	}
 	return int(n)
 }
@@ -321,7 +323,7 @@ func (d *description) product(base Component) *Product {
 	if text, ok := d.value("onto"); ok {
 		alpha, err := strconv.ParseFloat(text, 32)
 		if q.alpha = float32(alpha); err != nil || q.alpha == 0 || q.adds {
-			d.fail("it can't accumulate onto %q of its output", clip(text))
+			d.fail("it can't accumulate onto %q of its output", fileio.Excerpt(text, 0))
 		}
 	}
 	d.blocks(&q, p)
@@ -343,7 +345,7 @@ func (d *description) quantized(q *Product) *Product {
 			return q
 		}
 	}
-	d.fail("precision %q is neither int8 nor int16", clip(text))
+	d.fail("precision %q is neither int8 nor int16", fileio.Excerpt(text, 0))
 	return q
 }
 

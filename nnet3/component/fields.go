@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -278,7 +280,7 @@ func (f *Fields) part(c *Component, n int) {
 		token := get(f, (*kaldiio.Reader).Token)
 		part, ok := f.types.New(strings.TrimSuffix(strings.TrimPrefix(token, "<"), ">"))
 		if _, nested := part.(*compositeComponent); !ok || nested {
-			f.Check(false, "%s can't be part of a composite", clip(token))
+			f.Check(false, "%s can't be part of a composite", fileio.Excerpt(token, 0))
 		}
 		if *c = part; f.err == nil {
 			f.err = f.types.Read(part, f.r)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -45,13 +47,13 @@ func ParsePrecomputed(text string, claim func(rows int) error) (p Precomputed, i
 	kind, rest, _ := strings.Cut(text, " ")
 	words, err := wordsOf(rest)
 	if err != nil || len(words) < 2 {
-		return nil, 0, 0, fmt.Errorf("%w: %q", ErrPrecomputed, clip(text))
+		return nil, 0, 0, fmt.Errorf("%w: %q", ErrPrecomputed, fileio.Excerpt(text, 0))
 	}
 	for i, n := range []*int{&inRows, &outRows} {
 		digits, _ := strings.CutPrefix(words[i], [2]string{"in=", "out="}[i])
 		rows, err := strconv.ParseUint(digits, 10, 31)
 		if err != nil {
-			return nil, 0, 0, fmt.Errorf("%w: a number of rows: %q", ErrPrecomputed, clip(words[i]))
+			return nil, 0, 0, fmt.Errorf("%w: a number of rows: %q", ErrPrecomputed, fileio.Excerpt(words[i], 0))
 		}
 		*n = int(rows)
 	}
@@ -64,7 +66,7 @@ func ParsePrecomputed(text string, claim func(rows int) error) (p Precomputed, i
 	case kind == "sets" && len(lists) == 2:
 		p, err = parseRowSets(lists, inRows, outRows, claim)
 	default:
-		err = fmt.Errorf("%w: %q", ErrPrecomputed, clip(text))
+		err = fmt.Errorf("%w: %q", ErrPrecomputed, fileio.Excerpt(text, 0))
 	}
 	return p, inRows, outRows, err
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -143,7 +145,7 @@ func configOffsets(cfg *ConfigLine) (offsets [][2]int32) {
 		for part := range strings.SplitSeq(strings.Trim(text, "; "), ";") {
 			pair, err := splitInts(part)
 			if err != nil || len(pair) != 2 {
-				cfg.Fail("offsets=%s: %q is not a pair of integers", clip(text), clip(part))
+				cfg.Fail("offsets=%s: %q is not a pair of integers", fileio.Excerpt(text, 0), fileio.Excerpt(part, 0))
 				return nil
 			}
 			offsets = append(offsets, [2]int32(pair))

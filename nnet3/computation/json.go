@@ -44,7 +44,7 @@ func (c *jsonCommand) UnmarshalJSON(data []byte) error {
 	}
 	t, ok := parseCommandType(name)
 	if !ok {
-		return fmt.Errorf("unknown command type %q", name)
+		return fmt.Errorf("unknown command type %q", fileio.Excerpt(name, 0))
 	}
 	var alpha float32
 	if err := json.Unmarshal(fields[1], &alpha); err != nil {

@@ -7,6 +7,8 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -82,7 +84,7 @@ func appendBool(b []byte, v bool) []byte {
 func (r *Request) Validate(net *NetworkInfo) error {
 	var errs *multierror.Error
 	addf := func(format string, args ...any) {
-		errs = multierror.Append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...))
+		errs = multierror.Append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, fileio.Excerpts(args)...)...))
 	}
 	if len(r.Outputs) == 0 {
 		addf("no output is asked for")

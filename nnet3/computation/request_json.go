@@ -152,7 +152,7 @@ func plainJSON(err error) error {
 	case mismatch.Field == "":
 		return fmt.Errorf("%s where an object is wanted", mismatch.Value)
 	}
-	return fmt.Errorf("%s can't be %s", mismatch.Field, mismatch.Value)
+	return fmt.Errorf("%s can't be %s", fileio.Excerpt(mismatch.Field, 0), mismatch.Value)
 }
 
 // listed fills in a request from the form that lists every index.
@@ -222,7 +222,7 @@ func (in *jsonRequest) outputNames(net *NetworkInfo) ([]string, error) {
 	var names []string
 	if json.Unmarshal(in.Outputs, &all) == nil {
 		if all != "all" {
-			return nil, fmt.Errorf(`outputs is %q, not a list or "all"`, all)
+			return nil, fmt.Errorf(`outputs is %q, not a list or "all"`, fileio.Excerpt(all, 0))
 		}
 		for _, node := range net.Nodes {
 			if node.IsOutput {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -44,11 +46,11 @@ func (p *parser) descriptor(depth int) []Sum {
 	}
 	n, ok := p.node(name)
 	if !ok {
-		what := "no input node, component node or dim-range node is called " + strconv.Quote(clip(name))
+		what := "no input node, component node or dim-range node is called " + strconv.Quote(fileio.Excerpt(name, 0))
 		if usage[name] != "" {
 			what = "expected an opening parenthesis after " + name
 		} else if _, err := strconv.ParseFloat(name, 64); err == nil {
-			what = "expected a node or a function, got the number " + clip(name)
+			what = "expected a node or a function, got the number " + fileio.Excerpt(name, 0)
 		}
 		p.err = &Error{Text: p.text, Pos: pos, What: what, Unknown: name, Err: ErrUnknownNode}
 		return nil
@@ -85,7 +87,7 @@ func (p *parser) function(name string, pos, depth int) (parts []Sum) {
 	case "Offset", "Round", "ReplaceIndex":
 		parts = p.forward(name, pos, depth)
 	default:
-		what := "there is no function " + clip(name)
+		what := "there is no function " + fileio.Excerpt(name, 0)
 		what += spell.Hint(name, slices.Sorted(maps.Keys(usage)))
 		return p.fail(pos, "%s", what)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 type token uint8
@@ -63,16 +65,7 @@ func (p *parser) current() string {
 	if p.tok == end {
 		return "the end"
 	}
-	return strconv.Quote(clip(p.text[p.pos:p.stop]))
-}
-
-// clip shortens a long word.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
+	return strconv.Quote(fileio.Excerpt(p.text[p.pos:p.stop], 0))
 }
 
 // fail records an error, unless there is one already. It returns nil for its caller to return.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // ErrRuns is wrapped by the errors of [ParseRuns].
@@ -152,7 +154,7 @@ type runText struct {
 }
 
 func (r *runText) parse(text string) error {
-	fault := fmt.Errorf("%q is no run of numbers", short(text))
+	fault := fmt.Errorf("%q is no run of numbers", fileio.Excerpt(text, 0))
 	run, moves, repeated := strings.Cut(text, "+")
 	if err := r.parseRun(run); err != nil {
 		return err
@@ -190,13 +192,13 @@ func (r *runText) parse(text string) error {
 
 // parseRun reads a run without its repetitions.
 func (r *runText) parseRun(run string) error {
-	fault := fmt.Errorf("%q is no run of numbers", short(run))
+	fault := fmt.Errorf("%q is no run of numbers", fileio.Excerpt(run, 0))
 	clear(r.first)
 	clear(r.step)
 	coordinates, count, counted := strings.Cut(run, "*")
 	parts := strings.Split(coordinates, "/")
 	if len(parts) < r.least || len(parts) > len(r.first) {
-		return fmt.Errorf("%q has %d numbers in a tuple, not %d", short(run), len(parts), len(r.first))
+		return fmt.Errorf("%q has %d numbers in a tuple, not %d", fileio.Excerpt(run, 0), len(parts), len(r.first))
 	}
 	n := int64(0)
 	for j, p := range parts {
@@ -234,12 +236,4 @@ func (r *runText) parseRun(run string) error {
 	}
 	r.length = max(int(n), 1)
 	return nil
-}
-
-func short(s string) string {
-	const most = 60
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

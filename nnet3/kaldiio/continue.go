@@ -24,7 +24,7 @@ func ContinueTable[T any](o *Opener, wspecifier string, write func(*Writer, T), 
 		return nil, nil, err
 	}
 	if !spec.HasArchive || !spec.HasScript {
-		return nil, nil, fmt.Errorf("wspecifier %q: only a table with an archive and a script, ark,scp:, can be continued: %w", wspecifier, ErrSpecifier)
+		return nil, nil, fmt.Errorf("wspecifier %q: only a table with an archive and a script, ark,scp:, can be continued: %w", fileio.Excerpt(wspecifier, 0), ErrSpecifier)
 	}
 	for _, name := range []string{spec.Archive, spec.Script} {
 		if err := checkContinued(name); err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // Errors that an *Error wraps. A failure of the source itself (a disk, a pipe) is wrapped as it is.
@@ -39,7 +41,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "byte %d: %s", e.Offset, e.What)
 	}
 	if e.Token != "" {
-		fmt.Fprintf(&b, " (after %s)", e.Token)
+		fmt.Fprintf(&b, " (after %s)", fileio.Excerpt(e.Token, 0))
 	}
 	if e.Err != nil && e.Err != ErrCorrupt && e.Err != errOtherKind {
 		b.WriteString(": " + e.Err.Error())

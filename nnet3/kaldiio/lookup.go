@@ -54,7 +54,7 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 	t.list, t.lines = nil, make(map[string]ScriptLine)
 	err = list.list.eachScriptLine(func(line ScriptLine) error {
 		if _, twice := t.lines[line.Key]; twice {
-			return list.list.Errorf("key %s occurs twice", line.Key)
+			return list.list.Errorf("key %s occurs twice", fileio.Excerpt(line.Key, 0))
 		}
 		t.lines[line.Key] = line
 		return nil
@@ -78,7 +78,7 @@ func (t *TableLookup[T]) note() (err error) {
 // Lookup returns the object with the given key; ok is false if the table has none.
 func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 	if t.spec.CalledSorted && key < t.asked {
-		return v, false, fmt.Errorf("option cs: key %s is asked for after %s: %w", key, t.asked, ErrOrder)
+		return v, false, fmt.Errorf("option cs: key %s is asked for after %s: %w", fileio.Excerpt(key, 0), t.asked, ErrOrder)
 	}
 	t.asked = key
 	if t.lines != nil {
@@ -119,7 +119,7 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 func (t *TableLookup[T]) readAgain(key string, at int64) (v T, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("key %s: %w", key, err)
+			err = fmt.Errorf("key %s: %w", fileio.Excerpt(key, 0), err)
 		}
 	}()
 	rest := t.list.list
@@ -157,7 +157,7 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 		}
 		k, v := t.list.Key(), t.list.Value()
 		if t.spec.Sorted && k < t.last {
-			return none, false, fmt.Errorf("option s: key %s comes after %s in %s: %w", k, t.last, t.spec.Name, ErrOrder)
+			return none, false, fmt.Errorf("option s: key %s comes after %s in %s: %w", fileio.Excerpt(k, 0), t.last, t.spec.Name, ErrOrder)
 		}
 		t.last = k
 		if k == key {
@@ -168,7 +168,7 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 		}
 		_, twice := t.held[k]
 		if _, noted := t.at[k]; twice || noted {
-			return none, false, fmt.Errorf("%s: key %s occurs twice: %w", t.spec.Name, k, ErrCorrupt)
+			return none, false, fmt.Errorf("%s: key %s occurs twice: %w", fileio.Excerpt(t.spec.Name, 0), k, ErrCorrupt)
 		}
 		if !(t.spec.Sorted && t.spec.CalledSorted && k < key) {
 			t.keep(k, v)

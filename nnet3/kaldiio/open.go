@@ -96,7 +96,9 @@ func (o *Opener) openFile(name string) (io.ReadSeekCloser, error) {
 	return fileio.Open(o.context(), name)
 }
 
-func badName(name, why string) error { return fmt.Errorf("%q: %s: %w", name, why, ErrSpecifier) }
+func badName(name, why string) error {
+	return fmt.Errorf("%q: %s: %w", fileio.Excerpt(name, 0), why, ErrSpecifier)
+}
 
 // checkFile returns an error for a text that can't name a file.
 func checkFile(name string) error {

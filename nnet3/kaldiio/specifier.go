@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // ErrSpecifier means that a text is not an rspecifier, a wspecifier or a file name of Kaldi's.
@@ -41,7 +43,7 @@ func ParseRspecifier(text string) (Rspecifier, error) {
 			s.Background = true
 		case option == "b", option == "t": // Kaldi allows them here, where they mean nothing
 		default:
-			return Rspecifier{}, bad(fmt.Sprintf("unknown option %q (known: ark scp o no p np s ns cs ncs bg b t)", option))
+			return Rspecifier{}, bad(fmt.Sprintf("unknown option %q (known: ark scp o no p np s ns cs ncs bg b t)", fileio.Excerpt(option, 0)))
 		}
 	}
 	if kinds != 1 {
@@ -88,7 +90,7 @@ func ParseWspecifier(text string) (Wspecifier, error) {
 		case "p":
 			s.Permissive = true
 		default:
-			return fail(fmt.Sprintf("unknown option %q (known: ark scp b t f nf p)", option))
+			return fail(fmt.Sprintf("unknown option %q (known: ark scp b t f nf p)", fileio.Excerpt(option, 0)))
 		}
 	}
 	switch {
@@ -112,10 +114,12 @@ func ParseWspecifier(text string) (Wspecifier, error) {
 
 // splitSpecifier splits a specifier at its colon. The function bad makes errors about it.
 func splitSpecifier(kind, text string) (options, name string, bad func(why string) error, err error) {
-	bad = func(why string) error { return fmt.Errorf("%s %q: %s: %w", kind, text, why, ErrSpecifier) }
+	bad = func(why string) error {
+		return fmt.Errorf("%s %q: %s: %w", kind, fileio.Excerpt(text, 0), why, ErrSpecifier)
+	}
 	options, name, ok := strings.Cut(text, ":")
 	if !ok {
-		err = bad("want ark: or scp: and a file name, as in ark:" + text)
+		err = bad("want ark: or scp: and a file name, as in ark:" + fileio.Excerpt(text, 0))
 	} else if name != strings.TrimRight(name, " \t\r\n") {
 		err = bad("it ends with white space")
 	}

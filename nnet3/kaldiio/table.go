@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // Holder says how to read the objects of a table.
@@ -122,7 +124,7 @@ func (t *TableReader[T]) objectOfArchive() bool {
 		t.value, t.err = t.holder.Read(t.list)
 	}
 	if t.err != nil {
-		t.err = fmt.Errorf("key %s: %w", t.key, t.err)
+		t.err = fmt.Errorf("key %s: %w", fileio.Excerpt(t.key, 0), t.err)
 	} else {
 		t.list.binary = false
 	}
@@ -273,7 +275,7 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("key %s (%s): %w", line.Key, line.Name, err)
+		err = fmt.Errorf("key %s (%s): %w", fileio.Excerpt(line.Key, 0), line.Name, err)
 	}
 	return v, err
 }

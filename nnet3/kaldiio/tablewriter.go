@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the
@@ -51,12 +53,12 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 	t := &TableWriter[T]{opener: o, spec: spec, write: write, stop: func() bool { return true }, ends: make([]end, 1)}
 	if !spec.HasArchive {
 		if err := t.readNames(); err != nil {
-			return nil, fmt.Errorf("wspecifier %q: scp: alone needs a script that says where each object goes (ark,scp: makes one): %w", wspecifier, err)
+			return nil, fmt.Errorf("wspecifier %q: scp: alone needs a script that says where each object goes (ark,scp: makes one): %w", fileio.Excerpt(wspecifier, 0), err)
 		}
 		return t, nil
 	}
 	if spec.HasScript && (spec.Archive == "" || spec.Archive == "-" || strings.HasPrefix(spec.Archive, "|")) {
-		return nil, fmt.Errorf("wspecifier %q: a script can't point into an archive that is not a file: %w", wspecifier, ErrSpecifier)
+		return nil, fmt.Errorf("wspecifier %q: a script can't point into an archive that is not a file: %w", fileio.Excerpt(wspecifier, 0), ErrSpecifier)
 	}
 	if t.archive, err = t.open(spec.Archive, !spec.Text); err != nil {
 		return nil, err
@@ -150,7 +152,7 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 
 func checkKey(key string) error {
 	if key == "" || strings.ContainsAny(key, " \t\r\n\v\f") {
-		return fmt.Errorf("%q can't be a key: it is empty or has white space in it: %w", key, ErrSpecifier)
+		return fmt.Errorf("%q can't be a key: it is empty or has white space in it: %w", fileio.Excerpt(key, 0), ErrSpecifier)
 	}
 	return nil
 }

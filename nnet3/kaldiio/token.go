@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // word returns the next bytes up to white space, or to a byte for which stop returns true, without
@@ -94,11 +96,7 @@ func (r *Reader) ExpectOneOf(tokens ...string) (string, error) {
 
 // quote makes arbitrary bytes printable.
 func quote(w []byte) string {
-	const most = 40
-	if len(w) > most {
-		return strconv.Quote(string(w[:most])) + "…"
-	}
-	return strconv.Quote(string(w))
+	return strconv.Quote(fileio.Excerpt(string(w), 0))
 }
 
 // SkipPast consumes everything up to the given token, the token, and the white space after it. It

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
 	"github.com/nnopt/nnopt/nnet3"
@@ -95,16 +97,7 @@ func (d Dialect) SectionReader(name string) graphfile.SectionReader {
 func parseInt(text string, least, most int64) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%w: %q is not a number from %d to %d", ErrText, clip(text), least, most)
+		return 0, fmt.Errorf("%w: %q is not a number from %d to %d", ErrText, fileio.Excerpt(text, 0), least, most)
 	}
 	return int32(n), nil
-}
-
-// clip returns the beginning of a long text.
-func clip(s string) string {
-	const most = 60
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -33,7 +35,7 @@ func (d *fileDialect) ParseOp(text string) (fgraph.Op, error) {
 	case "Assemble", "Scale", "SelectRows", "Sum", "Concat", "Stack", "Scatter":
 		return d.parseAssemble(name, inner)
 	}
-	return nil, fmt.Errorf("%w: there is no op %q", ErrText, clip(name))
+	return nil, fmt.Errorf("%w: there is no op %q", ErrText, fileio.Excerpt(name, 0))
 }
 
 // parseSize reads "3x4".
@@ -52,7 +54,7 @@ func parseSize(text string) (MatrixType, error) {
 func parseFloat(text string) (float32, error) {
 	x, err := strconv.ParseFloat(text, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is not a number", ErrText, clip(text))
+		return 0, fmt.Errorf("%w: %q is not a number", ErrText, fileio.Excerpt(text, 0))
 	}
 	return float32(x), nil
 }
@@ -118,13 +120,13 @@ func (d *fileDialect) parseAssemble(name, text string) (fgraph.Op, error) {
 		one, rest, more = strings.Cut(rest, "; ")
 		term, err := d.parseTerm(one)
 		if err != nil {
-			return nil, fmt.Errorf("the term %q: %w", clip(one), err)
+			return nil, fmt.Errorf("the term %q: %w", fileio.Excerpt(one, 0), err)
 		}
 		if n := len(terms); n > 0 && compareTerms(&terms[n-1], &term) > 0 {
-			return nil, fmt.Errorf("%w: the term %q belongs in front of the one before it", ErrText, clip(one))
+			return nil, fmt.Errorf("%w: the term %q belongs in front of the one before it", ErrText, fileio.Excerpt(one, 0))
 		}
 		if dst := term.Dst(); dst.R1 > t.Rows || dst.C1 > t.Cols {
-			return nil, fmt.Errorf("%w: the term %q writes outside of the result", ErrText, clip(one))
+			return nil, fmt.Errorf("%w: the term %q writes outside of the result", ErrText, fileio.Excerpt(one, 0))
 		}
 		terms = append(terms, term)
 	}
@@ -162,10 +164,10 @@ func (d *fileDialect) parseTerm(text string) (t Term, err error) {
 			t.DstCol, err = parseInt(col, 0, mostCols)
 		}
 		if err != nil || !ok {
-			return t, fmt.Errorf("%w: no place of the result: %q", ErrText, clip(rest))
+			return t, fmt.Errorf("%w: no place of the result: %q", ErrText, fileio.Excerpt(rest, 0))
 		}
 	} else if rest != "" {
-		return t, fmt.Errorf("%w: %q", ErrText, clip(rest))
+		return t, fmt.Errorf("%w: %q", ErrText, fileio.Excerpt(rest, 0))
 	}
 	return t, d.parseSource(&t, source)
 }
@@ -232,10 +234,10 @@ func (d *fileDialect) parseRun(text string, known ...string) (*run, error) {
 		case strings.HasPrefix(w, "indexes#"):
 			r.precomputed, err = d.indexesOf(w[len("indexes#"):])
 		case !slices.Contains(known, w):
-			err = fmt.Errorf("%w: unknown parameter %q", ErrText, clip(w))
+			err = fmt.Errorf("%w: unknown parameter %q", ErrText, fileio.Excerpt(w, 0))
 		}
 		if err == nil && r.flags[key] {
-			err = fmt.Errorf("%w: %q stands there twice", ErrText, clip(key))
+			err = fmt.Errorf("%w: %q stands there twice", ErrText, fileio.Excerpt(key, 0))
 		}
 		if err != nil {
 			return nil, err

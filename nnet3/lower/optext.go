@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -140,7 +142,7 @@ func parseToken(text string) (string, error) {
 	}
 	name, err := strconv.Unquote(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: the name %s", ErrText, clip(text))
+		return "", fmt.Errorf("%w: the name %s", ErrText, fileio.Excerpt(text, 0))
 	}
 	return name, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
 	"github.com/nnopt/nnopt/nnet3"
@@ -122,7 +124,7 @@ func (r *programReader) line(i int, line string) error {
 	case kind == "output" && len(r.p.Outputs) < len(r.p.Graph.Outputs()):
 		return r.port(&r.p.Outputs, rest, r.p.Graph.Outputs())
 	}
-	return fmt.Errorf("%w: neither an input, an output nor rows, or one too many: %q", ErrText, clip(line))
+	return fmt.Errorf("%w: neither an input, an output nor rows, or one too many: %q", ErrText, fileio.Excerpt(line, 0))
 }
 
 // head reads "commands=10 marker=5 largest=100 derivative rows".
@@ -149,10 +151,10 @@ func (r *programReader) head(line string) error {
 		case "pause":
 			p.paused = true
 		default:
-			err = fmt.Errorf("%w: %q", ErrText, clip(w))
+			err = fmt.Errorf("%w: %q", ErrText, fileio.Excerpt(w, 0))
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", clip(key), err)
+			return fmt.Errorf("%s: %w", fileio.Excerpt(key, 0), err)
 		}
 	}
 	return nil
@@ -180,12 +182,12 @@ func (r *programReader) port(ports *[]Port, text string, vars []*fgraph.Variable
 			return fmt.Errorf("%w: matrix 0 is not handed over", ErrText)
 		}
 	default:
-		return fmt.Errorf("%w: an input or output is a node, a state or carried: %q", ErrText, clip(key))
+		return fmt.Errorf("%w: an input or output is a node, a state or carried: %q", ErrText, fileio.Excerpt(key, 0))
 	}
 	var want fgraph.Type = StateType{n}
 	have := vars[len(*ports)].Type()
 	if _, matrix := have.(MatrixType); matrix != port.IsMatrix() || !matrix && have != want {
-		return fmt.Errorf("%w: %s is a %v", ErrText, clip(what), have)
+		return fmt.Errorf("%w: %s is a %v", ErrText, fileio.Excerpt(what, 0), have)
 	}
 	*ports = append(*ports, port)
 	return nil
@@ -207,7 +209,7 @@ func (r *programReader) rows(text string) error {
 	name, number, _ := strings.Cut(words[1], "=")
 	kind := slices.Index(rowsOfNames[:], name)
 	if c.component, err = parseInt(number, 0, 1<<30); err != nil || kind < 0 {
-		return fmt.Errorf("%w: no kind of rows: %q", ErrText, clip(words[1]))
+		return fmt.Errorf("%w: no kind of rows: %q", ErrText, fileio.Excerpt(words[1], 0))
 	}
 	c.command = rowsOf(kind)
 	first, second, _ := strings.Cut(lists, "]")

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
 )
@@ -142,7 +144,7 @@ func (r *storageReader) line(i int, line string) error {
 				}
 			}
 			if !known {
-				return fmt.Errorf("%w: there is no option %q", ErrText, clip(w))
+				return fmt.Errorf("%w: there is no option %q", ErrText, fileio.Excerpt(w, 0))
 			}
 		}
 		return nil
@@ -151,7 +153,7 @@ func (r *storageReader) line(i int, line string) error {
 	case i > 0 && words[0] == "slot" && len(words) > 1:
 		return r.slot(words[1:])
 	}
-	return fmt.Errorf("%w: first there are options, then bases, then slots: %q", ErrText, clip(line))
+	return fmt.Errorf("%w: first there are options, then bases, then slots: %q", ErrText, fileio.Excerpt(line, 0))
 }
 
 // parsePlace reads "%3@1,2".
@@ -177,11 +179,11 @@ func (r *storageReader) base(words []string) error {
 		}
 		v := r.lookup(id)
 		if v == nil || v.Graph() != s.prog.Graph || s.valueOf[v.ID()] < 0 || !s.needsPlace(s.valueOf[v.ID()]) {
-			return fmt.Errorf("%w: %s is not a value that has a place", ErrText, clip(id))
+			return fmt.Errorf("%w: %s is not a value that has a place", ErrText, fileio.Excerpt(id, 0))
 		}
 		n := s.valueOf[v.ID()]
 		if r.placed[n] {
-			return fmt.Errorf("%w: %s has a place already", ErrText, clip(id))
+			return fmt.Errorf("%w: %s has a place already", ErrText, fileio.Excerpt(id, 0))
 		}
 		r.placed[n] = true
 		s.values[n].base, s.values[n].r, s.values[n].c = int32(len(s.bases)), row, col
@@ -201,7 +203,7 @@ func (r *storageReader) slot(words []string) error {
 		}
 		b, err := parseInt(number, 0, int64(len(r.s.bases))-1)
 		if err != nil || row < 0 || col < 0 {
-			return fmt.Errorf("%w: no base and place in a slot: %q", ErrText, clip(w))
+			return fmt.Errorf("%w: no base and place in a slot: %q", ErrText, fileio.Excerpt(w, 0))
 		}
 		q.bases, at = append(q.bases, b), append(at, [2]int32{row, col})
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
 	"github.com/nnopt/nnopt/nnet3"
@@ -141,7 +143,7 @@ func (d *fileDialect) find(text string) (component.Component, int, error) {
 		return nil, 0, err
 	}
 	if d.Network == nil {
-		return nil, 0, fmt.Errorf("%w: component %s: there is no network", ErrText, clip(text))
+		return nil, 0, fmt.Errorf("%w: component %s: there is no network", ErrText, fileio.Excerpt(text, 0))
 	}
 	if d.byName == nil {
 		d.byName = make(map[string]int, len(d.Network.ComponentNames))
@@ -151,7 +153,7 @@ func (d *fileDialect) find(text string) (component.Component, int, error) {
 	}
 	n, ok := d.byName[name]
 	if !ok {
-		return nil, 0, fmt.Errorf("%w: the network has no component %s", ErrText, clip(text))
+		return nil, 0, fmt.Errorf("%w: the network has no component %s", ErrText, fileio.Excerpt(text, 0))
 	}
 	return d.Network.Components[n], n, nil
 }
@@ -165,7 +167,7 @@ func (d *fileDialect) referenced(text string) (component.Component, error) {
 	}
 	n, err := parseInt(digits, 1, 1<<30)
 	if err != nil || int(n) > len(d.derivedRead) {
-		return nil, fmt.Errorf("%w: there is no derived component %s above", ErrText, clip(text))
+		return nil, fmt.Errorf("%w: there is no derived component %s above", ErrText, fileio.Excerpt(text, 0))
 	}
 	return d.derivedRead[n-1], nil
 }
@@ -219,7 +221,7 @@ func (d *fileDialect) newEntry(c Component, pre *computation.PrecomputedIndexesI
 func (d *fileDialect) indexesOf(number string) (*computation.PrecomputedIndexesInfo, error) {
 	n, err := parseInt(number, 1, 1<<30)
 	if err != nil || int(n) > len(d.indexesRead) {
-		return nil, fmt.Errorf("%w: there are no indexes #%s above", ErrText, clip(number))
+		return nil, fmt.Errorf("%w: there are no indexes #%s above", ErrText, fileio.Excerpt(number, 0))
 	}
 	return d.indexesRead[n-1], nil
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -64,7 +66,7 @@ func (d Dialect) ParseOp(text string) (fgraph.Op, error) {
 			return op, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no op %q%s", ErrSyntax, text, d.language().Hint(text))
+	return nil, fmt.Errorf("%w: there is no op %q%s", ErrSyntax, fileio.Excerpt(text, 0), d.language().Hint(text))
 }
 
 func parseComposite(params []string) (fgraph.Op, error) {
@@ -78,7 +80,7 @@ func parseComposite(params []string) (fgraph.Op, error) {
 		o, err := strconv.ParseUint(out, 10, 31)
 		i, err2 := strconv.ParseUint(in, 10, 31)
 		if err != nil || err2 != nil || int(o) >= p.NumOutputs() || int(i) >= min(p.NumInputs(), 127) {
-			return nil, fmt.Errorf("%w: no output and input of a Composite: %q", ErrSyntax, text)
+			return nil, fmt.Errorf("%w: no output and input of a Composite: %q", ErrSyntax, fileio.Excerpt(text, 0))
 		}
 		aliases = append(aliases, fgraph.Alias{Output: int(o), Input: int(i)})
 	}

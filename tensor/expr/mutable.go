@@ -3,6 +3,8 @@ package expr
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/graphfile"
 )
@@ -37,7 +39,7 @@ func (Dialect) SectionReader(name string) graphfile.SectionReader {
 		for i, id := range s.Lines {
 			v := lookup(id)
 			if v == nil || !v.IsInput() || m.Destroyable(v) {
-				return s.Errorf(i, "%w: %q is not an input, or it is there already", ErrSyntax, id)
+				return s.Errorf(i, "%w: %q is not an input, or it is there already", ErrSyntax, fileio.Excerpt(id, 0))
 			}
 			m.inputs = append(m.inputs, v)
 		}

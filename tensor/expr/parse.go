@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/tensor"
@@ -36,7 +38,7 @@ func (p *parser) take() token {
 }
 
 func (p *parser) fail(format string, args ...any) {
-	panic(&SyntaxError{p.peek().pos + 1, fmt.Sprintf(format, args...), nil})
+	panic(&SyntaxError{p.peek().pos + 1, fmt.Sprintf(format, fileio.Excerpts(args)...), nil})
 }
 
 func (p *parser) sign(text string) bool {
@@ -339,7 +341,7 @@ func (p *parser) call(t token, first []value) value {
 	p.at = t.pos
 	x, ok := c.run()
 	if !ok {
-		panic(&SyntaxError{t.pos + 1, fmt.Sprintf("there is no function %s%s", t.text, p.scope.lang.callHint(t.text)), nil})
+		panic(&SyntaxError{t.pos + 1, fmt.Sprintf("there is no function %s%s", fileio.Excerpt(t.text, 0), p.scope.lang.callHint(t.text)), nil})
 	}
 	return p.mark(x)
 }

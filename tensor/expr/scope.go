@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/tensor"
@@ -61,7 +63,7 @@ func (s *Scope) Declare(text string) error {
 func (s *Scope) declareGroup(group string, offset int) error {
 	names, typ, ok := strings.Cut(group, ":")
 	if !ok {
-		return &SyntaxError{offset + 1, fmt.Sprintf("%q has no type; write for example \"x y: vector\"", strings.TrimSpace(group)), nil}
+		return &SyntaxError{offset + 1, fmt.Sprintf("%q has no type; write for example \"x y: vector\"", fileio.Excerpt(strings.TrimSpace(group), 0)), nil}
 	}
 	t, err := parseType(typ)
 	if err != nil {
@@ -70,10 +72,10 @@ func (s *Scope) declareGroup(group string, offset int) error {
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' }) {
 		tokens, err := lex(name)
 		if err != nil || len(tokens) != 2 || tokens[0].kind != tokenName || strings.Contains(name, "{") {
-			return &SyntaxError{offset + 1, fmt.Sprintf("%q is not a name", name), nil}
+			return &SyntaxError{offset + 1, fmt.Sprintf("%q is not a name", fileio.Excerpt(name, 0)), nil}
 		}
 		if s.byName[name] != nil {
-			return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", name), nil}
+			return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", fileio.Excerpt(name, 0)), nil}
 		}
 		s.declare(fgraph.NewInput(t, name))
 	}
@@ -108,10 +110,10 @@ func parseType(text string) (t tensor.Type, err error) {
 	}
 	for _, n := range strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) {
 		if _, err := strconv.ParseInt(n, 10, 32); errors.Is(err, strconv.ErrRange) {
-			return t, fmt.Errorf("%w: the size %s is too large, the largest one is %d", ErrSyntax, n, math.MaxInt32)
+			return t, fmt.Errorf("%w: the size %s is too large, the largest one is %d", ErrSyntax, fileio.Excerpt(n, 0), math.MaxInt32)
 		}
 	}
-	return t, fmt.Errorf("%w: %q is not a type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]%s", ErrSyntax, text, spell.Hint(rest, append(slices.Sorted(maps.Keys(shapes)), "csr")))
+	return t, fmt.Errorf("%w: %q is not a type; there are scalar, vector, row, col, matrix, tensor3, tensor4, csr and float64[2, ?]%s", ErrSyntax, fileio.Excerpt(text, 0), spell.Hint(rest, append(slices.Sorted(maps.Keys(shapes)), "csr")))
 }
 
 // parseShape reads for example "[2, ?]".
