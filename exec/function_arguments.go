@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -28,18 +30,20 @@ func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string)
 			continue
 		}
 		if !ok {
-			return nil, fmt.Errorf("%w: %q is not of the form name=value", ErrArgument, strings.TrimSpace(part))
+			return nil, fmt.Errorf("%w: %q is not of the form name=value", ErrArgument, fileio.Excerpt(strings.TrimSpace(part), 0))
 		}
 		v, err := evaluate(ctx, expr)
 		if err != nil {
-			return nil, fmt.Errorf("value of %s: %w", name, err)
+			return nil, fmt.Errorf("value of %s: %w", fileio.Excerpt(name, 0), err)
 		}
 		known := false
 		for i, in := range inputs {
 			if in.Name() != name {
 				continue
 			}
-			known = true
+			if known = true; args[i] != nil {
+				return nil, fmt.Errorf("%w: a second value of %s", ErrArgument, name)
+			}
 			t := tensor.TypeOf(in)
 			if args[i] = v.Cast(t.DType()); t.IsCSR() && v.NDim() == 2 {
 				args[i] = array.ToCSR(args[i])
@@ -49,7 +53,7 @@ func ParseArguments(ctx context.Context, inputs []*fgraph.Variable, text string)
 			}
 		}
 		if !known {
-			return nil, fmt.Errorf("%w: the expression has no input %s", ErrArgument, name)
+			return nil, fmt.Errorf("%w: the expression has no input %s", ErrArgument, fileio.Excerpt(name, 0))
 		}
 	}
 	var missing []string

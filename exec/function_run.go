@@ -27,6 +27,8 @@ type Runner struct {
 	times   []time.Duration // by step
 	bytes   []int64
 	claims  map[claim]bool // that have been checked
+	slowest time.Duration  // of the calls
+	largest int            // number of elements of the arguments of a call
 }
 
 type operands struct{ in, out []*array.Array }
@@ -69,15 +71,12 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		return nil, err
 	}
 	r.recycle()
-	for i := range f.steps {
-		if i%64 == 0 && ctx.Err() != nil {
-			r.abandon()
-			return nil, context.Cause(ctx)
-		}
-		if err := r.step(i); err != nil {
-			r.abandon()
-			return nil, err
-		}
+	elements := 0
+	for _, slot := range f.inputs {
+		elements += r.headers[slot].Len()
+	}
+	if err := r.compute(ctx, elements); err != nil {
+		return nil, err
 	}
 	r.filled = true
 	for i := range r.results {
@@ -87,8 +86,9 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		}
 	}
 	r.update()
+	took := time.Since(start)
 	r.calls++
-	r.total += time.Since(start)
+	r.total, r.slowest, r.largest = r.total+took, max(r.slowest, took), max(r.largest, elements)
 	return r.results, nil
 }
 
