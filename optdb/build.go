@@ -10,12 +10,14 @@ import (
 )
 
 // Build makes an optimizer of the entries that a query selects. It returns all
-// faults of the database and of the query together; a tag that no entry has is a
-// fault unless the query is lenient. The optimizer of a query that selects nothing
+// faults of the database and of the query together; a tag that no entry has, and settings
+// of an entry that the query leaves out, are faults unless the query is lenient. The optimizer of a query that selects nothing
 // does nothing. Later changes of the database do not change the optimizer.
 func (d *db) Build(q Query) (*Optimizer, error) {
-	faults := append(d.faults(), d.unknownTags(q)...)
+	tags, dbs := d.vocabulary(q)
+	faults := append(d.faults(), q.unknown(tags, dbs)...)
 	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults}, "", 0)
+	faults = append(faults, q.idleSettings(choices, tags)...)
 	o := &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices}
 	if len(faults) == 0 {
 		faults = o.db.compile(choices)

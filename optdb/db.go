@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -293,7 +295,7 @@ func (d *db) unreadable() string {
 }
 
 func (d *db) fault(entry string, err error, format string, args ...any) error {
-	return fmt.Errorf("optdb: %s/%s: %w: %s", d.name, entry, err, fmt.Sprintf(format, args...))
+	return fmt.Errorf("optdb: %s/%s: %w: %s", d.name, fileio.Excerpt(entry, 0), err, fmt.Sprintf(format, args...))
 }
 
 // tags returns all tags of an entry: its name, the name of its database, and its

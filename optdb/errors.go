@@ -33,8 +33,8 @@ var (
 	ErrUnknownEntry = errors.New("unknown entry")
 	// ErrUnknownTag is the error for a tag in a query that no entry has.
 	ErrUnknownTag = errors.New("unknown tag")
-	// ErrSetting is the error for a setting that a rewriter does not have, or for a
-	// value that it can't have.
+	// ErrSetting is the error for a setting that a rewriter does not have, for a
+	// value that it can't have, or for settings of an entry that the query leaves out.
 	ErrSetting = errors.New("bad setting")
 	// ErrNested is the error for a database that would be inside itself.
 	ErrNested = errors.New("database inside itself")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
@@ -138,6 +140,33 @@ func (o *Optimizer) Selected(name string) bool {
 	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.taken && c.is(name) })
 }
 
+// Has reports whether the database, or what the query added, has an entry of that name or at that
+// path, selected or not.
+func (o *Optimizer) Has(name string) bool {
+	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.is(name) })
+}
+
+// Names returns the names that rewrites may go by: of all entries of the database, selected or
+// not, of those that the query added, and of rules that a rewriter brings along, see
+// [rewrite.Ruled].
+func (o *Optimizer) Names() []string {
+	var names []string
+	known := make(map[string]bool)
+	for _, c := range o.all() {
+		list := []string{c.entry.Name}
+		if r, ok := c.entry.Rewriter.(rewrite.Ruled); ok {
+			list = append(list, r.RuleNames()...)
+		}
+		for _, name := range list {
+			if !known[name] {
+				known[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // Settings returns the settings of the entry of that name, or at that path, with their
 // values, or nil if it is not in the optimizer or has none. See [rewrite.Configurable].
 func (o *Optimizer) Settings(name string) []rewrite.Setting {
@@ -168,7 +197,7 @@ func (o *Optimizer) Explain(name string) string {
 		lines = append(lines, fmt.Sprintf("%s: %s%s", c.path, state, c.why))
 	}
 	if len(lines) == 0 {
-		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", name, o.db.name, didYouMean(name, words))
+		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", fileio.Excerpt(name, 0), o.db.name, didYouMean(name, words))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // ErrSyntax is the error that errors of [ParseQuery] wrap.
@@ -23,7 +25,7 @@ const maxNesting = 16
 //	db{...}   settings of the entry db, such as canonicalize{max-use=8}
 //	[...]     a pipeline instead of +tag, see [ParsePipeline]
 //	<49       only positions below 49
-//	?         tags that no entry has are not an error
+//	?         tags that no entry has, and settings of what is left out, are not an error
 //
 // The text may begin with the name of a mode, which stands for its query:
 // "fast_run -inplace" is "+fast_run -inplace", and "none" selects nothing, like the
@@ -47,7 +49,7 @@ type parser struct {
 }
 
 func (p *parser) fault(at int, format string, args ...any) error {
-	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, p.text, at+1, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, fileio.Excerpt(p.text, at), at+1, fmt.Sprintf(format, fileio.Excerpts(args)...))
 }
 
 // query reads terms up to the end of the text or the ")" of a subquery.

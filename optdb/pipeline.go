@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -296,7 +298,7 @@ func (c *choice) configure(list []given) []error {
 	}
 	conf := c.configurable()
 	if conf == nil {
-		return []error{c.db.fault(c.entry.Name, ErrSetting, "%s: it has no settings", list[0].name)}
+		return []error{c.db.fault(c.entry.Name, ErrSetting, "%s: it has no settings", fileio.Excerpt(list[0].name, 0))}
 	}
 	var faults []error
 	for _, g := range list {
@@ -305,12 +307,12 @@ func (c *choice) configure(list []given) []error {
 			names = append(names, s.Name)
 		}
 		if !slices.Contains(names, g.name) {
-			faults = append(faults, c.db.fault(c.entry.Name, ErrSetting, "%s%s; it has %s", g.name, didYouMean(g.name, names), strings.Join(names, ", ")))
+			faults = append(faults, c.db.fault(c.entry.Name, ErrSetting, "%s%s; it has %s", fileio.Excerpt(g.name, 0), didYouMean(g.name, names), strings.Join(names, ", ")))
 			continue
 		}
 		next, err := conf.Configured(g.name, g.value)
 		if err != nil {
-			faults = append(faults, c.db.fault(c.entry.Name, ErrSetting, "%s: %v", g.name, err))
+			faults = append(faults, c.db.fault(c.entry.Name, ErrSetting, "%s: %s", g.name, shortValue(err.Error(), g.value)))
 			continue
 		}
 		conf = next
@@ -331,6 +333,14 @@ func (c *choice) configure(list []given) []error {
 		c.inner.saturation = *t
 	}
 	return faults
+}
+
+// shortValue returns a message about a value with an excerpt of it.
+func shortValue(message, value string) string {
+	if short := fileio.Excerpt(value, 0); short != value {
+		return strings.ReplaceAll(message, value, short)
+	}
+	return message
 }
 
 // configurable returns the rewriter of a choice, or the driver of its database, if it

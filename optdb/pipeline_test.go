@@ -156,3 +156,37 @@ func TestSettings(t *testing.T) {
 		t.Error("settings of what has none")
 	}
 }
+
+// TestIdleSettings: settings of what a query leaves out are an error that says why it is left out.
+func TestIdleSettings(t *testing.T) {
+	db := nested(t)
+	for query, want := range map[string]string{
+		"+fast_run canonicalize{max-use=8} -canonicalize":              "settings of canonicalize change nothing: canonicalize is not selected: excluded by -canonicalize",
+		"+blas canonicalize{max-use=8}":                                "canonicalize is not selected: no tag of +blas",
+		"+fast_run canonicalize{max-use=8} <0":                         "canonicalize is not selected: its position",
+		"none canonicalize{max-use=8}":                                 "canonicalize is not selected: the query includes nothing",
+		"+fast_run stabilize(+fast_run canonicalize{max-use=8})":       "settings of canonicalize change nothing: no entry has that name here",
+		"+fast_run stabilize{max-use=8} stabilize(none)":               "stabilize is not selected: selected by +fast_run, but nothing in it is selected",
+		"+fast_run inplace{max-use=8}":                                 "settings of inplace change nothing: no entry has that name here",
+		"[merge1] canonicalize{max-use=8}":                             "canonicalize is not selected: the pipeline does not list it",
+		"[canonicalize{max-use=9}, merge1] canonicalize{max-use=8}":    "the pipeline gives canonicalize settings of its own",
+		"[canonicalize, merge1] canonicalize{max-use=8} -canonicalize": "canonicalize is not selected: excluded by -canonicalize",
+	} {
+		q, err := optdb.ParseQuery(query)
+		must(t, err)
+		if _, err := db.Build(q); !errors.Is(err, optdb.ErrSetting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", query, err, want)
+		}
+		if _, err := db.Build(q.Lenient()); err != nil {
+			t.Errorf("%s ?: %v", query, err)
+		}
+	}
+	for _, fine := range []string{"+fast_run canonicalize{max-use=8}", "[canonicalize, canonicalize{max-use=9}] canonicalize{max-use=8}", "[canonicalize{max-use=9}] -canonicalize"} {
+		build(t, db, fine)
+	}
+	q, err := optdb.ParseQuery("+fast_run canonicalize{max-use=8}")
+	must(t, err)
+	if got := q.Excluding("canonicalize").String(); got != "+fast_run -canonicalize" {
+		t.Error(got)
+	}
+}

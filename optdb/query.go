@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // A Query selects entries of a database. It is a value: every method returns a
@@ -70,8 +72,12 @@ func (q Query) Including(tags ...string) Query { return q.with(include, tags) }
 func (q Query) Requiring(tags ...string) Query { return q.with(require, tags) }
 
 // Excluding returns the query that selects no entry with any of the tags, and
-// nothing in a database with one of them.
-func (q Query) Excluding(tags ...string) Query { return q.with(exclude, tags) }
+// nothing in a database with one of them. It drops the settings of entries with
+// these names.
+func (q Query) Excluding(tags ...string) Query {
+	q.settings = slices.DeleteFunc(slices.Clone(q.settings), func(s settings) bool { return slices.Contains(tags, s.entry) })
+	return q.with(exclude, tags)
+}
 
 // Subquery returns the query that applies sub, instead of itself, to the nested
 // database of that name. The query still decides whether the database is entered.
@@ -103,8 +109,8 @@ func (q Query) With(name string, rewriter any, position float64) Query {
 	return q
 }
 
-// Lenient returns the query for which a tag that no entry has is not an error. It
-// is for queries of databases with plug-ins.
+// Lenient returns the query for which a tag that no entry has is not an error, nor are
+// settings of an entry that is left out. It is for queries of databases with plug-ins.
 func (q Query) Lenient() Query {
 	q.lenient = true
 	return q
@@ -135,6 +141,9 @@ func (q Query) String() string {
 	}
 	return b.String()
 }
+
+// excerpt returns the beginning of the text for an error.
+func (q Query) excerpt() string { return fileio.Excerpt(q.String(), 0) }
 
 // print recurses into subqueries, which nest as deep as the author wrote them.
 func (q Query) print(b *strings.Builder) {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/nnopt/nnopt/fileio"
 )
 
 // A choice is the decision of a query about an entry.
@@ -23,6 +25,8 @@ type choice struct {
 	dialect  string
 	inner    db      // the settings of the database, if the entry is one
 	settings []given // changed by the query
+	listed   bool    // the pipeline gives settings, so a term of the query does not count
+	sub      *Query  // the subquery for the database, if there is one
 }
 
 // A view is a query applied to a database, with what the databases around it
@@ -138,7 +142,7 @@ func noTag(v view, tags []string) string {
 	if len(v.include) == 0 {
 		return "the query includes nothing"
 	}
-	return fmt.Sprintf("no tag of +%s, its tags are %s", strings.Join(v.include, " +"), strings.Join(tags, " "))
+	return fmt.Sprintf("no tag of +%s, its tags are %s", fileio.Excerpt(strings.Join(v.include, " +"), 0), strings.Join(tags, " "))
 }
 
 // enter applies settings, and decides about the entries of a nested database. A database
@@ -147,7 +151,7 @@ func noTag(v view, tags []string) string {
 func (c *choice) enter(v view, it *item) {
 	given := v.q.settingsOf(c.entry)
 	if it != nil && it.settings != nil {
-		given = it.settings
+		given, c.listed = it.settings, true
 	}
 	if c.entry.DB == nil {
 		*v.faults = append(*v.faults, c.configure(given)...)
@@ -164,6 +168,7 @@ func (c *choice) enter(v view, it *item) {
 		inner.include = inner.q.tags(include)
 		inner.list = inner.q.listed
 		inner.top = true
+		c.sub = &inner.q
 	} else if v.list != nil || v.all {
 		inner.all = it == nil || it.nested == nil
 		if it != nil {
@@ -228,11 +233,11 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 	return q.sub(e.DB.Name())
 }
 
-// unknownTags returns an error for every tag that no entry has and every subquery
-// for a database that does not exist. Extras of the query count as entries.
-func (d *db) unknownTags(q Query) []error {
-	tags := map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
-	dbs := make(map[string]bool)
+// vocabulary returns all tags, names among them, and the names of all databases that a
+// query may use. Extras of the query count as entries.
+func (d *db) vocabulary(q Query) (tags, dbs map[string]bool) {
+	tags = map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
+	dbs = make(map[string]bool)
 	for _, in := range append(d.databases(), q.added(tags, dbs)...) {
 		tags[in.name] = true
 		for _, e := range in.entries {
@@ -245,7 +250,7 @@ func (d *db) unknownTags(q Query) []error {
 			}
 		}
 	}
-	return q.unknown(tags, dbs)
+	return tags, dbs
 }
 
 // added returns the databases among the extras of a query and its subqueries. It
@@ -265,34 +270,34 @@ func (q Query) added(tags, dbs map[string]bool) []*db {
 	return list
 }
 
-// unknown returns an error for every name in a query that is neither among the
-// tags nor among the databases.
+// unknown returns an error for every tag that no entry has, and every subquery for a
+// database that does not exist.
 func (q Query) unknown(tags, dbs map[string]bool) []error {
 	var faults []error
 	if by := q.tags(include); q.listed != nil && len(by) > 0 {
-		faults = append(faults, fmt.Errorf("optdb: query %s: %w: +%s beside a pipeline, which lists all that it includes", q, ErrSyntax, by[0]))
+		faults = append(faults, fmt.Errorf("optdb: query %s: %w: +%s beside a pipeline, which lists all that it includes", q.excerpt(), ErrSyntax, fileio.Excerpt(by[0], 0)))
 	}
 	if q.lenient {
 		return faults
 	}
 	for _, s := range q.settings {
 		if !tags[s.entry] {
-			faults = append(faults, fmt.Errorf("optdb: query %s: %w: settings of %s%s", q, ErrUnknownEntry, s.entry, didYouMean(s.entry, keys(tags))))
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w: settings of %s%s", q.excerpt(), ErrUnknownEntry, fileio.Excerpt(s.entry, 0), didYouMean(s.entry, keys(tags))))
 		}
 	}
 	for _, t := range q.terms {
 		if !tags[t.tag] {
-			faults = append(faults, fmt.Errorf("optdb: query %s: %w %c%s%s", q, ErrUnknownTag, t.sign, t.tag, didYouMean(t.tag, keys(tags))))
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w %c%s%s", q.excerpt(), ErrUnknownTag, t.sign, fileio.Excerpt(t.tag, 0), didYouMean(t.tag, keys(tags))))
 		}
 	}
 	for _, s := range q.subs {
 		if !dbs[s.db] {
-			faults = append(faults, fmt.Errorf("optdb: query %s: %w: no database is named %s%s", q, ErrUnknownEntry, s.db, didYouMean(s.db, keys(dbs))))
+			faults = append(faults, fmt.Errorf("optdb: query %s: %w: no database is named %s%s", q.excerpt(), ErrUnknownEntry, fileio.Excerpt(s.db, 0), didYouMean(s.db, keys(dbs))))
 		}
 		faults = append(faults, s.q.unknown(tags, dbs)...)
 	}
 	if q.hasCut && math.IsNaN(q.cutoff) {
-		faults = append(faults, fmt.Errorf("optdb: query %s: %w: the cutoff", q, ErrPosition))
+		faults = append(faults, fmt.Errorf("optdb: query %s: %w: the cutoff", q.excerpt(), ErrPosition))
 	}
 	return faults
 }

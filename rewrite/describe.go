@@ -95,6 +95,27 @@ func transformOf(r NodeRewriter) transformFunc {
 	return r.Transform
 }
 
+// A Ruled is a rewriter that applies rules of its own, which no database knows: a [Walk] or an
+// [Equilibrium].
+type Ruled interface {
+	// RuleNames returns the names of the rules, as rewrites report them.
+	RuleNames() []string
+}
+
+// RuleNames returns the names of the rules.
+func (w *Walk) RuleNames() []string { return ruleNames(w.Rules) }
+
+// RuleNames returns the names of the rules.
+func (q *Equilibrium) RuleNames() []string { return ruleNames(q.Rules) }
+
+func ruleNames(rules []NodeRewriter) []string {
+	names := make([]string, len(rules))
+	for i, r := range rules {
+		names[i] = Outline(r).Name
+	}
+	return names
+}
+
 // describeRules describes a rewriter that consists of rules.
 func describeRules(name, class string, rules []NodeRewriter) Description {
 	return summarize(name, class, rules, Describe)
