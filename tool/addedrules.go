@@ -16,6 +16,7 @@ import (
 type addedRules struct {
 	text  string   // of a file of rules
 	names []string // of the rules of --rule
+	files []string // of --rules
 }
 
 // declare declares --rule and --rules.
@@ -30,18 +31,33 @@ func (r *addedRules) declare(fs *flag.FlagSet) {
 		return nil
 	})
 	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
+		r.files = append(r.files, file)
+		return nil
+	})
+}
+
+// read reads the files of --rules.
+func (r *addedRules) read() error {
+	files := r.files
+	r.files = nil
+	for _, file := range files {
 		text, err := fileio.ReadFile(file, fileio.MaxText)
 		if err != nil {
-			return err
+			return fmt.Errorf("--rules: %w", err)
+		}
+		if _, err := pattern.ParseRules(file, string(text)); err != nil { // join does not know the file
+			return Usagef("--rules: %w", err)
 		}
 		r.text += string(text) + "\n\n"
-		_, err = pattern.ParseRules(file, string(text)) // join does not know the file
-		return err
-	})
+	}
+	return nil
 }
 
 // join adds the rules to the database, and returns the query that selects those of --rule, too.
 func (r *addedRules) join(db *optdb.SequenceDB, v pattern.Vocabulary, q optdb.Query) (optdb.Query, error) {
+	if err := r.read(); err != nil {
+		return q, err
+	}
 	if r.text == "" {
 		return q, nil
 	}

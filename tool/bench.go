@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
@@ -55,6 +56,10 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 				if err := wantArgs(args, 1, 1, `what to measure ("nnet3", "compile" or "stream")`); err != nil {
 					return err
 				}
+				if err := benchFlags(c, args[0], *model); err != nil {
+					return err
+				}
+				net.random = !*countOnly
 				switch {
 				case args[0] == "stream":
 					return benchStream(ctx, c, net, stream, *model, *asJSON)
@@ -63,7 +68,7 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 				case args[0] == "compile":
 					return benchCompile(ctx, c, net, net.request, *unit, *asJSON)
 				case args[0] != "nnet3":
-					return Usagef("there is no benchmark %q, only nnet3, compile and stream", args[0])
+					return Usagef("there is no benchmark %q, only nnet3, compile and stream", fileio.Excerpt(args[0], 0))
 				case *model == "" && net.request == "":
 					return Usagef("--model expected, or --request with networks in it")
 				case *model == "":
@@ -81,6 +86,24 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 			}
 		},
 	}
+}
+
+// benchFlags returns an error for flags that have no meaning for a benchmark.
+func benchFlags(c *Console, what, model string) error {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	declareStream(fs)
+	var ofStreams []string
+	fs.VisitAll(func(f *flag.Flag) { ofStreams = append(ofStreams, f.Name) })
+	table := append(ofStreams, append([]string{"count-only"}, chunkFlags...)...)
+	switch {
+	case what == "stream":
+		return c.inVain("for streams", "unit", "count-only", "extra-left-context", "extra-right-context", "num-sequences", "need-model-derivative", "outputs")
+	case what == "compile":
+		return c.inVain("for compile, which measures the networks of --request", append(table, "model")...)
+	case model == "":
+		return c.inVain("without --model, for the networks of --request", table...)
+	}
+	return c.inVain("for one network", append(ofStreams, "unit")...)
 }
 
 // A benchReport is the output of bench nnet3 --json.
@@ -155,10 +178,7 @@ func measure(ctx context.Context, c *Console, net *networkFlags, model string, c
 
 // timeBuild repeats compiling and optimizing and keeps the best times.
 func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipeline.Plan) error {
-	_, opt, err := net.passes.build()
-	if err != nil {
-		return err
-	}
+	opt := net.passes.built.opt
 	start := time.Now()
 	for n := 1; n < patience.Runs && time.Since(start) < patience.Time; n++ {
 		again, err := pipeline.Build(ctx, p.Net, p.Request, pipeline.Options{Optimizer: opt})

@@ -61,7 +61,7 @@ func readBenchCases(file string) ([]*benchCase, error) {
 	var cases []*benchCase
 	for name, k := range members {
 		if k == nil || k.Config == "" || len(k.Request) == 0 {
-			return nil, fmt.Errorf("%s: %q needs a config and a request", file, name)
+			return nil, fmt.Errorf("%s: %q needs a config and a request", file, fileio.Excerpt(name, 0))
 		}
 		k.name = fileio.PlainName(name)
 		cases = append(cases, k)

@@ -44,6 +44,21 @@ $0 compile --why-not=local_overwrite net.config`,
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
 					return err
 				}
+				for _, err := range []error{c.apart("json", "diff", "before"), c.apart("json", "diff", "both"), c.apart("before", "both")} {
+					if err != nil {
+						return err
+					}
+				}
+				if !*diff {
+					if err := c.inVain("without --diff", "width"); err != nil {
+						return err
+					}
+				}
+				if *asJSON {
+					if err := c.inVain("beside --json, which counts commands", "debug-info"); err != nil {
+						return err
+					}
+				}
 				query, p, err := net.build(ctx, c, args[0], pipeline.Options{DebugInfo: *matrices})
 				if err != nil {
 					return err
@@ -63,7 +78,6 @@ $0 compile --why-not=local_overwrite net.config`,
 					if err := out.Flush(); err != nil {
 						return err
 					}
-					*before, *both = false, false
 				}
 				if *before || *both {
 					if err := computation.Print(c.Stdout, p.Compiled, p.Info(p.Compiled)); err != nil {
@@ -124,8 +138,11 @@ func (f *networkFlags) build(ctx context.Context, c *Console, model string, opts
 		watched = f.observe(watched)
 	}
 	p, err := pipeline.Build(watched, nn, req, opts)
-	done()
-	return query, p, networkFailed(ctx, c, err, model, f.watch.budget(), &f.passes.added)
+	if err = networkFailed(ctx, c, err, model, f.watch.budget(), &f.passes.added); err == nil {
+		return query, p, done()
+	}
+	_ = done() // what failed matters more than a name that there is not
+	return query, p, err
 }
 
 // A compileReport is the output of compile --json.

@@ -3,6 +3,7 @@ package tool
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/graphfile"
 	"github.com/nnopt/nnopt/nnet3"
@@ -119,5 +120,5 @@ func (cfg *Config) verb(name string) (Verb, error) {
 		}
 		names[i] = v.Name
 	}
-	return Verb{}, Usagef("unknown verb %q%s", name, meant(spell.Nearest(name, names)))
+	return Verb{}, Usagef("unknown verb %q%s", fileio.Excerpt(name, 0), meant(spell.Nearest(name, names)))
 }

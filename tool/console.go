@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,6 +29,7 @@ type Console struct {
 	raw    io.Writer      // standard output for text that is safe already
 	args   []string       // the command line
 	colors bool           // standard output is a terminal
+	set    *flag.FlagSet  // the flags of the verb, once they are parsed
 }
 
 // newConsole returns a console whose reads and writes end with ctx.

@@ -55,6 +55,9 @@ func (f *copyFlags) copy(ctx context.Context, c *Console, in, out string) error 
 		}
 		return f.copyModel(c, o, in, out)
 	}
+	if err := f.checkTable(c); err != nil {
+		return err
+	}
 	if err := keepInput(out, in); err != nil {
 		return err
 	}
@@ -69,8 +72,25 @@ func (f *copyFlags) copy(ctx context.Context, c *Console, in, out string) error 
 	return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), (*kaldiio.Writer).Matrix)
 }
 
+// checkTable returns an error for flags that have no meaning for a table.
+func (f *copyFlags) checkTable(c *Console) error {
+	if err := c.inVain("for a table: ark,t: as OUT writes text", "binary", "raw"); err != nil {
+		return err
+	}
+	if f.vectors {
+		return c.inVain("for vectors, which Kaldi does not compress", "compress", "compression-method")
+	}
+	if !f.compress {
+		return c.inVain("without --compress", "compression-method")
+	}
+	return nil
+}
+
 // copyModel copies a model.
 func (f *copyFlags) copyModel(c *Console, o *kaldiio.Opener, in, out string) error {
+	if err := c.inVain("for a model", "vectors", "compress", "compression-method"); err != nil {
+		return err
+	}
 	if sameFile(in, out) {
 		return Usagef("%s is an input and would be overwritten", in)
 	}

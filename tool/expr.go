@@ -5,11 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
@@ -45,6 +47,9 @@ $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 				if err := wantArgs(args, 1, 1, "EXPR"); err != nil {
 					return err
 				}
+				if err := f.check(c); err != nil {
+					return err
+				}
 				return f.run(ctx, c, args[0])
 			}
 		},
@@ -67,8 +72,8 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{cfg: cfg, db: cfg.Database(), watch: new(watchFlags)}
 	f.declareInput(fs)
 	f.added.declare(fs)
-	fs.StringVar(&f.query, "query", defaultQuery, queryUsage)
-	pipelineFlag(fs, &f.query)
+	f.query = defaultQuery
+	declareSelection(fs, &f.query)
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
@@ -104,6 +109,27 @@ func (t *traceFlag) Set(value string) error {
 	return nil
 }
 
+// check returns an error for flags that contradict each other, or change nothing.
+func (f *exprFlags) check(c *Console) error {
+	if !slices.Contains([]string{"graph", "tree", "dot", "html"}, f.format) {
+		return Usagef("--format=%s: want graph, tree, dot or html", fileio.Excerpt(f.format, 0))
+	}
+	if f.asJSON {
+		if err := c.inVain("beside --json", "format"); err != nil {
+			return err
+		}
+	}
+	if f.format == "html" {
+		if err := c.inVain("beside --format=html, a page without values", "eval", "profile"); err != nil {
+			return err
+		}
+	}
+	if f.eval != "random" {
+		return c.inVain("without --eval=random", "srand")
+	}
+	return nil
+}
+
 // exprReport is the output of expr --json.
 type exprReport struct {
 	Graph      string            `json:"graph"`
@@ -136,7 +162,9 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	if err != nil {
 		return f.failed(ctx, c, err, inputs, outputs)
 	}
-	told()
+	if err := told(); err != nil {
+		return err
+	}
 	if opt.Debugging() {
 		if err := f.blame(ctx, c, plain, inputs, outputs); err != nil {
 			return err
@@ -171,7 +199,7 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 	}
 	outputs, err := scope.Parse(text)
 	if err != nil {
-		return nil, nil, Usagef("%s: %w%s", excerpt(text), err, pointer(text, err))
+		return nil, nil, Usagef("%s: %w%s", fileio.Excerpt(text, 0), err, pointer(text, err))
 	}
 	if f.grad == "" {
 		return scope, outputs, nil
@@ -180,7 +208,7 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 	for _, name := range strings.FieldsFunc(f.grad, func(r rune) bool { return r == ',' || r == ' ' }) {
 		v := scope.Lookup(name)
 		if v == nil {
-			return nil, nil, Usagef("--grad: there is no variable %s%s", name, spell.Hint(name, declared(scope)))
+			return nil, nil, Usagef("--grad: there is no variable %s%s", fileio.Excerpt(name, 0), spell.Hint(name, declared(scope)))
 		}
 		wrt = append(wrt, v)
 	}
@@ -222,14 +250,6 @@ func pointer(text string, err error) string {
 
 // excerptSide is the number of bytes shown on each side of a place.
 const excerptSide = 60
-
-// excerpt returns the beginning of a text.
-func excerpt(text string) string {
-	if len(text) <= 2*excerptSide {
-		return text
-	}
-	return strings.ToValidUTF8(text[:2*excerptSide], "") + "…"
-}
 
 // usedInputs returns the variables that the outputs depend on, in the order of their
 // declaration.
@@ -322,8 +342,6 @@ func (f *exprFlags) print(ctx context.Context, c *Console, text string, report *
 		if err := f.page(ctx, c, text); err != nil {
 			return err
 		}
-	default:
-		return Usagef("--format=%s: want graph, tree, dot or html", f.format)
 	}
 	for _, v := range values {
 		c.Print("%s\n", v)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/graphfile"
@@ -66,7 +68,7 @@ func declareSteps(fs *flag.FlagSet) *stepFlags {
 
 func (f *stepFlags) check() error {
 	if !slices.Contains([]string{"text", "dot", "json"}, f.format) {
-		return Usagef("--format=%s: want text, dot or json", f.format)
+		return Usagef("--format=%s: want text, dot or json", fileio.Excerpt(f.format, 0))
 	}
 	return nil
 }
@@ -76,7 +78,7 @@ func (f *stepFlags) run(ctx context.Context, c *Console, s *subject, w *watchFla
 	if f.after != "" {
 		names := s.opt.Passes(s.file.Graph.Dialect())
 		if !slices.Contains(names, f.after) {
-			return Usagef("--after=%s: the query selects no such pass%s", f.after, meant(spell.Nearest(f.after, names)))
+			return Usagef("--after=%s: the query selects no such pass%s", fileio.Excerpt(f.after, 0), meant(spell.Nearest(f.after, names)))
 		}
 	}
 	watched, done := w.start(ctx, c, s.opt)
@@ -87,7 +89,9 @@ func (f *stepFlags) run(ctx context.Context, c *Console, s *subject, w *watchFla
 			return err
 		}
 	}
-	done()
+	if err := done(); err != nil {
+		return err
+	}
 	if f.every {
 		return nil
 	}

@@ -24,9 +24,14 @@ $0 info final.mdl`,
 				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
 					return err
 				}
-				nn, _, err := loadNetwork(c, args[0], seed)
+				nn, fromConfig, err := loadNetwork(c, args[0], seed)
 				if err != nil {
 					return err
+				}
+				if !fromConfig {
+					if err := c.inVain(ownParameters, "srand"); err != nil {
+						return err
+					}
 				}
 				report := newInfoReport(nn)
 				if *asJSON {

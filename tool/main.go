@@ -89,21 +89,28 @@ func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	case errors.Is(err, errOther):
 		return statusOther
 	case errors.As(err, &usage):
-		c.Say("%s: %s", name, shortened(err.Error()))
+		c.Say("%s: %s", name, shortLines(err.Error()))
 		c.Say(`"%s" tells more.`, cfg.helpCommand(usage.verb))
 		return statusUsage
 	}
-	c.Say("%s: %s", name, strings.TrimRight(err.Error(), "\n"))
+	c.Say("%s: %s", name, shortLines(strings.TrimRight(err.Error(), "\n")))
 	return statusFault
 }
 
-// shortened cuts the middle out of a long message.
-func shortened(s string) string {
+// shortLines cuts the middle out of long lines of a message, which quote names of files, above all.
+func shortLines(s string) string {
 	const side = 600
 	if len(s) <= 2*side {
 		return s
 	}
-	return strings.ToValidUTF8(s[:side], "") + " … " + strings.ToValidUTF8(s[len(s)-side:], "")
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		if len(line) > 2*side {
+			line = strings.ToValidUTF8(line[:side], "") + " … " + strings.ToValidUTF8(line[len(line)-side:], "")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // errSilent is the error of a verb that has already reported it.
@@ -135,6 +142,7 @@ func dispatch(ctx context.Context, c *Console, args []string) (string, error) {
 		return full, nil
 	}
 	if err == nil {
+		c.set = flags
 		err = guard(ctx, c, args, act)
 	}
 	var usage *usageError

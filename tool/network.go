@@ -30,12 +30,17 @@ const optimizationPrefix = "optimization."
 // passFlags select passes.
 type passFlags struct {
 	db       *optdb.SequenceDB
+	flags    *flag.FlagSet // nil if they are not declared
 	query    string
 	kaldi    passes.OptimizeOptions // Kaldi's switches
 	excluded []string
 	most     string // the setting of limitsError; empty unless given
 	added    addedRules
 	vocab    pattern.Vocabulary // of the rules
+	built    struct {           // what build returned
+		query string
+		opt   *optdb.Optimizer
+	}
 }
 
 // newPassFlags returns the flags of a query, without declaring them.
@@ -58,8 +63,8 @@ const queryUsage = "Select passes by terms +tag, -tag, &tag, or by a mode: fast_
 // declareQuery is declarePasses without flags that add rules.
 func declareQuery(cfg *Config, fs *flag.FlagSet) *passFlags {
 	f := newPassFlags(cfg, defaultQuery)
-	fs.StringVar(&f.query, "query", f.query, queryUsage)
-	pipelineFlag(fs, &f.query)
+	f.flags = fs
+	declareSelection(fs, &f.query)
 	f.kaldi.Register(fs, optimizationPrefix)
 	fs.StringVar(&f.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm, measured on random inputs: the worst products get 16 bits or stay in float32; 0 for no limit (default = an estimate, for +int8)")
 	for _, entry := range f.db.Names() {
@@ -85,9 +90,25 @@ func DeclarePasses(cfg *Config, fs *flag.FlagSet) func() (query string, opt *opt
 	return declareQuery(cfg, fs).build
 }
 
-// pipelineFlag declares --pipeline, which lists passes in place of a query.
-func pipelineFlag(fs *flag.FlagSet, query *string) {
+// declareSelection declares --query and --pipeline, which lists passes in place of a query.
+func declareSelection(fs *flag.FlagSet, query *string) {
+	by := ""
+	claim := func(name string) error {
+		if by != "" && by != name {
+			return fmt.Errorf("--%s selects passes already", by)
+		}
+		by = name
+		return nil
+	}
+	fs.Func("query", queryUsage, func(text string) error {
+		*query = text
+		return claim("query")
+	})
+	fs.Lookup("query").DefValue = *query
 	fs.Func("pipeline", "Run these passes in this order, in place of --query: names separated by commas, settings in braces, the entries of a database in parentheses; \"$0 passes --as-pipeline\" prints an example", func(text string) error {
+		if err := claim("pipeline"); err != nil {
+			return err
+		}
 		q, err := optdb.ParsePipeline(text)
 		*query = q.String()
 		return err
@@ -96,11 +117,28 @@ func pipelineFlag(fs *flag.FlagSet, query *string) {
 
 // build returns the optimizer, and the query as text, without the rules of --rule.
 func (f *passFlags) build() (string, *optdb.Optimizer, error) {
+	if f.built.opt != nil { // the rules of the flags are in the database
+		return f.built.query, f.built.opt, nil
+	}
+	query, opt, err := f.buildAnew()
+	if err == nil {
+		f.built.query, f.built.opt = query, opt
+	}
+	return query, opt, err
+}
+
+func (f *passFlags) buildAnew() (string, *optdb.Optimizer, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
-	asked := f.kaldi.Query(q.Excluding(f.excluded...))
+	given := q
+	for _, name := range f.excluded {
+		if q, err = optdb.ParseQuery(q.String() + " -" + name); err != nil { // unlike Excluding, it keeps settings, which are a mistake
+			return "", nil, &usageError{err: err}
+		}
+	}
+	asked := f.kaldi.Query(q)
 	if f.most != "" {
 		asked = asked.Excluding(boundsError).Including(limitsError).Set(limitsError, "error", f.most)
 	}
@@ -112,10 +150,31 @@ func (f *passFlags) build() (string, *optdb.Optimizer, error) {
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
-	if asked.Equal(q) {
+	if f.most != "" && !slices.ContainsFunc(quantizers, opt.Selected) {
+		return "", nil, Usagef("--quantize.error limits what quantized products change, and %s quantizes none; add +int8 or +int16 to --query", q)
+	}
+	if err := f.checkOn(opt); err != nil {
+		return "", nil, err
+	}
+	if asked.Equal(given) {
 		return f.query, opt, nil
 	}
 	return asked.String(), opt, nil
+}
+
+// checkOn returns an error for a flag that asks for a pass which is not selected.
+func (f *passFlags) checkOn(opt *optdb.Optimizer) (err error) {
+	if f.flags == nil || !f.kaldi.Optimize {
+		return nil
+	}
+	f.flags.Visit(func(g *flag.Flag) {
+		name, ok := strings.CutPrefix(g.Name, optimizationPrefix)
+		entry := strings.ReplaceAll(name, "-", "_")
+		if ok && opt.Has(entry) && !opt.Selected(entry) && !slices.Contains(f.excluded, entry) && g.Value.String() != "false" {
+			err = Usagef("--%s: %s", g.Name, opt.Explain(entry))
+		}
+	})
+	return err
 }
 
 // limitsError is the entry that limits the error of quantized products as measured, and boundsError
@@ -124,6 +183,9 @@ const (
 	limitsError = "limit_quantization_error"
 	boundsError = "bound_quantization_error"
 )
+
+// quantizers are the entries that quantize products.
+var quantizers = []string{"quantize_to_int8", "quantize_to_int16"}
 
 // networkFlags are the flags for a network and a request.
 type networkFlags struct {
@@ -134,7 +196,12 @@ type networkFlags struct {
 	seed    uint64
 	outputs string
 	chunk   pipeline.Chunk
+	random  bool // --srand is also the seed of values
 }
+
+// chunkFlags are the flags that say what is computed, unless --request does.
+var chunkFlags = []string{"frames-per-chunk", "frame-subsampling-factor", "extra-left-context", "extra-right-context", "num-sequences",
+	"need-model-derivative", "outputs"}
 
 // declareNetwork declares the flags for a network and a request.
 func declareNetwork(cfg *Config, fs *flag.FlagSet) *networkFlags {
@@ -156,11 +223,24 @@ func seedFlag(fs *flag.FlagSet, seed *uint64) {
 	fs.Uint64Var(seed, "srand", 0, "Seed of random parameters, for a network from config lines")
 }
 
+// ownParameters says why a flag of random parameters is no use.
+const ownParameters = "for a model, which has its parameters"
+
 // load reads a model and the request.
 func (f *networkFlags) load(c *Console, name string) (*nnet3.Nnet, *computation.Request, error) {
-	nn, _, err := loadNetwork(c, name, f.seed)
+	if f.request != "" {
+		if err := c.inVain("beside --request, which says what is computed", chunkFlags...); err != nil {
+			return nil, nil, err
+		}
+	}
+	nn, fromConfig, err := loadNetwork(c, name, f.seed)
 	if err != nil {
 		return nil, nil, err
+	}
+	if !fromConfig && !f.random {
+		if err := c.inVain(ownParameters, "srand"); err != nil {
+			return nil, nil, err
+		}
 	}
 	var req *computation.Request
 	if f.request != "" {
@@ -212,7 +292,7 @@ func readRequest(file string, nn *nnet3.Nnet) (*computation.Request, error) {
 		}
 		var ok bool
 		if text, ok = object[member]; !ok {
-			return nil, fmt.Errorf("%s has no member %q", name, member)
+			return nil, fmt.Errorf("%s has no member %q", name, fileio.Excerpt(member, 0))
 		}
 	}
 	req, err := computation.ReadRequestJSON(bytes.NewReader(text), computation.NewNetworkInfo(nn, nil))
@@ -221,7 +301,7 @@ func readRequest(file string, nn *nnet3.Nnet) (*computation.Request, error) {
 			Request json.RawMessage `json:"request"`
 		}
 		if json.Unmarshal(text, &members) == nil && !hasMember && len(members) > 0 {
-			return nil, fmt.Errorf("%s: %w; %s#NAME takes the request of one of its members: %s", file, err, file, strings.Join(slices.Sorted(maps.Keys(members)), ", "))
+			return nil, fmt.Errorf("%s: %w; %s#NAME takes the request of one of its members: %s", file, err, file, fileio.Excerpt(strings.Join(slices.Sorted(maps.Keys(members)), ", "), 0))
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -40,11 +40,22 @@ $0 passes --rules`,
 			rules := fs.Bool("rules", false, "List rules, as text where they are text")
 			ablation := fs.Bool("ablation", false, "Print in Markdown the passes for networks, and the effect of leaving out each one on the reference cases in DIR...")
 			return func(ctx context.Context, c *Console, args []string) error {
+				if err := c.apart("ablation", "as-pipeline", "explain", "rules"); err != nil {
+					return err
+				}
 				if *ablation {
+					if err := c.inVain("beside --ablation", "query", "json"); err != nil {
+						return err
+					}
 					return printAblation(ctx, c, cfg.Database(), args)
 				}
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
+				}
+				if *asPipeline || *explain != "" {
+					if err := c.inVain("beside --as-pipeline and --explain", "json"); err != nil {
+						return err
+					}
 				}
 				if *asPipeline {
 					_, opt, err := newPassFlags(cfg, cmp.Or(*query, defaultQuery)).build()

@@ -47,6 +47,12 @@ $0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 				if write == nil {
 					return Usagef("--format=%s: want text, json, html, pprof or trace", *format)
 				}
+				net.random = *runs > 0
+				if *diff != "" {
+					if err := c.inVain("beside --diff, which prints text", "format"); err != nil {
+						return err
+					}
+				}
 				if sameFile(args[0], *output) {
 					return Usagef("%s is an input and would be overwritten", args[0])
 				}
@@ -54,11 +60,7 @@ $0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 				if err != nil {
 					return err
 				}
-				_, opt, err := net.passes.build()
-				if err != nil {
-					return err
-				}
-				if err := p.MeasureEffects(ctx, opt); err != nil {
+				if err := p.MeasureEffects(ctx, net.passes.built.opt); err != nil {
 					return err
 				}
 				f := newFunctionProfile(args[0], p)
@@ -108,8 +110,11 @@ func readProfile(name string) (*profile.Function, error) {
 
 // addProfiles adds the optimizer profiles of earlier runs to f.
 func addProfiles(f *profile.Function, names string) error {
-	if names == "" || f.Optimizer == nil {
+	if names == "" {
 		return nil
+	}
+	if f.Optimizer == nil {
+		return errNotOptimized
 	}
 	all := []*profile.Record{f.Optimizer}
 	for name := range strings.SplitSeq(names, ",") {

@@ -57,7 +57,9 @@ func reproduce(ctx context.Context, c *Console, watch *watchFlags, cas *repro.Ca
 	}
 	watched, done := flags.start(ctx, c, opt)
 	f, err := repro.Check(watched, cas)
-	done()
+	if told := done(); err == nil && told != nil {
+		return told
+	}
 	switch want := cas.Failure; {
 	case err != nil:
 		return err

@@ -82,7 +82,7 @@ func setMode(nn *nnet3.Nnet, mode string) error {
 		return nil
 	case modeAll, modeNotBatch:
 	default:
-		return fmt.Errorf("%s: %q; want %q or %q", fieldMode, mode, modeAll, modeNotBatch)
+		return fmt.Errorf("%s: %q; want %q or %q", fieldMode, fileio.Excerpt(mode, 0), modeAll, modeNotBatch)
 	}
 	nn.SetTestMode(true)
 	for _, c := range nn.Components {

@@ -73,10 +73,13 @@ func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 	fs.StringVar(&f.skipDone, "skip-done", "", "Skip the utterances that this script lists. If it is the script of OUT, ark,scp:…, go on where an earlier run ended, at whatever point")
 	fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object on standard output")
 	fs.Func("use-gpu", "Accepted for nnet3-compute; \"yes\" is an error", func(value string) error {
-		if value == "yes" || value == "wait" {
+		switch value {
+		case "no", "optional":
+			return nil
+		case "yes", "wait":
 			return errors.New("there is no GPU support; use no or optional")
 		}
-		return nil
+		return errors.New("want no or optional")
 	})
 	return f
 }

@@ -63,6 +63,9 @@ func (f *scoringFlags) read() (*Scoring, error) {
 	if s.Tables.OnlineIvectors != "" && o.OnlineIvectorPeriod <= 0 {
 		return nil, Usagef("--online-ivectors needs --online-ivector-period")
 	}
+	if s.Tables.OnlineIvectors == "" && f.given("online-ivector-period") {
+		return nil, Usagef("--online-ivector-period has no meaning without --online-ivectors")
+	}
 	if s.Looped {
 		if err := f.checkLooped(); err != nil {
 			return nil, err

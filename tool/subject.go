@@ -59,6 +59,12 @@ func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subje
 	return f.expression(c, arg)
 }
 
+// Why a flag has no meaning.
+const (
+	forNetwork    = "for a network"
+	forExpression = "for an expression"
+)
+
 // fileName is what files are called that verbs take in place of an expression. No expression looks
 // like that.
 var fileName = regexp.MustCompile(`^[^\s()]+\.(config|graph|html|json|mdl|raw|txt)$`)
@@ -74,6 +80,9 @@ func missingFile(arg string) error {
 }
 
 func (f *subjectFlags) network(ctx context.Context, c *Console, arg string) (*subject, error) {
+	if err := c.inVain(forNetwork, "vars", "grad"); err != nil {
+		return nil, err
+	}
 	_, opt, err := f.net.passes.build()
 	if err != nil {
 		return nil, err
@@ -104,11 +113,15 @@ func (f *subjectFlags) network(ctx context.Context, c *Console, arg string) (*su
 }
 
 func (f *subjectFlags) expression(c *Console, text string) (*subject, error) {
-	f.expr.query, f.expr.added = f.net.passes.query, f.net.passes.added
-	opt, err := f.expr.optimizer()
+	if err := c.inVain(forExpression, append([]string{"request", "srand", "quantize.error"}, chunkFlags...)...); err != nil {
+		return nil, err
+	}
+	f.net.passes.vocab = f.cfg.vocabulary()
+	query, opt, err := f.net.passes.build()
 	if err != nil {
 		return nil, err
 	}
+	f.expr.query, f.expr.added = query, f.net.passes.added
 	scope, outputs, err := f.expr.parse(text)
 	if err != nil {
 		return nil, err
@@ -172,7 +185,7 @@ func networkOf(c *Console, name string, head *graphfile.File) (*nnet3.Nnet, erro
 	if text := head.Field(fieldSeed); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, fmt.Errorf("%s: field %s: %q is not a number", name, fieldSeed, text)
+			return nil, fmt.Errorf("%s: field %s: %q is not a number", name, fieldSeed, fileio.Excerpt(text, 0))
 		}
 	}
 	nn, _, err := loadNetwork(c, network, seed)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/fileio/spell"
 )
 
@@ -56,9 +57,9 @@ func wantArgs(args []string, least, most int, what string) error {
 	case len(args) < least:
 		return Usagef("%s expected", what)
 	case len(args) > most && most == 0:
-		return Usagef("unexpected argument %q", args[0])
+		return Usagef("unexpected argument %q", fileio.Excerpt(args[0], 0))
 	case len(args) > most:
-		return Usagef("unexpected argument %q after %s", args[most], what)
+		return Usagef("unexpected argument %q after %s", fileio.Excerpt(args[most], 0), what)
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 			continue
 		}
 		if f == nil {
-			return nil, Usagef("unknown flag --%s%s", name, meant(nearestFlag(fs, name)))
+			return nil, Usagef("unknown flag --%s%s", fileio.Excerpt(name, 0), meant(nearestFlag(fs, name)))
 		}
 		switch {
 		case hasValue:
@@ -114,7 +115,11 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 			value, args = args[0], args[1:]
 		}
 		if err := fs.Set(name, value); err != nil {
-			return nil, Usagef("--%s=%s: %v", name, value, err)
+			short, why := fileio.Excerpt(value, 0), err.Error()
+			if short != value {
+				why = strings.ReplaceAll(why, value, short)
+			}
+			return nil, Usagef("--%s=%s: %s", name, short, why)
 		}
 	}
 	return rest, nil

@@ -161,6 +161,9 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.
 		}
 		f.net.passes.vocab = f.cfg.vocabulary()
 	}
+	if err := f.inVain(c, head, isExpr); err != nil {
+		return nil, err
+	}
 	query, _, err := f.net.passes.build()
 	if err != nil {
 		return nil, err
@@ -184,6 +187,19 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.
 		return &view.Subject{Recording: r}, err
 	}
 	return f.network(ctx, c, arg)
+}
+
+// inVain returns an error for flags that have no meaning for what begins like head.
+func (f *viewFlags) inVain(c *Console, head []byte, isExpr bool) error {
+	switch {
+	case isExpr:
+		return c.inVain(forExpression, append([]string{"request", "srand", "quantize.error"}, chunkFlags...)...)
+	case bytes.HasPrefix(head, []byte("<!DOCTYPE html>")):
+		return c.only("for a page, which is finished", "output", "listen")
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
+		return c.only("for a profile, which is finished", "output", "listen")
+	}
+	return c.inVain(forNetwork, "vars", "grad")
 }
 
 // readPage reads the recording in a page.
@@ -235,10 +251,13 @@ func (f *viewFlags) expression(ctx context.Context, c *Console) (*view.Subject, 
 	}
 	ctx, told := f.net.watch.start(ctx, c, e.opt)
 	s, err := e.record(ctx)
-	told()
+	unknown := told()
 	if failed := (*rewrite.Error)(nil); errors.As(err, &failed) {
 		e.flags.watch = f.net.watch
 		return nil, e.failed(ctx, c, err)
+	}
+	if err == nil {
+		err = unknown
 	}
 	return f.repeatable(s), err
 }
@@ -310,7 +329,14 @@ func newViewExpr(cfg *Config, in view.Input) (*viewExpr, error) {
 		f.query = defaultQuery
 	}
 	for _, name := range in.Without {
-		f.query += " -" + name
+		q, err := optdb.ParseQuery(f.query)
+		if err == nil {
+			_, err = optdb.ParseQuery("-" + name)
+		}
+		if err != nil {
+			return nil, &usageError{err: err}
+		}
+		f.query = q.Excluding(name).String() // without the settings of what is left out
 	}
 	if err := addLooseRules(f, in.Rules); err != nil {
 		return nil, err
@@ -340,7 +366,7 @@ func (e *viewExpr) record(ctx context.Context) (*view.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Recording.Title, s.Recording.Subject = excerpt(e.text), e.text
+	s.Recording.Title, s.Recording.Subject = fileio.Excerpt(e.text, 0), e.text
 	s.Recording.Query = e.flags.query
 	return s, nil
 }

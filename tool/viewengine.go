@@ -31,9 +31,9 @@ func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (*view.Subject
 
 // fault returns an error about what was typed, with its place.
 func fault(err error) error {
-	f := &view.Fault{Text: shortened(err.Error())}
+	f := &view.Fault{Text: shortLines(err.Error())}
 	if at := (*expr.SyntaxError)(nil); errors.As(err, &at) {
-		f.Text, f.Column = shortened(at.Error()), at.Column
+		f.Text, f.Column = shortLines(at.Error()), at.Column
 	}
 	return f
 }

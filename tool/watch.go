@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/fileio/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -40,7 +41,7 @@ func (f *watchFlags) budget() int {
 // A watch is one run with watchFlags.
 type watch struct {
 	names    []string        // of --trace
-	told     map[string]bool // names that made a rewrite
+	told     map[string]bool // those of them that made a rewrite
 	rule, at string          // of --why-not
 	fired    int
 	misses   []miss
@@ -53,10 +54,11 @@ type miss struct {
 	times         int
 }
 
-// start returns the context for a run, and a function to call after it.
-func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func()) {
+// start returns the context for a run, and a function to call after it, which returns an error for a
+// name that no pass and no rule has.
+func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func() error) {
 	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
-		return ctx, func() {}
+		return ctx, func() error { return nil }
 	}
 	w := &watch{told: make(map[string]bool), index: make(map[miss]int)}
 	w.rule, w.at, _ = strings.Cut(f.whyNot, "@")
@@ -65,8 +67,13 @@ func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer
 	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.Stderr))
 	opts := rewrite.Options{Trace: func(e rewrite.Event) {
 		w.event(e)
-		if all || slices.Contains(w.names, e.Pass) || slices.Contains(w.names, e.Rule) {
-			w.told[e.Pass], w.told[e.Rule] = true, true
+		asked := all
+		for _, name := range w.names {
+			if is(name, e.Pass, e.Rule) {
+				asked, w.told[name] = true, true
+			}
+		}
+		if asked {
 			tell(e)
 		}
 	}}
@@ -74,18 +81,31 @@ func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer
 		opts.WhyNot = w.miss
 	}
 	if !all {
-		opts.TraceOnly = append(slices.Clone(w.names), w.rule)
+		for _, name := range append(slices.Clone(w.names), w.rule) {
+			opts.TraceOnly = append(opts.TraceOnly, name[strings.LastIndexByte(name, '/')+1:])
+		}
 	}
 	if f.most >= 0 {
 		opts.Allow = rewrite.Budget(f.most)
 	}
-	return rewrite.WithOptions(ctx, opts), func() { w.tell(c, opt) }
+	return rewrite.WithOptions(ctx, opts), func() error { return w.tell(c, opt) }
+}
+
+// is reports whether a name is that of a pass or of a rule in it, or the path of the rule: the
+// databases around it and its own name, joined by "/".
+func is(name, pass, rule string) bool {
+	if name == pass || name == rule {
+		return true
+	}
+	parts := strings.Split(name, "/")
+	last := len(parts) - 1
+	return last > 0 && parts[last] == rule && slices.Contains(parts[:last], pass)
 }
 
 // event records a rewrite for --why-not.
 func (w *watch) event(e rewrite.Event) {
 	switch {
-	case e.Rule != w.rule:
+	case !w.asks(e.Pass, e.Rule):
 	case e.Err == nil:
 		w.fired++
 	default:
@@ -93,8 +113,13 @@ func (w *watch) event(e rewrite.Event) {
 	}
 }
 
+// asks reports whether --why-not names a rule.
+func (w *watch) asks(pass, rule string) bool {
+	return w.rule == rule || w.rule != pass && is(w.rule, pass, rule)
+}
+
 func (w *watch) miss(m rewrite.Miss) {
-	if m.Rule == w.rule {
+	if w.asks(m.Pass, m.Rule) {
 		w.note(m.Pass, m.Apply, m.Text)
 	}
 }
@@ -121,23 +146,48 @@ func (w *watch) note(pass string, n *fgraph.Apply, why string) {
 const mostMisses = 100
 
 // tell prints the reasons of --why-not, and the names of --trace without a rewrite.
-func (w *watch) tell(c *Console, opt *optdb.Optimizer) {
+func (w *watch) tell(c *Console, opt *optdb.Optimizer) error {
 	for _, name := range w.names {
-		switch {
-		case name == "all" || w.told[name]:
-		case opt.Selected(name):
+		if name == "all" || w.told[name] {
+			continue
+		}
+		if err := known("--trace", name, opt); err != nil {
+			return err
+		}
+		if opt.Selected(name) || !opt.Has(name) {
 			c.Say("trace: no rewrite by %s", name)
-		default:
+		} else {
 			c.Say("trace: no rewrite by %s", opt.Explain(name))
 		}
 	}
 	if w.rule == "" {
-		return
+		return nil
 	}
-	if !opt.Selected(w.rule) && w.fired == 0 && len(w.misses) == 0 { // a rule of a walk is no entry
-		c.Say("why not: %s", opt.Explain(w.rule))
-		return
+	if w.fired == 0 && len(w.misses) == 0 {
+		if err := known("--why-not", w.rule, opt); err != nil {
+			return err
+		}
+		if !opt.Selected(w.rule) && opt.Has(w.rule) {
+			c.Say("why not: %s", opt.Explain(w.rule))
+			return nil
+		}
 	}
+	w.tellMisses(c)
+	return nil
+}
+
+// known returns an error for a name that no pass and no rule has. The rules of a pass that is a Go
+// function are known by what they did.
+func known(flag, name string, opt *optdb.Optimizer) error {
+	names := opt.Names()
+	if opt.Has(name) || slices.Contains(names, name) {
+		return nil
+	}
+	return Usagef("%s: there is no pass or rule %q%s", flag, fileio.Excerpt(name, 0), spell.Hint(name[strings.LastIndexByte(name, '/')+1:], names))
+}
+
+// tellMisses prints the reasons of --why-not.
+func (w *watch) tellMisses(c *Console) {
 	for i, m := range w.misses {
 		if i == mostMisses {
 			c.Say("why not: %s: %d more reasons; %s@TEXT prints those of some nodes", w.rule, len(w.misses)-i, w.rule)
@@ -147,7 +197,7 @@ func (w *watch) tell(c *Console, opt *optdb.Optimizer) {
 		if m.times > 1 {
 			times = fmt.Sprintf(" (%d times)", m.times)
 		}
-		c.Say("why not: %s/%s: at %s: %s%s", m.pass, w.rule, m.at, m.why, times)
+		c.Say("why not: %s/%s: at %s: %s%s", m.pass, w.rule[strings.LastIndexByte(w.rule, '/')+1:], m.at, m.why, times)
 	}
 	switch {
 	case w.fired > 0:

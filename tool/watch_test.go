@@ -29,7 +29,7 @@ func TestWatch(t *testing.T) {
 		t.Error("tracing changes what is computed, or goes on by itself")
 	}
 	pass, rule := rewrites[0][1], rewrites[0][2]
-	for _, name := range []string{pass, rule, "nothing," + rule} {
+	for _, name := range []string{pass, rule, "add_destroy_handler," + rule} {
 		got := nnopt(t, "profile", "--trace", name, config).ok(t)
 		for _, m := range regexp.MustCompile(`(?m)^rewriting: (\S+)/(\S+): `).FindAllStringSubmatch(got.stderr, -1) {
 			if m[1] != name && m[2] != name && m[2] != rule {
@@ -51,10 +51,12 @@ func TestWatch(t *testing.T) {
 	contains(t, fired.stderr, rule+" fired ")
 	why := nnopt(t, "profile", "--why-not", "propagate_in_place", "--query", "+fast_run -inplace", config).ok(t)
 	contains(t, why.stderr, "why not: propagate_in_place: not selected: ")
-	unknown := nnopt(t, "compile", "--why-not", "propagate_in_plac", config).ok(t)
-	contains(t, unknown.stderr, "why not: propagate_in_plac: unknown", "propagate_in_place")
-	unknown = nnopt(t, "compile", "--trace", "propagate_in_plac,"+rule, config).ok(t)
-	contains(t, unknown.stderr, "trace: no rewrite by propagate_in_plac: unknown", "did you mean propagate_in_place?", "rewriting: ")
+	for _, args := range [][]string{{"compile", config}, {"profile", config}, {"graph", config}, {"view", config}, {"expr", "x*y/y"}, {"graph", "x*y/y"}, {"view", "x*y/y"}} {
+		for _, flag := range []string{"--why-not=propagate_in_plac", "--why-not=propagate_in_plac@x", "--trace=canonicalize,propagate_in_plac"} {
+			nnopt(t, args[0], flag, args[1]).fails(t, statusUsage, `there is no pass or rule "propagate_in_plac"; did you mean propagate_in_place?`)
+		}
+	}
+	nnopt(t, "expr", "--trace=canonicaliz/local_neg_neg", "x").fails(t, statusUsage, "there is no pass or rule")
 	for names, want := range map[string]bool{"all": false, rule: false, "add_destroy_handler": true} {
 		got := nnopt(t, "compile", "--trace", names, config).ok(t).stderr
 		if strings.Contains(got, "trace: no rewrite by "+names+"\n") != want || strings.Contains(got, "unknown") {
@@ -68,11 +70,12 @@ func TestWatch(t *testing.T) {
 func TestWhyNot(t *testing.T) {
 	db := failingDB(t)
 	for flags, want := range map[string]string{
-		"hindered":  "why not: walk/hindered: at f(x): refused: walk/hindered: inconsistent graph: the feature says no\n",
-		"picky":     "why not: walk/picky: at f(x): it is f\nwhy not: walk/picky: at g(f(x)): it is g (2 times)\n",
-		"picky@g(":  "why not: walk/picky: at g(f(x)): it is g (2 times)\n",
-		"silent":    "why not: silent: no reason: there is no node with an op that it tracks, or it gives no reasons\n",
-		"walk/none": "why not: walk/none: unknown",
+		"hindered":      "why not: walk/hindered: at f(x): refused: walk/hindered: inconsistent graph: the feature says no\n",
+		"picky":         "why not: walk/picky: at f(x): it is f\nwhy not: walk/picky: at g(f(x)): it is g (2 times)\n",
+		"picky@g(":      "why not: walk/picky: at g(f(x)): it is g (2 times)\n",
+		"silent":        "why not: silent: no reason: there is no node with an op that it tracks, or it gives no reasons\n",
+		"walk/picky@g(": "why not: walk/picky: at g(f(x)): it is g (2 times)\n",
+		"walk/none":     "",
 	} {
 		opt, err := db.Build(optdb.Include("fast_run").Excluding("broken"))
 		if err != nil {
@@ -84,7 +87,9 @@ func TestWhyNot(t *testing.T) {
 		if err := opt.Rewrite(ctx, failingGraph(t), nil); err != nil {
 			t.Fatal(err)
 		}
-		done()
+		if err := done(); (err != nil) != (flags == "walk/none") {
+			t.Errorf("--why-not %s: %v", flags, err)
+		}
 		if !strings.HasPrefix(stderr.String(), want) {
 			t.Errorf("--why-not %s:\n%swant\n%s", flags, stderr.String(), want)
 		}

@@ -1,0 +1,59 @@
+package tool
+
+import (
+	"flag"
+	"slices"
+	"strings"
+)
+
+// given reports whether a flag is on the command line.
+func (c *Console) given(name string) bool {
+	return slices.ContainsFunc(c.flags(), func(f *flag.Flag) bool { return f.Name == name })
+}
+
+// flags returns the flags on the command line, by name.
+func (c *Console) flags() (list []*flag.Flag) {
+	if c.set != nil {
+		c.set.Visit(func(f *flag.Flag) { list = append(list, f) })
+	}
+	return list
+}
+
+// inVain returns an error if one of the flags is on the command line, where it would change nothing. why
+// ends the sentence "--name has no meaning". A name with a dot at its end stands for all flags that begin
+// so.
+func (c *Console) inVain(why string, names ...string) error {
+	for _, f := range c.flags() {
+		for _, name := range names {
+			if f.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(f.Name, name) {
+				return Usagef("--%s has no meaning %s", f.Name, why)
+			}
+		}
+	}
+	return nil
+}
+
+// only is inVain for all flags but those of these names.
+func (c *Console) only(why string, names ...string) error {
+	for _, f := range c.flags() {
+		if !slices.Contains(names, f.Name) {
+			return Usagef("--%s has no meaning %s", f.Name, why)
+		}
+	}
+	return nil
+}
+
+// apart returns an error if two of the flags are on the command line, each of which says what the verb is to do.
+func (c *Console) apart(names ...string) error {
+	first := ""
+	for _, f := range c.flags() {
+		switch {
+		case !slices.Contains(names, f.Name):
+		case first != "":
+			return Usagef("--%s and --%s exclude each other", first, f.Name)
+		default:
+			first = f.Name
+		}
+	}
+	return nil
+}
