@@ -46,13 +46,14 @@ const (
 	sliceSteps    = 512
 	sliceElements = 1 << 18
 	// setBytes is how far apart lines are that share a set of a second-level cache (1 MB in 16 ways),
-	// and mostWays how many of its ways a panel that is read in place may take. firstSetBytes is the
-	// distance in a first-level cache. A product of fewInPlace rows bears more, because packing would
-	// cost it as much (Zen 5, November 2026).
+	// and mostWays how many of its ways a panel that is read in place may take; a part of a divided k,
+	// which meets few tiles before the next part, may take twice as many. firstSetBytes is the distance
+	// in a first-level cache. A product of fewInPlace rows bears more, because packing would cost it
+	// as much (Zen 5, November 2026).
 	setBytes      = 64 << 10
 	firstSetBytes = 4 << 10
 	mostWays      = 8
-	fewInPlace    = 128
+	fewInPlace    = 96
 )
 
 // shape returns the shape of a matrix, or that of its transpose if it is tall.
@@ -170,13 +171,13 @@ func (w *workspace) prepare(set kernelSet, m Matrix, tall bool, rows int) {
 // read in it than packed. Its rows evict each other from the caches if many of them begin in the same
 // sets, as they do with round numbers of columns.
 func readInPlace(set kernelSet, m *Matrix, rows int) bool {
-	steps := m.Rows
+	steps, most := m.Rows, mostWays
 	if panelBytes(set, steps) > longPanel {
-		steps = partSteps
+		steps, most = partSteps, 2*mostWays
 	}
 	apart := min(4*m.Stride&-(4*m.Stride), setBytes)
 	ways := steps * max(panelBytes(set, 1), apart) / setBytes
-	return ways <= mostWays && apart < firstSetBytes || ways <= 2*mostWays && rows <= fewInPlace
+	return ways <= most && apart < firstSetBytes || ways <= 4*mostWays && rows <= fewInPlace
 }
 
 // panelBytes is the size of so many steps of a panel.
