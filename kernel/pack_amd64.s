@@ -1,21 +1,33 @@
 #include "textflag.h"
 
-// func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+// func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr)
 //
 // Transposes 8 rows and 8·n columns of src, a block of 8×8 at a time: first the quarters of every register, two rows
-// below one another, then the elements within them.
-TEXT ·transpose8Blocks(SB), NOSPLIT, $0-40
+// below one another, then the elements within them. Fetches the 8 rows that begin ahead bytes further.
+TEXT ·transpose8Blocks(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), DI
 	MOVQ dstRow+8(FP), DX
 	MOVQ src+16(FP), SI
 	MOVQ srcRow+24(FP), R9
 	MOVQ n+32(FP), CX
+	MOVQ ahead+40(FP), R12
 	LEAQ (R9)(R9*2), R8
 	LEAQ (DX)(DX*2), BX
 	LEAQ (SI)(R8*1), R10  // row 3
 	LEAQ (R10)(R8*1), R11 // row 6
+	ADDQ SI, R12
+	LEAQ (R12)(R8*1), R13
+	LEAQ (R13)(R8*1), R8  // row 6 of those to fetch
 
 block:
+	PREFETCHT0  (R12)
+	PREFETCHT0  (R12)(R9*1)
+	PREFETCHT0  (R12)(R9*2)
+	PREFETCHT0  (R13)
+	PREFETCHT0  (R13)(R9*1)
+	PREFETCHT0  (R13)(R9*2)
+	PREFETCHT0  (R8)
+	PREFETCHT0  (R8)(R9*1)
 	VMOVUPS     (SI), X0
 	VMOVUPS     (SI)(R9*1), X1
 	VMOVUPS     (SI)(R9*2), X2
@@ -64,6 +76,9 @@ block:
 	ADDQ $32, SI
 	ADDQ $32, R10
 	ADDQ $32, R11
+	ADDQ $32, R12
+	ADDQ $32, R13
+	ADDQ $32, R8
 	LEAQ (DI)(DX*8), DI
 	DECQ CX
 	JNZ  block

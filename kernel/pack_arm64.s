@@ -1,9 +1,10 @@
 #include "textflag.h"
 
-// func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+// func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr)
 //
-// Transposes 8 rows and 8·n columns of src, 4 columns at a time: first pairs of rows, then pairs of pairs.
-TEXT ·transpose8Blocks(SB), NOSPLIT, $0-40
+// Transposes 8 rows and 8·n columns of src, 4 columns at a time: first pairs of rows, then pairs of pairs. What is ahead
+// is left to the processor.
+TEXT ·transpose8Blocks(SB), NOSPLIT, $0-48
 	MOVD dst+0(FP), R0
 	MOVD dstRow+8(FP), R1
 	MOVD src+16(FP), R2

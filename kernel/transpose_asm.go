@@ -14,13 +14,14 @@ func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src [
 }
 
 //go:noescape
-func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int)
+func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr)
 
-// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done.
-func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols int) int {
+// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done. What comes next is so
+// many elements ahead of src, and it may be outside.
+func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols, ahead int) int {
 	n := squares(s, 8, dst, stride, src, srcStride, cols)
 	if n > 0 {
-		transpose8Blocks(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n)
+		transpose8Blocks(&dst[0], uintptr(stride)*4, &src[0], uintptr(srcStride)*4, n, uintptr(ahead)*4)
 	}
 	return 8 * n
 }
