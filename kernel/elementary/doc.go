@@ -5,12 +5,15 @@
 // every product is rounded explicitly or fused explicitly. kernel.Float64Map has the same
 // functions, with the same bits, for vectors.
 //
-// Errors are a few units in the last place, except for [Pow] of very large and very small numbers.
-// NaN, infinities and signs of zero are treated as in package math. That package also serves for
-// what rounds at most once: square roots, rounding to integers, remainders.
+// Errors are at most about two units in the last place, and half of one in [Pow]; a table in
+// docs/performance.md has what was measured. Near the zeros of [Lgamma] and [Digamma] at negative
+// numbers the absolute error is small. NaN, infinities and signs of zero are treated as in package
+// math, which also serves for what rounds at most once: square roots, rounding to integers,
+// remainders.
 //
 // Exponentials split x into n·ln 2 + r and take the Taylor series of r. Logarithms, the sine and
-// the error function use the polynomials of FreeBSD's msun, the arc tangent that of Cephes. The
+// the error function use the polynomials of FreeBSD's msun, the arc tangent that of Cephes. Powers
+// go through a logarithm of twice the precision, which a table and a Taylor series give. The
 // gamma function and its relatives use interpolating polynomials near 2, recurrences and asymptotic
 // series; see DLMF, chapter 5. Inverse error functions are roots, found by Halley's method.
 //

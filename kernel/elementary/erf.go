@@ -46,8 +46,8 @@ func Erfcx(x float64) float64 {
 	case x >= 1.25:
 		return Exp(-0.5625+erfcFar(x)) / x
 	}
-	z := math.Float64frombits(math.Float64bits(x) &^ (1<<32 - 1)) // its square is exact
-	return Exp(float64(z*z)) * Exp(float64((x-z)*(x+z))) * Erfc(x)
+	square := float64(x * x)
+	return expPair(square, math.FMA(x, x, -square)) * Erfc(x)
 }
 
 // erfNear returns erf(x)/x - 1 for x below 0.84375.
@@ -62,8 +62,10 @@ func erfc(x float64) float64 {
 		s := x - 1
 		return 1 - 8.45062911510467529297e-01 - horner(s, erfcOneP)/horner(s, erfcOneQ)
 	}
-	z := math.Float64frombits(math.Float64bits(x) &^ (1<<32 - 1)) // its square is exact
-	return Exp(-float64(z*z)-0.5625) * Exp(float64((z-x)*(z+x))+erfcFar(x)) / x
+	square := float64(x * x)
+	minus := plus(-square, -0.5625)
+	sum := plus(minus.high, erfcFar(x))
+	return expPair(sum.high, sum.low+minus.low-math.FMA(x, x, -square)) / x
 }
 
 // erfcFar returns the logarithm of x·Erfcx(x) plus 0.5625, for x from 1.25.

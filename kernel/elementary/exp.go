@@ -64,39 +64,6 @@ func Cosh(x float64) float64 {
 	return (e + 1/e) / 2
 }
 
-// Pow returns x**y. The fractional part of y goes through the logarithm of x, which magnifies
-// rounding by the size of that logarithm.
-func Pow(x, y float64) float64 {
-	whole, part := math.Modf(math.Abs(y))
-	if !(x > 0) || part == 0 || whole >= 1<<53 || math.IsInf(x, 1) || x == 1 || y != y || math.Abs(y) == 0.5 {
-		return math.Pow(x, y) // multiplies, or takes a square root
-	}
-	if part > 0.5 {
-		part--
-		whole++
-	}
-	v, e := Exp(part*Log(x)), 0
-	f, fe := math.Frexp(x)
-	for i := int64(whole); i != 0; i >>= 1 {
-		if fe < -1<<12 || fe > 1<<12 {
-			e += fe // the result overflows or underflows
-			break
-		}
-		if i&1 != 0 {
-			v *= f
-			e += fe
-		}
-		f, fe = float64(f*f), 2*fe
-		if f < 0.5 {
-			f, fe = f+f, fe-1
-		}
-	}
-	if y < 0 {
-		v, e = 1/v, -e
-	}
-	return math.Ldexp(v, e)
-}
-
 // Adding and subtracting 1.5·2^52 rounds a small float64 to the nearest integer.
 const magic = 3 << 51
 

@@ -39,15 +39,20 @@ func gammaNearTwo(z float64) float64 { return math.FMA(z, horner(z, gammaP), 1) 
 // A pair is the sum of two numbers, of which the second is at most the rounding error of the first.
 type pair struct{ high, low float64 }
 
+// plus returns x+y, with what rounding loses of it.
+func plus(x, y float64) pair {
+	sum := x + y
+	part := sum - x
+	return pair{sum, (x - (sum - part)) + (y - part)}
+}
+
 // factors returns v times the product of the numbers x+k for first ≤ k < last.
 func factors(v, x float64, first, last int) pair {
 	p := pair{v, 0}
 	for k := float64(first); k < float64(last); k++ {
-		f := x + k
-		part := f - x
-		rest := (x - (f - part)) + (k - part) // what rounding has lost of f
-		h := float64(p.high * f)
-		l := math.FMA(p.high, f, -h) + float64(p.low*f) + float64(p.high*rest)
+		f := plus(x, k)
+		h := float64(p.high * f.high)
+		l := math.FMA(p.high, f.high, -h) + float64(p.low*f.high) + float64(p.high*f.low)
 		p.high = h + l
 		p.low = l - (p.high - h)
 	}
@@ -79,9 +84,17 @@ func Lgamma(x float64) float64 {
 		return Log(math.Pi/float64(math.Abs(Sin(math.Pi*f))*-x)) - Lgamma(-x)
 	case x < 0.5:
 		return float64(x*horner(x, lgammaP)) - Log1p(x) - Log(x)
-	case x < 1.5:
+	case x < 1.25:
 		z := x - 1
 		return float64(z*horner(z, lgammaP)) - Log1p(z)
+	case x < 1.5: // the terms nearly cancel
+		const first = 4.942915152430645e-18 // what is missing of the last coefficient
+		z := x - 1
+		log := logPair(x)
+		n := len(lgammaP) - 1
+		linear := float64(z * lgammaP[n])
+		rest := math.FMA(z, lgammaP[n], -linear) + float64(z*first) - log.low
+		return linear - log.high + math.FMA(float64(z*z), horner(z, lgammaP[:n]), rest)
 	case x < 10:
 		n := math.Round(x)
 		if x < 2.5 {
@@ -115,9 +128,18 @@ func Digamma(x float64) float64 {
 		if !(f != 0) {
 			return math.NaN()
 		}
-		return Digamma(1-x) - math.Pi/Tan(math.Pi*f)
+		angle := float64(math.Pi * f)
+		rest := math.FMA(math.Pi, f, -angle) + float64(f*1.2246467991473532e-16)
+		cot := 1 / Tan(angle)
+		cot -= float64(rest * math.FMA(cot, cot, 1))
+		return math.FMA(-math.Pi, cot, Digamma(1-x))
 	case x < 1:
-		return Digamma(x+1) - 1/x
+		q := 1 / x
+		v := math.FMA((x-(digammaZero-1))-digammaRest, horner(x-0.5, digammaP), -q) // at x+1, minus 1/x
+		if q > 1<<50 {
+			return v
+		}
+		return v - float64(math.FMA(-q, x, 1)*q)
 	case x >= 10 || x != x:
 		z := 1 / x / x
 		return Log(x) - 0.5/x - float64(z*horner(z, digammaFar))
@@ -127,9 +149,14 @@ func Digamma(x float64) float64 {
 		x--
 		sum += 1 / x
 	}
-	const high, low = 1.4616321449683622, 9.549995429965697e-17 // the zero
-	return math.FMA((x-high)-low, horner(x-1.5, digammaP), sum)
+	return math.FMA((x-digammaZero)-digammaRest, horner(x-1.5, digammaP), sum)
 }
+
+// The positive zero of Digamma in two parts.
+const (
+	digammaZero = 1.4616321449683622
+	digammaRest = 9.549995429965697e-17
+)
 
 // Polygamma returns the derivative of order n of [Digamma]. It is NaN unless n is an integer that
 // is not negative. At zero and at negative integers it is infinite.
@@ -154,39 +181,49 @@ func Polygamma(n, x float64) float64 {
 	case x <= 0 && f == 0:
 		return math.Inf(int(sign))
 	case x > 0.5:
-		sum = zeta(s, x)
+		sum = zeta(s, pair{x, 0})
 	case x >= 0:
-		sum = Pow(x, -s) + zeta(s, x+1)
+		sum = Pow(x, -s) + zeta(s, plus(x, 1))
 	default: // those to the left of zero are those of another series, up to the sign
-		left := zeta(s, 1-f) - zeta(s, 1-x)
-		sum = Pow(f, -s) + zeta(s, 1+f) + float64(sign*left)
+		left := zeta(s, plus(1, -f)) - zeta(s, plus(1, -x))
+		sum = Pow(f, -s) + zeta(s, plus(1, f)) + float64(sign*left)
 	}
 	return float64(sign*Gamma(n+1)) * sum
 }
 
-// zeta returns the sum of (q+k)⁻ˢ over all k ≥ 0, for s ≥ 2 and q ≥ ½: the first terms, and the rest
-// by the formula of Euler and Maclaurin.
-func zeta(s, q float64) float64 {
-	sum := 0.0
-	for least := max(10, min(s, 1000)); q < least; q++ {
-		term := Pow(q, -s)
-		if sum += term; term < sum*0x1p-60 {
-			return sum
+// zeta returns the sum of (x+k)⁻ˢ over all k ≥ 0, for s ≥ 2 and x ≥ ½: the first terms, and the rest
+// by the formula of Euler and Maclaurin, whose terms decrease fast if x+k is larger than s.
+func zeta(s float64, x pair) float64 {
+	sum, lost := 0.0, 0.0
+	q := x
+	power := func() (v, rest float64) {
+		v = Pow(q.high, -s)
+		return v, float64(float64(v*s) * (-q.low / q.high))
+	}
+	least := max(10, min(s, 1000)+6)
+	for k := 1.0; q.high < least; k++ {
+		term, rest := power()
+		p := plus(sum, term)
+		sum = p.high
+		if lost += p.low + rest; term < sum*0x1p-60 {
+			return sum + lost
 		}
+		q = plus(x.high, k)
+		q.low += x.low
 	}
-	if q > 1e8 {
-		return sum + float64(Pow(q, 1-s)*(1/(s-1)+0.5/q))
+	if q.high > 1e8 {
+		return sum + float64(Pow(q.high, 1-s)*(1/(s-1)+0.5/q.high))
 	}
-	power := Pow(q, -s)
-	rest := float64(power*q)/(s-1) + float64(power*0.5)
-	factor := float64(s*power) / q
+	last, rest := power()
+	lost += float64(rest*q.high)/(s-1) + float64(last*q.low)/(s-1) + float64(last*0.5)
+	factor := float64(s*last) / q.high
 	for i, c := range bernoulli {
-		rest += float64(c * factor)
+		lost += float64(c * factor)
 		k := float64(2 * i)
-		factor = float64(factor/q*(s+k+1)) / q
+		factor = float64(factor/q.high*(s+k+1)) / q.high
 		factor = float64(factor * (s + k + 2))
 	}
-	return sum + rest
+	return sum + (float64(last*q.high)/(s-1) + lost)
 }
 
 // The coefficients of the polynomials, the highest first. Those for short intervals interpolate at

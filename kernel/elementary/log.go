@@ -67,7 +67,7 @@ func LogAddExp(x, y float64) float64 {
 func Log1mexp(x float64) float64 {
 	switch {
 	case x < -math.Ln2:
-		return Log1p(-Exp(x))
+		return Log1p(-expPair(max(x, -1000), 0))
 	case math.Abs(x) < 0x1p-54: // the smallest numbers lose their bits in Expm1
 		return Log(-x)
 	}

@@ -19,15 +19,69 @@ func Cos(x float64) float64 {
 
 // Tan returns the tangent of x.
 func Tan(x float64) float64 {
+	if x == 0 {
+		return x
+	}
 	q, r := quadrant(x)
-	return sine(q, r) / sine(q+1, r)
+	rest := 0.0 // of r
+	if x <= near && x >= -near {
+		n := math.FMA(x, 2/math.Pi, magic) - magic
+		rest = math.FMA(-n, halfPiLow, math.FMA(-n, halfPiHigh, x)-r)
+	}
+	z := float64(r * r)
+	cube := float64(float64(z*r) * horner(z, sinP))
+	s := r + cube
+	sRest := r - s + cube
+	w := math.FMA(z, 0.5, -float64(float64(z*z)*horner(z, cosP)))
+	c := 1 - w
+	cRest := 1 - c - w - float64(math.FMA(r, r, -z)*0.5)
+	if q&1 != 0 {
+		s, sRest, c, cRest = -c, -cRest, s, sRest
+	}
+	t := s / c
+	if t-t != 0 || c == 0 {
+		return t
+	}
+	// What rounding has lost of the sine, the cosine, the quotient and r.
+	lost := math.FMA(-t, c, s) + (sRest - float64(t*cRest))
+	return t + math.FMA(rest, math.FMA(t, t, 1), lost/c)
 }
 
 // Asin returns the arc sine of x.
-func Asin(x float64) float64 { return Atan2(x, math.Sqrt((1-x)*(1+x))) }
+func Asin(x float64) float64 {
+	a := math.Abs(x)
+	if a == 1 {
+		return withSign(math.Pi/2, x)
+	}
+	square := float64(a * a)
+	w := 1 - square
+	c, cRest := rootPair(w, 1-w-square-math.FMA(a, a, -square))
+	q := a / c
+	qRest := (math.FMA(-q, c, a) - float64(q*cRest)) / c
+	return withSign(math.FMA(qRest, w, Atan(q)), x) // w is 1/(1+q²)
+}
 
 // Acos returns the arc cosine of x.
-func Acos(x float64) float64 { return 2 * Atan2(math.Sqrt(1-x), math.Sqrt(1+x)) }
+func Acos(x float64) float64 {
+	switch x {
+	case 1:
+		return 0
+	case -1:
+		return math.Pi
+	}
+	u, v := plus(1, -x), plus(1, x)
+	s, sRest := rootPair(u.high, u.low)
+	c, cRest := rootPair(v.high, v.low)
+	q := s / c
+	qRest := (math.FMA(-q, c, s) + (sRest - float64(q*cRest))) / c
+	return 2 * math.FMA(qRest, v.high/2, Atan(q)) // v is 2/(1+q²)
+}
+
+// rootPair returns the square root of x+rest, where rest is at most a rounding error of x.
+func rootPair(x, rest float64) (high, low float64) {
+	high = math.Sqrt(x)
+	return high, (math.FMA(-high, high, x) + rest) / (high + high)
+}
 
 // Atan returns the arc tangent of x.
 func Atan(x float64) float64 {
@@ -93,6 +147,12 @@ var (
 	cosP = []float64{-1.13596475577881948265e-11, 2.08757232129817482790e-09, -2.75573143513906633035e-07, 2.48015872894767294178e-05, -1.38888888888741095749e-03, 4.16666666666666019037e-02}
 )
 
+// π/2 in two parts.
+const (
+	halfPiHigh = 1.5707963267948966
+	halfPiLow  = 6.123233995736766e-17
+)
+
 // near is the largest argument that Sin and Cos reduce by a simple subtraction without losing
 // digits.
 const near = 1 << 20
@@ -103,8 +163,8 @@ func quadrant(x float64) (q int64, r float64) {
 		return quadrantOfFar(x)
 	}
 	n := math.FMA(x, 2/math.Pi, magic) - magic
-	r = math.FMA(-n, 1.5707963267948966, x)
-	return int64(n), math.FMA(-n, 6.123233995736766e-17, r)
+	r = math.FMA(-n, halfPiHigh, x)
+	return int64(n), math.FMA(-n, halfPiLow, r)
 }
 
 // turn holds the binary fraction digits of 1/2π, after 64 zeros.
@@ -140,10 +200,12 @@ func quadrantOfFar(x float64) (q int64, r float64) {
 		high, _ = bits.Sub64(0, high, carry)
 	}
 	zeros := bits.LeadingZeros64(high)
-	high = high<<zeros | low>>(64-zeros)
-	r = float64(int64(high>>1|high&1)) * (sign * math.Pi / 2)
+	high, low = high<<zeros|low>>(64-zeros), low<<zeros
+	first, rest := float64(high>>11), float64(high<<53|low>>11)*0x1p-64 // 53 bits, and those below
+	r = math.FMA(first, halfPiHigh, math.FMA(first, halfPiLow, float64(rest*halfPiHigh)))
+	r = float64(sign * r)
 	if x < 0 {
 		q, r = -q, -r
 	}
-	return q, math.Ldexp(r, -63-zeros)
+	return q, math.Ldexp(r, -53-zeros)
 }
