@@ -22,10 +22,10 @@ func Erfc(x float64) float64 {
 	switch {
 	case x != x:
 		return x
-	case a < 0.25:
+	case a < 0.84375 && x < 0.5:
 		return 1 - math.FMA(x, erfNear(a), x)
 	case a < 0.84375:
-		return 0.5 - math.FMA(x, erfNear(a), x-0.5)
+		return math.FMA(-x, erfNear(a), 1-x) // 1-x is exact
 	case x > 28:
 		return 0
 	case x > 0:

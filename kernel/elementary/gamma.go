@@ -144,12 +144,15 @@ func Digamma(x float64) float64 {
 		z := 1 / x / x
 		return Log(x) - 0.5/x - float64(z*horner(z, digammaFar))
 	}
-	sum := 0.0
+	sum, lost := 0.0, 0.0
 	for x > 2 {
 		x--
-		sum += 1 / x
+		q := 1 / x
+		p := plus(sum, q)
+		sum = p.high
+		lost += p.low + float64(math.FMA(-q, x, 1)*q)
 	}
-	return math.FMA((x-digammaZero)-digammaRest, horner(x-1.5, digammaP), sum)
+	return math.FMA((x-digammaZero)-digammaRest, horner(x-1.5, digammaP), sum) + lost
 }
 
 // The positive zero of Digamma in two parts.

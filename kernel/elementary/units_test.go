@@ -88,7 +88,7 @@ var exactly = []struct {
 		g := exactGamma(x)
 		return exactLog(g.Abs(g))
 	}, 4, []interval{{-50, 0}, {-3, 0}}},
-	{"digamma of negative numbers", Digamma, exactDigamma, 4, []interval{{-50, 0}, {-3, 0}}},
+	{"digamma of negative numbers", Digamma, exactDigamma, 8, []interval{{-50, 0}, {-3, 0}}},
 }
 
 // TestUnits compares with exact values.
