@@ -104,6 +104,9 @@ powers: g; unsafe_nan
 # Either side may overflow.
 (mul (abs x) (abs y) (abs z)) && float(x, y, z) => (abs (mul z x y))
 
+# Numbers may be so large that rounding leaves nothing of the angle.
+(sin (mul -1 x ...xs)) && float(x, xs) <=> (mul -1 (sin (mul x ...xs))) && float(x, xs)
+
 # The sum may cancel.
 (log (add 2 x y -1)) => (log1p (add x y))
 

@@ -26,9 +26,10 @@
 //     with every result off by the last bits; a result below the smallest normal number is off by
 //     as much as the smallest number, and one above the largest number stands for any number above.
 //     So sums and products may be taken in another order, even where terms cancel or where they
-//     come near the limits of the type. An exponent beyond 2⁵³ that is rounded may be even or odd, and
-//     where a sum cancels, its error is left. Zeros of either sign are equal as results. Where the
-//     difference shows, as in 1/x, it counts.
+//     come near the limits of the type. An exponent beyond 2⁵³ that is rounded may be even or odd, an
+//     angle so large that its rounding error is one radian may be any, and where a sum cancels, its
+//     error is left. Zeros of either sign are equal as results. Where the difference shows, as in
+//     1/x, it counts.
 //   - [Overflow]: an integer wraps around; or a float becomes infinite, of arguments far from the
 //     limits (exp(1000)), or only on the right (sqr(1e200)) although the rule never avoids it; also where that makes NaN of it, as sin(2x).
 //   - [UnsafeNaN]: an argument or something that the left side computes is NaN or infinite, or an

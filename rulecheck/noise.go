@@ -67,6 +67,7 @@ type opKind struct {
 	arithmetic bool // an element-wise sum, product, quotient or power
 	power      bool // magnifies rounding by the size of the logarithm
 	odd        bool // a power whose exponent is rounded: where that is large, it may be even or odd
+	periodic   bool // of an angle that is rounded: where that is large, it may be any
 }
 
 // kindOf classifies an op. What is unknown rounds.
@@ -86,6 +87,8 @@ func kindOf(op tensor.Op, a *fgraph.Apply) opKind {
 		return opKind{exact: true}
 	case tensor.SoftmaxOp:
 		return opKind{underflows: true, vanishes: true}
+	case tensor.CrossentropyCategorical1HotOp:
+		return opKind{} // a logarithm
 	}
 	if v, ok := op.(fgraph.Viewer); ok && len(v.ViewMap()) > 0 {
 		return opKind{exact: true}
@@ -116,6 +119,8 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 		return opKind{arithmetic: true}
 	case array.Exp, array.Exp2:
 		return opKind{overflows: true, underflows: true, vanishes: true}
+	case array.Sin, array.Cos, array.Tan:
+		return opKind{periodic: inexact(a.Inputs()[0])}
 	case array.Erfc, array.Sigmoid, array.Softplus:
 		return opKind{underflows: true, vanishes: true}
 	}
@@ -191,6 +196,9 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			case v-v == 0:
 				v += float64(v * float64(eps*noise.ulps()))
 			}
+			if s.kind.periodic && v-v == 0 && angleUnknown(ins[0], a, i) {
+				v = float64(2*noise.Float64()) - 1
+			}
 			if s.kind.odd && noise.IntN(2) == 0 && signUnknown(ins, a, i) {
 				v = -v
 			}
@@ -213,6 +221,13 @@ func signUnknown(ins []*array.Array, out *array.Array, i int) bool {
 	index := unravel(out.Shape(), i)
 	base, exponent := elementNear(ins[0], index), elementNear(ins[1], index)
 	return base >= 0 && exponent >= 0 && ins[0].Float(base) < 0 && math.Abs(ins[1].Float(exponent)) >= 1/epsilon(ins[1].DType())
+}
+
+// angleUnknown reports whether an element is a function of an angle so large that the numbers around it
+// are other angles.
+func angleUnknown(angles, out *array.Array, i int) bool {
+	k := elementNear(angles, unravel(out.Shape(), i))
+	return k >= 0 && math.Abs(angles.Float(k))*epsilon(angles.DType()) >= 1
 }
 
 // argumentsOf reports whether the arguments of an element of a result are finite, and whether one is
