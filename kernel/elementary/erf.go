@@ -60,12 +60,23 @@ func erfNear(x float64) float64 {
 func erfc(x float64) float64 {
 	if x < 1.25 {
 		s := x - 1
-		return 1 - 8.45062911510467529297e-01 - horner(s, erfcOneP)/horner(s, erfcOneQ)
+		v := hornerPair(s, erfcOneQ).divide(hornerPair(s, erfcOneP))
+		w := plus(1-8.45062911510467529297e-01, -v.high)
+		return w.high + (w.low - v.low)
 	}
 	square := float64(x * x)
 	minus := plus(-square, -0.5625)
 	sum := plus(minus.high, erfcFar(x))
 	return expPair(sum.high, sum.low+minus.low-math.FMA(x, x, -square)) / x
+}
+
+// hornerPair returns the value of a polynomial at z, whose last step is exact.
+func hornerPair(z float64, coefficients []float64) pair {
+	n := len(coefficients) - 1
+	t := horner(z, coefficients[:n])
+	h := float64(z * t)
+	p := plus(h, coefficients[n])
+	return pair{p.high, p.low + math.FMA(z, t, -h)}
 }
 
 // erfcFar returns the logarithm of x·Erfcx(x) plus 0.5625, for x from 1.25.

@@ -23,8 +23,9 @@ func Gamma(x float64) float64 {
 		return factors(gammaNearTwo(x-n), x, 2-int(n), 0).high
 	default: // two divisors, since the product of all factors may overflow
 		last := 2 - int(n)
-		v := factors(1, x, last/2, last).divide(gammaNearTwo(x - n))
-		return factors(1, x, 0, last/2).divide(v)
+		v := factors(1, x, last/2, last).divide(pair{gammaNearTwo(x - n), 0})
+		v = factors(1, x, 0, last/2).divide(v)
+		return v.high + v.low
 	}
 }
 
@@ -60,13 +61,13 @@ func factors(v, x float64, first, last int) pair {
 }
 
 // divide returns v/p.
-func (p pair) divide(v float64) float64 {
-	q := v / p.high
+func (p pair) divide(v pair) pair {
+	q := v.high / p.high
 	if q-q != 0 || p.high-p.high != 0 {
-		return q
+		return pair{q, 0}
 	}
-	rest := math.FMA(-q, p.high, v) - float64(q*p.low)
-	return q + rest/p.high
+	rest := math.FMA(-q, p.high, v.high) + (v.low - float64(q*p.low))
+	return pair{q, rest / p.high}
 }
 
 // Lgamma returns the logarithm of the absolute value of the gamma function. It is accurate to a few
@@ -109,9 +110,12 @@ func Lgamma(x float64) float64 {
 	case x > 1e17:
 		return float64(x * (Log(x) - 1))
 	}
-	z := float64(1 / (x * x))
-	v := math.FMA(x-0.5, Log(x)-1, halfLog2Pi) // of the terms of Stirling, those that grow
-	return v + horner(z, stirling)/x
+	// Of the terms of Stirling, the first is the largest.
+	log := logPair(x)
+	less := plus(log.high, -1)
+	first := float64((x - 0.5) * less.high)
+	rest := math.FMA(x-0.5, less.high, -first) + float64((x-0.5)*(less.low+log.low))
+	return first + (halfLog2Pi + (rest + horner(float64(1/(x*x)), stirling)/x))
 }
 
 // halfLog2Pi is (log(2π) - 1)/2.
