@@ -1,6 +1,7 @@
 package nnet3pass
 
 import (
+	"context"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -19,34 +20,89 @@ func spliceProduct() rewrite.Rule {
 			if !plain(op) || len(a.Inputs()) == 0 {
 				return c.Miss("%s has an effect, or no input", op.Name)
 			}
-			product, ok := component.NewProduct(op.C)
+			s, ok := newSplicing(a, op)
 			if !ok {
-				return c.Miss("%s is not affine", op.Name)
+				return c.Miss("%s is not affine, its input is not assembled, a part of it is scaled, a sum or missing, or the product is too narrow to be divided", op.Name)
 			}
-			root, at := lower.Resolve(a.Inputs()[0])
-			asm, ok := ownerOp[*lower.Assemble](root)
-			if !ok {
-				return c.Miss("the input is not assembled")
-			}
-			parts, ok := spliceParts(product, op, int(lower.TypeOf(a.Out()).Rows), root.Owner(), asm, at)
-			if !ok {
-				return c.Miss("a part of the input is scaled, a sum or missing, or the product is too narrow to be divided")
-			}
-			if len(parts) > 1 && op.Accumulate {
+			if len(s.parts) > 1 && op.Accumulate {
 				return c.Miss("%s accumulates already", op.Name)
 			}
-			if len(parts) > 1 && !worthSplitting(root, asm, len(parts)) {
-				return c.Miss("%d products would cost more than to assemble the input", len(parts))
+			if len(s.parts) > 1 && !worthSplitting(s.root, s.asm, len(s.parts)) {
+				return c.Miss("%d products would cost more than to assemble the input", len(s.parts))
 			}
-			if !cheaperInPlace(c.Graph(), a, root, sources(parts)...) {
+			if !cheaperInPlace(c.Graph(), a, s.root, sources(s.parts)...) {
 				return c.Miss("to keep the sources longer would take more memory than to assemble them")
 			}
-			var sum *fgraph.Variable
-			if op.Accumulate {
-				sum = a.Inputs()[op.InputAdded()]
-			}
-			return rewrite.Replace(addParts(a, op, product, parts, sum))
+			return rewrite.Replace(s.result(a, op))
 		})
+}
+
+// A splicing is how a product can read the parts of its input where they lie.
+type splicing struct {
+	product *component.Product
+	root    *fgraph.Variable // the assembled input
+	asm     *lower.Assemble
+	parts   []part
+}
+
+// newSplicing reports false if a does not run an affine component on an assembled matrix, or can't be
+// divided as the parts lie.
+func newSplicing(a *fgraph.Apply, op lower.Propagate) (s splicing, ok bool) {
+	if s.product, ok = component.NewProduct(op.C); !ok {
+		return s, false
+	}
+	var at lower.Rect
+	s.root, at = lower.Resolve(a.Inputs()[0])
+	if s.asm, ok = ownerOp[*lower.Assemble](s.root); !ok {
+		return s, false
+	}
+	s.parts, ok = spliceParts(s.product, op, int(lower.TypeOf(a.Out()).Rows), s.root.Owner(), s.asm, at)
+	return s, ok
+}
+
+// result returns the result of a, computed from the parts.
+func (s *splicing) result(a *fgraph.Apply, op lower.Propagate) *fgraph.Variable {
+	var sum *fgraph.Variable
+	if op.Accumulate {
+		sum = a.Inputs()[op.InputAdded()]
+	}
+	return addParts(a, op, s.product, s.parts, sum)
+}
+
+// spliceForIntegers is spliceProduct for products that become integers, whatever it costs. The parts of
+// a spliced product have steps of their own, so its bits are not those of a product over the assembled
+// matrix, and what is cheaper depends on the number of rows.
+func spliceForIntegers() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "splice_for_integers",
+		Doc:  "a product over an appended matrix that will multiply integers reads its parts in place, at any cost, so that rows have the same bits in all requests: affine(append(x, y)) → affine'(x) + affine''(y)",
+		Fn: func(ctx context.Context, h *rewrite.Handle) error {
+			if trains(h.Graph()) {
+				return nil
+			}
+			for _, a := range productsOf(h.Graph()) {
+				if err := context.Cause(ctx); err != nil {
+					return err
+				}
+				op := a.Op().(lower.Propagate)
+				if _, ok := quantizable(a); !ok {
+					continue
+				}
+				s, ok := newSplicing(a, op)
+				if !ok || len(s.parts) > 1 && op.Accumulate {
+					continue
+				}
+				done, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: s.result(a, op)})
+				if err != nil {
+					return err
+				}
+				if done {
+					h.Recorder().Count("nb_spliced", 1, "")
+				}
+			}
+			return nil
+		},
+	}
 }
 
 // A part is what a product reads from one matrix. A matrix may have several parts, with parts of
