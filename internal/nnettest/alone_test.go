@@ -84,11 +84,24 @@ func rowsOf(in pipeline.Values, req, some *computation.Request) (picked pipeline
 // outputRows computes a request and returns its rows, each with all outputs one after the other.
 func outputRows(t *testing.T, c *Case, opt *optdb.Optimizer, req *computation.Request, in pipeline.Values) map[index.Index][]float32 {
 	t.Helper()
-	in.OutputDerivs = nil
+	return rowsBy(t, c, planned(t, c, opt, req), in)
+}
+
+// planned makes the computation for a request.
+func planned(t *testing.T, c *Case, opt *optdb.Optimizer, req *computation.Request) *pipeline.Plan {
+	t.Helper()
 	plan, err := pipeline.Build(t.Context(), c.Net, req, pipeline.Options{Optimizer: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return plan
+}
+
+// rowsBy runs a computation and returns its rows, each with all outputs one after the other.
+func rowsBy(t *testing.T, c *Case, plan *pipeline.Plan, in pipeline.Values) map[index.Index][]float32 {
+	t.Helper()
+	in.OutputDerivs = nil
+	req := plan.Request
 	res, err := pipeline.Run(t.Context(), plan.Optimized, c.Net, req, in)
 	if err != nil {
 		t.Fatal(err)

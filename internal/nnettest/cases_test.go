@@ -23,9 +23,12 @@ type Case struct {
 
 // New makes a case from a seed. Consecutive seeds cycle through the families. An error is a bug in
 // this package.
-func New(seed uint64) (*Case, error) {
+func New(seed uint64) (*Case, error) { return NewWide(seed, 1) }
+
+// NewWide is New with layers that are so many times wider.
+func NewWide(seed uint64, times int) (*Case, error) {
 	f := families[seed%uint64(len(families))]
-	n := &network{r: rand.New(rand.NewPCG(seed, 0x6e6e6f7074)), dim: make(map[string]int), frames: 12}
+	n := &network{r: rand.New(rand.NewPCG(seed, 0x6e6e6f7074)), dim: make(map[string]int), frames: 12, times: times}
 	n.testMode = n.chance(2)
 	f.build(n)
 	if len(n.outputs) == 0 {

@@ -11,4 +11,8 @@
 // and a tag at random. For a long run, say how many cases and the first seed:
 //
 //	go test ./internal/nnettest -timeout 0 -run 'Optimize|Computations' -random 10000 -queries 8 -seed 1000000
+//
+// TestQuantized, TestQuantizedBits and TestQuantizedStreams compute wider networks in integers, with
+// -random and -seed as above: alone and in company, with every set of kernels, with frames that are not
+// finite, and as live streams.
 package nnettest

@@ -71,7 +71,7 @@ func (n *network) finish() {
 func (n *network) cnn() {
 	x, xFilter, xStep, xOut := n.windows(4)
 	y, yFilter, yStep, yOut := n.windows(6)
-	z, filters := n.between(1, 3), n.between(1, 6)
+	z, filters := n.between(1, 3), n.units(1, 6)
 	n.input("input", x*y*z)
 	n.node("Convolution", n.last, xOut*yOut*filters,
 		"input-x-dim=%d input-y-dim=%d input-z-dim=%d filt-x-dim=%d filt-y-dim=%d filt-x-step=%d filt-y-step=%d num-filters=%d input-vectorization-order=%s",
@@ -111,7 +111,7 @@ func (n *network) pool(size int) (window, step, number int) {
 
 // distribute makes several rows at different x from one, and joins them again.
 func (n *network) distribute() {
-	blocks, width, out := n.between(2, 4), n.between(1, 12), n.width()
+	blocks, width, out := n.between(2, 4), n.units(1, 12), n.width()
 	n.input("input", blocks*width)
 	n.node("Distribute", n.last, width, "input-dim=%d output-dim=%d", blocks*width, width)
 	y := n.affine(n.last, width, out)
@@ -196,7 +196,7 @@ func (n *network) statistics() {
 
 // timeHeight is a stack of two-dimensional convolutions, some of them on sums of lower layers.
 func (n *network) timeHeight() {
-	height, filters := n.between(3, 12), n.between(1, 3)
+	height, filters := n.between(3, 12), n.units(1, 3)
 	nodes := []string{n.input("input", height*filters)} // those of one shape
 	for range n.between(1, 4) {
 		x := nodes[len(nodes)-1]
@@ -232,7 +232,7 @@ func (n *network) convolution(x string, height, filters int) (y string, out, fil
 	}
 	filtersOut = filters
 	if n.chance(2) {
-		filtersOut = n.between(1, 5)
+		filtersOut = n.units(1, 5)
 	}
 	times := n.offsets(3)
 	if n.chance(2) {
@@ -251,7 +251,7 @@ func (n *network) convolution(x string, height, filters int) (y string, out, fil
 
 // attention is restricted self-attention.
 func (n *network) attention() {
-	heads, key, value := n.between(1, 3), n.between(1, 8), n.between(1, 8)
+	heads, key, value := n.between(1, 3), n.units(1, 8), n.units(1, 8)
 	left, right, stride := n.between(0, 3), n.between(0, 3), n.between(1, 3)
 	for left+right == 0 { // a context of one frame makes no sense
 		left = n.between(0, 3)
@@ -277,16 +277,16 @@ func (n *network) attention() {
 func (n *network) tdnnf() {
 	d, dim := n.splice(n.input("input", n.width()), 3)
 	if n.chance(2) {
-		n.input("ivector", n.between(2, 10))
+		n.input("ivector", n.units(2, 10))
 		d, dim = fmt.Sprintf("Append(%s, ReplaceIndex(ivector, t, 0))", d), dim+n.dim["ivector"]
 	}
-	width := n.between(4, 32)
+	width := n.units(4, 32)
 	x := n.affine(d, dim, width)
 	if n.chance(2) {
 		x = n.nonlinearity()
 	}
 	for range n.between(1, 4) {
-		stride, bottleneck := n.between(0, 3), n.between(2, 12)
+		stride, bottleneck := n.between(0, 3), n.units(2, 12)
 		n.node("Tdnn", x, bottleneck, "input-dim=%d output-dim=%d use-bias=false orthonormal-constraint=-1 time-offsets=%s", width, bottleneck, times(-stride, 0))
 		y := n.node("Tdnn", n.last, width, "input-dim=%d output-dim=%d time-offsets=%s", bottleneck, width, times(0, stride))
 		if !n.chance(4) {
@@ -299,7 +299,7 @@ func (n *network) tdnnf() {
 		x = n.node("NoOp", fmt.Sprintf("Sum(Scale(%g, %s), %s)", [...]float64{0.66, 1}[n.r.IntN(2)], x, y), width, "dim=%d", width)
 	}
 	if n.chance(2) {
-		bottleneck := n.between(2, 12)
+		bottleneck := n.units(2, 12)
 		n.node("Linear", x, bottleneck, "input-dim=%d output-dim=%d", width, bottleneck)
 		n.batchNorm()
 	}
@@ -322,7 +322,7 @@ func times(a, b int) string {
 func (n *network) dropout() {
 	n.testMode = true
 	d, dim := n.splice(n.input("input", n.width()), 3)
-	n.affine(d, dim, n.between(2, 20))
+	n.affine(d, dim, n.units(2, 20))
 	for range n.between(1, 4) {
 		width := n.dim[n.last]
 		switch n.r.IntN(5) {
@@ -342,7 +342,7 @@ func (n *network) dropout() {
 			n.node("ElementwiseProduct", fmt.Sprintf("Append(%s, %s)", x, mask), width, "input-dim=%d output-dim=%d", 2*width, width)
 		}
 		if n.chance(2) {
-			n.affine(n.last, width, n.between(2, 20))
+			n.affine(n.last, width, n.units(2, 20))
 			n.nonlinearity()
 		}
 	}
@@ -354,7 +354,7 @@ func (n *network) dropout() {
 // rowWise is a chain of components that work row by row.
 func (n *network) rowWise() {
 	d, dim := n.splice(n.input("input", n.width()), 2)
-	n.affine(d, dim, 4*n.between(1, 6))
+	n.affine(d, dim, 4*n.units(1, 6))
 	for range n.between(2, 6) {
 		width := n.dim[n.last]
 		switch n.r.IntN(16) {
@@ -382,7 +382,7 @@ func (n *network) rowWise() {
 		case 10:
 			out := n.divisor(width)
 			n.node("SumBlock", n.last, out, "input-dim=%d output-dim=%d scale=0.5", width, out)
-			n.affine(n.last, out, 4*n.between(1, 6))
+			n.affine(n.last, out, 4*n.units(1, 6))
 		case 11:
 			n.node("ConstantFunction", n.last, width, "input-dim=%d output-dim=%d output-stddev=1", width, width)
 		case 12:
@@ -391,11 +391,11 @@ func (n *network) rowWise() {
 		case 13:
 			out := n.divisor(width)
 			n.node("Pnorm", n.last, out, "input-dim=%d output-dim=%d", width, out)
-			n.affine(n.last, out, 4*n.between(1, 6))
+			n.affine(n.last, out, 4*n.units(1, 6))
 		case 14:
 			out := n.divisor(width)
 			n.node("SumGroup", n.last, out, "input-dim=%d output-dim=%d", width, out)
-			n.affine(n.last, out, 4*n.between(1, 6))
+			n.affine(n.last, out, 4*n.units(1, 6))
 		default:
 			n.nonlinearity()
 		}

@@ -5,7 +5,7 @@ import "fmt"
 // mixed is layers of all kinds and of one width, each on any lower layer or on a descriptor of
 // several.
 func (n *network) mixed() {
-	height, filters := n.between(1, 6), n.between(1, 3)
+	height, filters := n.between(1, 6), n.units(1, 3)
 	width := height * filters
 	nodes := []string{n.input("input", width)}
 	if n.chance(2) {

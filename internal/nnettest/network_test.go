@@ -17,10 +17,14 @@ type network struct {
 	outputs  []string
 	frames   int  // the most frames that a request wants
 	wide     bool // the network needs more context than compile.Context says
+	times    int  // how many times wider layers are
 }
 
 // between draws a number from low to high, both included.
 func (n *network) between(low, high int) int { return low + n.r.IntN(high-low+1) }
+
+// units draws a number of columns or filters, which are more in wider networks.
+func (n *network) units(low, high int) int { return n.times * n.between(low, high) }
 
 // chance is true once in the given number of times.
 func (n *network) chance(times int) bool { return n.r.IntN(times) == 0 }
@@ -31,9 +35,9 @@ func (n *network) width() int {
 	case 0:
 		return 1
 	case 1:
-		return 16 * n.between(1, 3)
+		return 16 * n.units(1, 3)
 	default:
-		return n.between(2, 24)
+		return n.units(2, 24)
 	}
 }
 

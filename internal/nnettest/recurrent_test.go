@@ -49,7 +49,7 @@ func (n *network) clockwork() {
 // lstm is long short-term memory of many small components, with a learned constant as the cell at
 // time -1.
 func (n *network) lstm() {
-	width := n.between(2, 16)
+	width := n.units(2, 16)
 	n.component("c0", "Constant", "output-dim=%d output-stddev=1", width)
 	n.input("input", n.width())
 	n.at("c0", "c0", "c0", width)
@@ -58,7 +58,7 @@ func (n *network) lstm() {
 
 // lstmTruncation is lstm with components that truncate backpropagation through time.
 func (n *network) lstmTruncation() {
-	width, t := n.between(2, 16), n.delay()
+	width, t := n.units(2, 16), n.delay()
 	n.input("input", n.width())
 	n.component("trunc", "BackpropTruncation", "dim=%d %s", width, n.truncation(t))
 	n.at("c", "trunc", "Sum(c1, c2)", width)
@@ -74,7 +74,7 @@ func (n *network) truncation(t int) string {
 // part of which recurs, truncated if truncated is 2. before and now are the descriptors of the
 // cell.
 func (n *network) gates(input string, width, truncated, t int, before, now string) {
-	recurrent, rest := n.between(1, 8), n.between(0, 8)
+	recurrent, rest := n.units(1, 8), n.units(0, 8)
 	d, dim := n.splice(input, 3)
 	d, dim = fmt.Sprintf("Append(%s, %s)", d, past("r", t)), dim+recurrent
 	for _, gate := range []string{"i", "f", "o"} {
@@ -115,7 +115,7 @@ func (n *network) gates(input string, width, truncated, t int, before, now strin
 // stacked or in both directions.
 func (n *network) fastLstm() {
 	d, dim := n.splice(n.input("input", n.width()), 3)
-	x := n.affine(d, dim, n.between(2, 16))
+	x := n.affine(d, dim, n.units(2, 16))
 	t := n.delay()
 	a := n.fastLstmLayer("a", x, t)
 	switch n.r.IntN(3) {
@@ -130,7 +130,7 @@ func (n *network) fastLstm() {
 }
 
 func (n *network) fastLstmLayer(p, x string, t int) string {
-	cell, recurrent, rest := n.between(1, 10), n.between(1, 6), n.between(0, 6)
+	cell, recurrent, rest := n.units(1, 10), n.units(1, 6), n.units(0, 6)
 	n.component(p+"_W", "NaturalGradientAffine", "input-dim=%d output-dim=%d", n.dim[x]+recurrent, 4*cell)
 	n.at(p+"_W", p+"_W", fmt.Sprintf("Append(%s, %s)", x, past(p+"_r", t)), 4*cell)
 	n.component(p+"_lstm", "LstmNonlinearity", "cell-dim=%d", cell)
@@ -151,8 +151,8 @@ func (n *network) fastLstmLayer(p, x string, t int) string {
 // gru is a projected gated recurrent unit, or one with an output gate.
 func (n *network) gru() {
 	d, dim := n.splice(n.input("input", n.width()), 3)
-	x := n.affine(d, dim, n.between(2, 16))
-	width, cell, t := n.dim[x], n.between(2, 12), n.delay()
+	x := n.affine(d, dim, n.units(2, 16))
+	width, cell, t := n.dim[x], n.units(2, 12), n.delay()
 	recurrent := n.between(1, cell)
 	projected := n.chance(2)
 	gate := func(name string, size int) {
@@ -182,7 +182,7 @@ func (n *network) gru() {
 		n.component("co", "ElementwiseProduct", "input-dim=%d output-dim=%d", 2*cell, cell)
 		y = n.at("co", "co", "Append(c, o)", cell)
 	}
-	rest := n.between(0, 6)
+	rest := n.units(0, 6)
 	n.component("W_y", "NaturalGradientAffine", "input-dim=%d output-dim=%d", cell, recurrent+rest)
 	n.at("y", "W_y", y, recurrent+rest)
 	n.part("s_pre", "y", 0, recurrent)
@@ -194,7 +194,7 @@ func (n *network) gru() {
 
 // descriptors is layers joined by everything in the descriptor language.
 func (n *network) descriptors() {
-	width := n.between(1, 12)
+	width := n.units(1, 12)
 	nodes := []string{n.input("input", width)}
 	if n.chance(2) {
 		nodes = append(nodes, n.input("other", width))

@@ -228,9 +228,14 @@ func appendRows(all, y kernel.Matrix) kernel.Matrix {
 }
 
 // streamed computes all rows chunk by chunk.
-func (u *utterance) streamed(t *testing.T, rnd *rand.Rand) (all kernel.Matrix) {
+func (u *utterance) streamed(t *testing.T, rnd *rand.Rand) kernel.Matrix {
 	t.Helper()
-	st := u.streamer.NewStream()
+	return u.feed(t, u.streamer.NewStream(), rnd)
+}
+
+// feed feeds a stream in random pieces, and returns all its rows.
+func (u *utterance) feed(t *testing.T, st *decodable.Stream, rnd *rand.Rand) (all kernel.Matrix) {
+	t.Helper()
 	if n := u.streamer.IvectorDim(); n > 0 {
 		if err := st.AcceptIvector(u.frame(0, n)); err != nil {
 			t.Fatal(err)
