@@ -148,7 +148,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -165,6 +173,7 @@ steps:
 	ADDQ $256, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z2, Z0, Z0
 	VPADDD Z3, Z1, Z1
@@ -275,7 +284,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -300,6 +317,7 @@ steps:
 	ADDQ $512, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -437,7 +455,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -470,6 +496,7 @@ steps:
 	ADDQ $768, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -626,7 +653,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -651,6 +686,7 @@ steps:
 	ADDQ $256, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -786,7 +822,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -823,6 +867,7 @@ steps:
 	ADDQ $512, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -996,7 +1041,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -1045,6 +1098,7 @@ steps:
 	ADDQ $768, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -1256,7 +1310,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -1289,6 +1351,7 @@ steps:
 	ADDQ $256, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -1453,7 +1516,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -1502,6 +1573,7 @@ steps:
 	ADDQ $512, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -1712,7 +1784,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -1777,6 +1857,7 @@ steps:
 	ADDQ $768, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -2034,7 +2115,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -2076,6 +2165,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -2255,7 +2345,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -2317,6 +2415,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -2564,7 +2663,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -2646,6 +2753,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -2959,7 +3067,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -3009,6 +3125,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z5, Z0, Z0
 	VPADDD Z6, Z1, Z1
@@ -3213,7 +3330,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -3287,6 +3412,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -3575,7 +3701,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -3673,6 +3807,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -4042,7 +4177,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -4100,6 +4243,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -4329,7 +4473,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -4415,6 +4567,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -4744,7 +4897,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -4858,6 +5019,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -5285,7 +5447,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -5352,6 +5522,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z7, Z0, Z0
 	VPADDD Z8, Z1, Z1
@@ -5608,7 +5779,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -5707,6 +5886,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -6079,7 +6259,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -6210,6 +6398,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -6685,7 +6874,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPBUSD Z24, Z28, Z0
@@ -6760,6 +6957,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -7033,7 +7231,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -7144,6 +7350,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -7557,7 +7764,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -7704,6 +7919,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -8352,7 +8568,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -8369,6 +8593,7 @@ steps:
 	ADDQ $256, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z2, Z0, Z0
 	VPADDD Z3, Z1, Z1
@@ -8479,7 +8704,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -8504,6 +8737,7 @@ steps:
 	ADDQ $512, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -8641,7 +8875,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -8674,6 +8916,7 @@ steps:
 	ADDQ $768, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -8830,7 +9073,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -8855,6 +9106,7 @@ steps:
 	ADDQ $256, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -8990,7 +9242,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -9027,6 +9287,7 @@ steps:
 	ADDQ $512, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -9200,7 +9461,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -9249,6 +9518,7 @@ steps:
 	ADDQ $768, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -9460,7 +9730,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -9493,6 +9771,7 @@ steps:
 	ADDQ $256, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -9657,7 +9936,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -9706,6 +9993,7 @@ steps:
 	ADDQ $512, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -9916,7 +10204,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -9981,6 +10277,7 @@ steps:
 	ADDQ $768, BX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -10238,7 +10535,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -10280,6 +10585,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z4, Z0, Z0
 	VPADDD Z5, Z1, Z1
@@ -10459,7 +10765,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -10521,6 +10835,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -10768,7 +11083,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -10850,6 +11173,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -11163,7 +11487,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -11213,6 +11545,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z5, Z0, Z0
 	VPADDD Z6, Z1, Z1
@@ -11417,7 +11750,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -11491,6 +11832,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -11779,7 +12121,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -11877,6 +12227,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -12246,7 +12597,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -12304,6 +12663,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z6, Z0, Z0
 	VPADDD Z7, Z1, Z1
@@ -12533,7 +12893,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -12619,6 +12987,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -12948,7 +13317,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -13062,6 +13439,7 @@ steps:
 	ADDQ $16, R8
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -13489,7 +13867,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -13556,6 +13942,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VPADDD Z7, Z0, Z0
 	VPADDD Z8, Z1, Z1
@@ -13812,7 +14199,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -13911,6 +14306,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -14283,7 +14679,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -14414,6 +14818,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -14889,7 +15294,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VPBROADCASTD 0(SI), Z28
 	VPDPWSSD Z24, Z28, Z0
@@ -14964,6 +15377,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -15237,7 +15651,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VPBROADCASTD 0(SI), Z28
@@ -15348,6 +15770,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1
@@ -15761,7 +16184,15 @@ tile:
 	MOVQ tile_k(DI), CX
 	TESTQ CX, CX
 	JZ    summed
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
 steps:
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	PREFETCHT0 (R13)
+	ADDQ $64, R13
+	CMPQ R13, R12
+	CMOVQHI R12, R13
 	VMOVUPS 0(BX), Z24
 	VMOVUPS 64(BX), Z25
 	VMOVUPS 128(BX), Z26
@@ -15908,6 +16339,7 @@ steps:
 	ADDQ $16, DX
 	DECQ CX
 	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
 summed:
 	VCVTDQ2PS Z0, Z0
 	VCVTDQ2PS Z1, Z1

@@ -166,9 +166,9 @@ func TestQuantizedColumns(t *testing.T) {
 // quantized as a matrix. NaN in a group marks the row.
 func TestQuantizedGroups(t *testing.T) {
 	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
-		for _, c := range []struct{ k, group int }{{70, 64}, {70, 7}, {128, 64}, {200, 33}, {5, 9}, {3, 1}} {
+		for _, c := range []struct{ k, group, gap int }{{70, 64, 1}, {70, 7, 1}, {128, 64, 1}, {128, 64, 0}, {192, 32, 0}, {200, 33, 0}, {5, 9, 1}, {3, 1, 1}} {
 			r := newRand()
-			x := random(r, 7, c.k, 1)
+			x := random(r, 7, c.k, c.gap)
 			Row(x, 2)[c.k-1] = nan
 			Row(x, 4)[0] = inf
 			var rows QuantizedRows
@@ -194,6 +194,30 @@ func TestQuantizedGroups(t *testing.T) {
 				mustPanic(t, what, func() {
 					MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, New(20, c.group+1))}}, Epilogue{}, got)
 				})
+			}
+		}
+	})
+}
+
+// What memory held before doesn't matter, nor what a row next to it holds: kernels read beyond the
+// columns that they multiply.
+func TestQuantizedMemoryIsReused(t *testing.T) {
+	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
+		r := newRand()
+		for _, k := range []int{5, 11, 32, 50} {
+			for _, before := range []Precision{Int8, Int16} {
+				var rows QuantizedRows
+				rows.quantize(set, before, 100, random(r, 9, 100, 0))
+				Fill(Matrix{Rows: 1, Cols: len(rows.memory), Stride: len(rows.memory), Data: rows.memory}, math.Float32frombits(0x7fff7fff))
+				x, w := random(r, 4, k, 0), random(r, 20, k-1, 0)
+				Row(x, 2)[0] = math.Float32frombits(0x7fc07fff)
+				rows.quantize(set, p, k, x)
+				got, want := New(4, 20), New(4, 20)
+				MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, Col: 1, W: quantized(t, set, p, w)}}, Epilogue{}, got)
+				var fresh QuantizedRows
+				fresh.quantize(quantGo, p, k, x)
+				MulQuantized([]QuantizedSegment{{Rows: &fresh, Step: 1, Col: 1, W: quantized(t, quantGo, p, w)}}, Epilogue{}, want)
+				equalBits(t, fmt.Sprintf("%d columns after %v", k, before), got, want)
 			}
 		}
 	})

@@ -27,7 +27,10 @@ type quantTile struct {
 	rowScaleRow uintptr
 	colScale    *float32 // of whole vectors, like colSum
 	colSum      *float32
-	begin       *int32 // what sums of signed bytes begin with
+	begin       *int32 // what sums begin with, by column and by row, if the set needs it
+	rowBegin    *int32
+	ahead       *byte // weights that are needed next, and their end; kernels fetch and count up
+	aheadEnd    *byte
 }
 
 // A QuantizedSegment is a term x·Wᵀ of a sum of products. Row i of x is columns [Col, Col+k) of row
@@ -85,6 +88,7 @@ type quantProduct struct {
 	y     Matrix
 	sums  []float32 // of the terms before, in the rows of a block and the columns of a strip
 	pitch int
+	begin []int32 // of rows: by term, what sums begin with, if the set needs it
 	t     quantTile
 }
 
@@ -94,15 +98,21 @@ func (p *quantProduct) compute(ws *workspace) {
 	for i := range p.segs {
 		bytes += p.segs[i].W.quads * 4 * stepBytes
 	}
-	height := p.set.tileRows()
+	precision := p.segs[0].W.precision
+	height := p.set.tileRows(precision)
 	rows := max(quantBlock/max(bytes, 1)/height, 1) * height
 	blocks := (p.y.Rows + rows - 1) / rows
+	rows = (p.y.Rows+blocks-1)/blocks + 1 // of a block at most
 	p.pitch = p.set.stripPanels() * p.set.lanes()
 	if len(p.segs) > 1 {
-		p.sums = ws.floats(((p.y.Rows+blocks-1)/blocks + 1) * p.pitch)
+		p.sums = ws.floats(rows * p.pitch)
+	}
+	if p.set.halves(precision) {
+		p.begin = ws.int32s(rows * len(p.segs))
 	}
 	for b := range blocks {
 		first, next := b*p.y.Rows/blocks, (b+1)*p.y.Rows/blocks
+		p.rowProducts(first, next)
 		for s := range p.set.strips(p.y.Cols) {
 			p.strip(first, next, s)
 		}
@@ -119,18 +129,56 @@ func (p *quantProduct) strip(first, next, s int) {
 	t.tail = min(p.y.Cols-j, t.vecs*lanes) - (t.vecs-1)*lanes
 	t.mask = 1<<t.tail - 1
 	// Heights of tiles differ by one at most.
-	tiles := (next - first + p.set.tileRows() - 1) / p.set.tileRows()
+	precision := p.segs[0].W.precision
+	tiles := (next - first + p.set.tileRows(precision) - 1) / p.set.tileRows(precision)
 	low := (next - first) / tiles
 	high := (next - first) % tiles
 	for i := range p.segs {
 		p.segment(i, first, j)
+		if p.begin != nil {
+			t.rowBegin = &p.begin[i*(next-first)]
+		}
+		p.fetchAfter(i, j)
 		t.done = 0
 		if t.rows, t.tiles = low+1, high; high > 0 {
-			p.set.tiles(t, p.set.words(p.segs[i].W.precision))
+			p.set.tiles(t, precision)
 		}
 		if t.rows, t.tiles = low, tiles-high; t.tiles > 0 {
-			p.set.tiles(t, p.set.words(p.segs[i].W.precision))
+			p.set.tiles(t, precision)
 		}
+	}
+}
+
+// fetchAfter has the kernel fetch the weights that come after those of term i from column j on.
+func (p *quantProduct) fetchAfter(i, j int) {
+	t := &p.t
+	if i++; i == len(p.segs) {
+		i, j = 0, j+t.vecs*p.set.lanes()
+	}
+	w := p.segs[i].W
+	from := j * w.quads * 4 * stepBytes
+	if from >= len(w.panels) {
+		t.ahead, t.aheadEnd = (*byte)(unsafe.Pointer(t.w)), (*byte)(unsafe.Pointer(t.w))
+		return
+	}
+	n := t.vecs * p.set.lanes() * w.quads * 4 * stepBytes
+	t.ahead, t.aheadEnd = &w.panels[from], &w.panels[min(from+n, len(w.panels))-1]
+}
+
+// rowProducts computes what sums begin with in rows [first, next).
+func (p *quantProduct) rowProducts(first, next int) {
+	if p.begin == nil {
+		return
+	}
+	for i := range p.segs {
+		s, begin := &p.segs[i], p.begin[i*(next-first):(i+1)*(next-first)]
+		if s.W.quads == 0 {
+			clear(begin)
+			continue
+		}
+		x := s.Rows
+		at := (s.First+first*s.Step)*x.stride + s.Col*x.set.codeSize(x.precision)
+		p.set.rowProducts(&x.codes[at], uintptr(s.Step*x.stride), s.W.quads, begin)
 	}
 }
 
@@ -146,11 +194,12 @@ func (p *quantProduct) segment(i, first, j int) {
 		t.x = (*float32)(unsafe.Pointer(&x.codes[row*x.stride+s.Col*x.set.codeSize(x.precision)]))
 		t.w = (*float32)(unsafe.Pointer(&w.panels[j*w.quads*4*stepBytes]))
 	}
-	param := 2 * row
+	groups := x.groups()
+	param := 2 * row * groups
 	if w.k > 0 {
-		param += 2 * x.rows * (s.Col / x.group)
+		param += 2 * (s.Col / x.group)
 	}
-	t.rowScale, t.rowScaleRow = &x.params[param], uintptr(s.Step)*8
+	t.rowScale, t.rowScaleRow = &x.params[param], uintptr(s.Step*groups)*8
 	t.colScale, t.colSum = &w.scale[j], &w.sum[j]
 	if w.begin != nil {
 		t.begin = &w.begin[j]

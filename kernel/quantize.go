@@ -58,7 +58,7 @@ type QuantizedRows struct {
 	stride     int       // of codes, in bytes
 	memory     []float32 // of the codes and the parameters
 	codes      []byte    // with codeSlack bytes behind the last row
-	params     []float32 // a scale and an offset for each row, group by group
+	params     []float32 // a scale and an offset for each row and group
 	marked     int
 }
 
@@ -106,19 +106,14 @@ func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix)
 	}
 	const round = 1<<23 + 1<<22 // its last bit counts ones
 	t := quantizing{
-		xRow: uintptr(m.Stride) * 4, rows: m.Rows, codesRow: uintptr(q.stride),
 		levels: float32(p.Levels()), middle: float32(p.middle()),
 		magic: float32(round - p.middle()), base: math.Float32bits(round), wide: 1 << 65,
 	}
 	if set == quantDot {
 		t.flip = 1 << 7
 	}
-	for g := range q.groups() {
-		col := g * q.group
-		t.x, t.k = &m.Data[col], min(q.group, m.Cols-col)
-		t.codes, t.params = &q.codes[col*set.codeSize(p)], &q.params[2*g*m.Rows]
-		set.quantize(&t, set.words(p))
-	}
+	q.clearGaps()
+	q.fill(m, &t)
 	if q.marked = t.marked; q.groups() > 1 && t.marked > 0 {
 		q.marked = 0
 		for i := range q.rows {
@@ -127,6 +122,47 @@ func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix)
 			}
 		}
 	}
+}
+
+// fill quantizes all groups of all rows. Groups without gaps between them are like rows.
+func (q *QuantizedRows) fill(m Matrix, t *quantizing) {
+	size, groups := q.set.codeSize(q.precision), q.groups()
+	if groups == 1 {
+		t.x, t.xRow, t.rows, t.k = &m.Data[0], uintptr(m.Stride)*4, m.Rows, m.Cols
+		t.codes, t.codesRow, t.params = &q.codes[0], uintptr(q.stride), &q.params[0]
+		q.set.quantize(t, q.set.words(q.precision))
+		return
+	}
+	whole, rest := m.Cols/q.group, m.Cols%q.group
+	t.xRow, t.codesRow = uintptr(q.group)*4, uintptr(q.group*size)
+	rows := 1 // at a time
+	if rest == 0 && m.Stride == m.Cols && q.stride == m.Cols*size {
+		rows = m.Rows
+	}
+	for i := 0; i < m.Rows; i += rows {
+		t.x, t.rows, t.k = &m.Data[i*m.Stride], rows*whole, q.group
+		t.codes, t.params = &q.codes[i*q.stride], &q.params[2*i*groups]
+		q.set.quantize(t, q.set.words(q.precision))
+		if rest > 0 {
+			t.x, t.rows, t.k = &m.Data[i*m.Stride+m.Cols-rest], 1, rest
+			t.codes, t.params = &q.codes[i*q.stride+(m.Cols-rest)*size], &q.params[2*(i*groups+whole)]
+			q.set.quantize(t, q.set.words(q.precision))
+		}
+	}
+}
+
+// clearGaps clears what kernels read beyond the last code of a row, if it must not be too large for
+// sums of two to be words.
+func (q *QuantizedRows) clearGaps() {
+	if !q.set.halves(q.precision) {
+		return
+	}
+	if used := q.cols * q.set.codeSize(q.precision); used < q.stride {
+		for i := range q.rows {
+			clear(q.codes[i*q.stride+used : (i+1)*q.stride])
+		}
+	}
+	clear(q.codes[q.rows*q.stride:])
 }
 
 // groups returns the number of groups of columns.
@@ -170,8 +206,9 @@ func (q *QuantizedRows) Marked() int { return q.marked }
 
 // IsMarked reports whether row i is marked.
 func (q *QuantizedRows) IsMarked(i int) bool {
-	for ; 2*i < len(q.params); i += q.rows {
-		if q.params[2*i] != q.params[2*i] {
+	groups := q.groups()
+	for g := range groups {
+		if scale := q.params[2*(i*groups+g)]; scale != scale {
 			return true
 		}
 	}
@@ -180,7 +217,7 @@ func (q *QuantizedRows) IsMarked(i int) bool {
 
 // Step returns the distance of two levels in the group of a column in row i. It is NaN if the group is
 // marked.
-func (q *QuantizedRows) Step(i, col int) float32 { return q.params[2*(col/q.group*q.rows+i)] }
+func (q *QuantizedRows) Step(i, col int) float32 { return q.params[2*(i*q.groups()+col/q.group)] }
 
 // Group returns how many columns share a scale and an offset.
 func (q *QuantizedRows) Group() int { return q.group }
@@ -190,10 +227,14 @@ func (q *quantizing) quantizeGo(words bool) {
 	for i := range uintptr(q.rows) {
 		x := unsafe.Slice(elem(q.x, i*q.xRow), q.k)
 		codes := unsafe.Add(unsafe.Pointer(q.codes), i*q.codesRow)
+		marked := q.marked
 		low, perUnit := q.parameters(x, unsafe.Slice(elem(q.params, i*8), 2))
 		for l, v := range x {
 			v = float32(float32(v-low)*perUnit) + q.magic
 			code := math.Float32bits(v) - q.base
+			if q.marked > marked {
+				code = 0
+			}
 			if words {
 				*(*uint16)(unsafe.Add(codes, 2*l)) = uint16(code)
 			} else {

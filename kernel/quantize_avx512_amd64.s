@@ -170,12 +170,12 @@ encodeEach:
 	MOVQ CX, AX
 	JMP  encodeEach
 encodeDone:
-	VMOVUPS (SI)(R11*4), Z8
+	VMOVUPS 0(SI)(R11*4), Z8
 	VSUBPS Z0, Z8, Z8
 	VMULPS Z5, Z8, Z8
 	VADDPS Z1, Z8, Z8
 	VPMOVDB Z8, X8
-	VMOVDQU X8, (R8)(R11*1)
+	VMOVDQU X8, 0(R8)(R11*1)
 	ADDQ quantizing_xRow(DI), SI
 	ADDQ quantizing_codesRow(DI), R8
 	ADDQ $8, R10
@@ -351,12 +351,12 @@ encodeEach:
 	MOVQ CX, AX
 	JMP  encodeEach
 encodeDone:
-	VMOVUPS (SI)(R11*4), Z8
+	VMOVUPS 0(SI)(R11*4), Z8
 	VSUBPS Z0, Z8, Z8
 	VMULPS Z5, Z8, Z8
 	VADDPS Z1, Z8, Z8
 	VPMOVDW Z8, Y8
-	VMOVDQU Y8, (R8)(R11*2)
+	VMOVDQU Y8, 0(R8)(R11*2)
 	ADDQ quantizing_xRow(DI), SI
 	ADDQ quantizing_codesRow(DI), R8
 	ADDQ $8, R10

@@ -56,11 +56,18 @@ func (s quantSet) lanes() int {
 // arm reports whether s is a set of arm64.
 func (s quantSet) arm() bool { return s == quantNEON || s == quantDot }
 
+// halves reports whether the kernel for numbers of the given precision takes one multiplication for two
+// terms. Its sums begin with what a row and a column contribute: see internal/gen/quant.go.
+func (s quantSet) halves(p Precision) bool { return s == quantAVX2 && p == Int8 }
+
 // tileRows is the height of the highest tile, and stripPanels the width of the widest. See
 // internal/gen/quant.go.
-func (s quantSet) tileRows() int {
-	if s == quantAVX512 {
+func (s quantSet) tileRows(p Precision) int {
+	switch {
+	case s == quantAVX512:
 		return 8
+	case s.halves(p):
+		return 4
 	}
 	return 6
 }

@@ -34,13 +34,20 @@ func quantWordsAVX512(t *quantTile)
 func quantWordsAVX2(t *quantTile)
 
 //go:noescape
+func quantHalvedAVX2(t *quantTile)
+
+//go:noescape
+func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32)
+
+//go:noescape
 func quantBytesAVXVNNI(t *quantTile)
 
 //go:noescape
 func quantWordsAVXVNNI(t *quantTile)
 
 // tiles runs a kernel.
-func (s quantSet) tiles(t *quantTile, words bool) {
+func (s quantSet) tiles(t *quantTile, p Precision) {
+	words := s.words(p)
 	switch {
 	case s == quantAVX512 && words:
 		quantWordsAVX512(t)
@@ -50,11 +57,19 @@ func (s quantSet) tiles(t *quantTile, words bool) {
 		quantWordsAVXVNNI(t)
 	case s == quantAVXVNNI:
 		quantBytesAVXVNNI(t)
+	case s.halves(p):
+		quantHalvedAVX2(t)
 	case s == quantAVX2:
 		quantWordsAVX2(t)
 	default:
 		t.tilesGo()
 	}
+}
+
+// rowProducts sets to to what rows of codes contribute to the sums of a kernel that halves
+// multiplications.
+func (s quantSet) rowProducts(codes *byte, apart uintptr, quads int, to []int32) {
+	quantRowProductsAVX2(codes, apart, len(to), quads, &to[0])
 }
 
 //go:noescape

@@ -23,7 +23,8 @@ func quantBytesDot(t *quantTile)
 func quantWordsNEON(t *quantTile)
 
 // tiles runs a kernel.
-func (s quantSet) tiles(t *quantTile, words bool) {
+func (s quantSet) tiles(t *quantTile, p Precision) {
+	words := s.words(p)
 	switch {
 	case s == quantGo:
 		t.tilesGo()
@@ -67,6 +68,9 @@ func (s quantSet) partialTiles(t *quantTile, words bool) {
 		t.done += t.rows
 	}
 }
+
+// rowProducts does nothing: no kernel halves multiplications.
+func (quantSet) rowProducts(*byte, uintptr, int, []int32) {}
 
 //go:noescape
 func quantizeBytesNEON(q *quantizing)

@@ -7,5 +7,6 @@ func supportedQuantSets() []quantSet { return onlyGo[:] }
 
 var onlyGo = [...]quantSet{quantGo}
 
-func (s quantSet) tiles(t *quantTile, words bool)     { t.tilesGo() }
-func (s quantSet) quantize(q *quantizing, words bool) { q.quantizeGo(words) }
+func (s quantSet) tiles(t *quantTile, p Precision)        { t.tilesGo() }
+func (s quantSet) quantize(q *quantizing, words bool)     { q.quantizeGo(words) }
+func (quantSet) rowProducts(*byte, uintptr, int, []int32) {}

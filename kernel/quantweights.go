@@ -16,7 +16,7 @@ type QuantizedWeights struct {
 	panels    []byte
 	scale     []float32 // by column
 	sum       []float32 // by column: the sum of its codes times its scale
-	begin     []int32   // by column: what sums of signed bytes begin with, or nothing
+	begin     []int32   // by column: what sums begin with, if the set needs it
 }
 
 // NewQuantizedWeights quantizes and packs w, which is W. Every column of y has a scale of its own.
@@ -44,8 +44,11 @@ func newQuantizedWeights(set quantSet, p Precision, w Matrix) (*QuantizedWeights
 			}
 			q.scale[j] = float32(scale)
 			q.sum[j] = float32(float64(sum) * scale)
-			if set == quantDot {
+			switch {
+			case set == quantDot:
 				q.begin[j] = int32(sum) << 7
+			case set.halves(p):
+				q.begin[j] = -halvedProducts(codes)
 			}
 			q.pack(first*set.lanes(), (next-first)*set.lanes(), j, codes)
 		}
@@ -75,6 +78,17 @@ func (q *QuantizedWeights) pack(first, width, j int, codes []int32) {
 	}
 }
 
+// halvedProducts returns the sum of the products of the codes that a kernel pairs in order to halve
+// multiplications: each with the second one after it, of every four.
+func halvedProducts(codes []int32) (sum int32) {
+	for l := range codes {
+		if l%4 < 2 && l+2 < len(codes) {
+			sum += codes[l] * codes[l+2]
+		}
+	}
+	return sum
+}
+
 // place makes room for everything.
 func (q *QuantizedWeights) place() {
 	perQuad := 4 * stepBytes
@@ -85,7 +99,7 @@ func (q *QuantizedWeights) place() {
 	padded := (q.n + q.set.lanes() - 1) / q.set.lanes() * q.set.lanes()
 	bytes := padded * q.quads * 4 * stepBytes
 	q.memory = alignedFloats(bytes/4 + 2*padded)
-	if q.set == quantDot {
+	if q.set == quantDot || q.set.halves(q.precision) {
 		q.begin = make([]int32, padded)
 	}
 	if bytes > 0 {

@@ -46,6 +46,11 @@ func (w *workspace) floats(n int) []float32 {
 	return v
 }
 
+// int32s is floats for integers.
+func (w *workspace) int32s(n int) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(w.floats(n)))), n)
+}
+
 // alignedFloats returns n zeros that begin at a cache line.
 func alignedFloats(n int) []float32 {
 	v := NewFloats(n + cacheLine - 1)

@@ -17,6 +17,9 @@ func writeQuantize(e *emitter) {
 		writeQuantizeNEON(e)
 		return
 	}
+	if e.lanes == 8 {
+		e.writeByteOrder()
+	}
 	for _, words := range []bool{false, true} {
 		name := "quantizeBytes"
 		if words {
@@ -34,6 +37,15 @@ func writeQuantize(e *emitter) {
 	}
 }
 
+// writeByteOrder writes the order of the dwords of four vectors whose elements are packed to bytes.
+func (e *emitter) writeByteOrder() {
+	e.line("\n")
+	for i := range 4 {
+		e.line("DATA byteOrder<>+%d(SB)/8, $%#018x\n", 8*i, i|(i+4)<<32)
+	}
+	e.line("GLOBL byteOrder<>(SB), RODATA|NOPTR, $32\n")
+}
+
 // extremes writes the search for the least and the greatest element, to registers 0 and 4. An
 // element of register 8 is NaN if an element of the row is not finite.
 func extremes(e *emitter) {
@@ -48,7 +60,11 @@ func extremes(e *emitter) {
 		// An infinity or NaN times zero is NaN.
 		e.p("VFMADD231PS %s, %s, %s", e.vec(15), e.vec(12), e.vec(8+i))
 	}
-	loops(e, "search", 4, func(i int) { visit(i, fmt.Sprintf("%d(SI)(AX*4)", i*e.width())) })
+	loops(e, "search", 4, func(n int) {
+		for i := range n {
+			visit(i, fmt.Sprintf("%d(SI)(AX*4)", i*e.width()))
+		}
+	})
 	visit(0, "(SI)(R11*4)")
 	for _, r := range []struct {
 		first       int
@@ -61,19 +77,17 @@ func extremes(e *emitter) {
 	}
 }
 
-// loops writes a loop over a row: several vectors at a time, then one by one. What remains is less
-// than a vector.
-func loops(e *emitter, name string, vectors int, f func(i int)) {
+// loops writes a loop over a row: several vectors at a time, then one by one. f writes what is done
+// with n vectors. What remains is less than a vector.
+func loops(e *emitter, name string, vectors int, f func(n int)) {
 	e.p("XORQ AX, AX")
 	e.label(name)
 	e.p("LEAQ %d(AX), CX; CMPQ CX, DX; JGT  %sEach", vectors*e.lanes, name)
-	for i := range vectors {
-		f(i)
-	}
+	f(vectors)
 	e.p("MOVQ CX, AX; JMP  %s", name)
 	e.label(name + "Each")
 	e.p("LEAQ %d(AX), CX; CMPQ CX, DX; JGT  %sDone", e.lanes, name)
-	f(0)
+	f(1)
 	e.p("MOVQ CX, AX; JMP  %sEach", name)
 	e.label(name + "Done")
 }
@@ -103,34 +117,63 @@ func parameters(e *emitter) {
 
 // encode writes the codes of a row.
 func encode(e *emitter, words bool) {
-	e.p("VBROADCASTSS X0, %s; VBROADCASTSS X5, %s; VBROADCASTSS quantizing_magic(DI), %s", e.vec(0), e.vec(5), e.vec(1))
-	if e.lanes == 8 {
-		e.p("VPBROADCASTD quantizing_base(DI), Y2")
-	}
 	size := 1
 	if words {
 		size = 2
 	}
-	store := func(i int, from, to string) {
-		v := e.vec(8 + i)
-		e.p("VMOVUPS %s, %s; VSUBPS %[3]s, %[2]s, %[2]s; VMULPS %[4]s, %[2]s, %[2]s; VADDPS %[5]s, %[2]s, %[2]s", from, v, e.vec(0), e.vec(5), e.vec(1))
+	some := encodeAVX512
+	if e.lanes == 8 {
+		some = encodeAVX2
+		e.p("VXORPS Y1, Y1, Y1; VSUBSS X0, X1, X0; VBROADCASTSS X0, Y0; VBROADCASTSS X5, Y5")
+		if words {
+			e.p("VBROADCASTSS quantizing_middle(DI), Y1; VCVTPS2DQ Y1, Y1; VPACKUSDW Y1, Y1, Y1")
+		} else {
+			e.p("VMOVDQU byteOrder<>(SB), Y1")
+		}
+	} else {
+		e.p("VBROADCASTSS X0, Z0; VBROADCASTSS X5, Z5; VBROADCASTSS quantizing_magic(DI), Z1")
+	}
+	loops(e, "encode", 4, func(n int) {
+		some(e, n, words, "%d(SI)(AX*4)", fmt.Sprintf("%%d(R8)(AX*%d)", size))
+	})
+	some(e, 1, words, "%d(SI)(R11*4)", fmt.Sprintf("%%d(R8)(R11*%d)", size))
+}
+
+// encodeAVX512 writes the codes of n vectors. The last bits of a float that is rounded to an integer
+// are its code. from and to are addresses without the offset.
+func encodeAVX512(e *emitter, n int, words bool, from, to string) {
+	for i := range n {
 		r := 8 + i
-		switch {
-		case e.lanes == 16 && words:
-			e.p("VPMOVDW Z%d, Y%[1]d; VMOVDQU Y%[1]d, %s", r, to)
-		case e.lanes == 16:
-			e.p("VPMOVDB Z%d, X%[1]d; VMOVDQU X%[1]d, %s", r, to)
-		default:
-			e.p("VPSUBD Y2, Y%d, Y%[1]d; VEXTRACTI128 $1, Y%[1]d, X12; VPACKSSDW X12, X%[1]d, X%[1]d", r)
-			if words {
-				e.p("VMOVDQU X%d, %s", r, to)
-			} else {
-				e.p("VPACKUSWB X%d, X%[1]d, X%[1]d; VMOVQ X%[1]d, %s", r, to)
-			}
+		e.p("VMOVUPS "+from+", Z%d; VSUBPS Z0, Z%[2]d, Z%[2]d; VMULPS Z5, Z%[2]d, Z%[2]d; VADDPS Z1, Z%[2]d, Z%[2]d", 64*i, r)
+		if words {
+			e.p("VPMOVDW Z%d, Y%[1]d; VMOVDQU Y%[1]d, "+to, r, 32*i)
+		} else {
+			e.p("VPMOVDB Z%d, X%[1]d; VMOVDQU X%[1]d, "+to, r, 16*i)
 		}
 	}
-	loops(e, "encode", 4, func(i int) {
-		store(i, fmt.Sprintf("%d(SI)(AX*4)", i*e.width()), fmt.Sprintf("%d(R8)(AX*%d)", i*e.lanes*size, size))
-	})
-	store(0, "(SI)(R11*4)", fmt.Sprintf("(R8)(R11*%d)", size))
+}
+
+// encodeAVX2 writes the codes of one or four vectors. Integers of NaN are negative, and become the
+// least code. Y0 is minus the least element, Y1 the middle of words or the order of bytes.
+func encodeAVX2(e *emitter, n int, words bool, from, to string) {
+	for i := range n {
+		e.p("VADDPS "+from+", Y0, Y%d; VMULPS Y5, Y%[2]d, Y%[2]d; VCVTPS2DQ Y%[2]d, Y%[2]d", 32*i, 8+i)
+	}
+	switch {
+	case n == 1:
+		e.p("VEXTRACTI128 $1, Y8, X12; VPACKUSDW X12, X8, X8")
+		if words {
+			e.p("VPSUBW X1, X8, X8; VMOVDQU X8, "+to, 0)
+		} else {
+			e.p("VPACKUSWB X8, X8, X8; VMOVQ X8, "+to, 0)
+		}
+		return
+	case words:
+		for i := 0; i < n; i += 2 {
+			// Packing interleaves the halves of registers.
+			e.p("VPACKUSDW Y%d, Y%d, Y%[2]d; VPERMQ $0xd8, Y%[2]d, Y%[2]d; VPSUBW Y1, Y%[2]d, Y%[2]d; VMOVDQU Y%[2]d, "+to, 9+i, 8+i, 16*i)
+		}
+	default:
+		e.p("VPACKUSDW Y9, Y8, Y8; VPACKUSDW Y11, Y10, Y10; VPACKUSWB Y10, Y8, Y8; VPERMD Y8, Y1, Y8; VMOVDQU Y8, "+to, 0)
+	}
 }
