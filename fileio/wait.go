@@ -137,6 +137,9 @@ type File struct {
 // handle hides the methods of a file that would bypass File.
 type handle struct{ f *os.File }
 
+// Sync is that of os.File, see the function Sync.
+func (h *handle) Sync() error { return h.f.Sync() }
+
 // Open opens a file for reading. It waits for the writer of a FIFO only until ctx is done, and
 // reads fail after that.
 func Open(ctx context.Context, name string) (*File, error) {

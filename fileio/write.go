@@ -152,10 +152,19 @@ func writeBeside(ctx context.Context, f *os.File, replaced fs.FileInfo, write fu
 	if err := write(&heeding{ctx, f}); err != nil {
 		return err
 	}
-	// A full disk may show only here. Some file systems do not support Sync.
-	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
+	if err := Sync(f); err != nil { // a full disk may show only here
 		return err
 	}
 	whole = true
 	return nil
+}
+
+// Sync waits until what was written to a file would survive a loss of power. It does nothing for a
+// file that can't be synced: a pipe, or one on a file system that does not support it.
+func Sync(f interface{ Sync() error }) error {
+	err := f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
 }

@@ -13,9 +13,11 @@ import (
 )
 
 // ContinueTable opens an archive with a script, ark,scp:, that an earlier writer may have left at any
-// point, for example because its process was killed. It keeps every whole object, lists in the script
-// those that it lacks, cuts off what is torn, and returns a writer that goes on from there, and the
-// keys of what is kept. The function pass reads an object, like (*Reader).Matrix. Missing files are
+// point, for example because its process was killed or power was lost. It keeps every whole object, lists
+// in the script those that it lacks, cuts off what is torn, and returns a writer that goes on from there,
+// and the keys of what is kept. Of the objects that the script lists it looks at the heads, and cuts at
+// the first one that is damaged. One that is not listed has to be without a page of zeros, as a
+// loss of power leaves them. The function pass reads an object, like (*Reader).Matrix. Missing files are
 // created. If the files are not an archive and its script, they are left alone, and the error wraps
 // ErrSpecifier.
 func ContinueTable[T any](o *Opener, wspecifier string, write func(*Writer, T), pass func(*Reader) error) (*TableWriter[T], []string, error) {
@@ -35,7 +37,7 @@ func ContinueTable[T any](o *Opener, wspecifier string, write func(*Writer, T), 
 	if err != nil {
 		return nil, nil, err
 	}
-	left := &remains{archive: archive, name: spec.Archive, script: spec.Script, pass: pass}
+	left := &remains{hasty: o.hasty, archive: archive, name: spec.Archive, script: spec.Script, pass: pass}
 	if err := left.recover(o.context()); err != nil {
 		archive.Close()
 		return nil, nil, err
@@ -51,7 +53,8 @@ func ContinueTable[T any](o *Opener, wspecifier string, write func(*Writer, T), 
 		return nil, nil, err
 	}
 	t := &TableWriter[T]{opener: o, spec: spec, write: write, outputs: []io.WriteCloser{archive, script},
-		archive: NewWriter(archive, !spec.Text), script: NewWriter(script, false), ends: []end{{archive: left.end, script: left.lines}}}
+		archive: NewWriter(archive, !spec.Text), ends: []end{{archive: left.end, script: left.lines}}}
+	t.script = NewWriter(lastingScript[T]{t}, false)
 	t.archive.n, t.script.n = left.end, left.lines
 	t.stopWith(o.context())
 	return t, left.keys, nil
@@ -76,6 +79,7 @@ type remains struct {
 	archive      *os.File
 	name, script string
 	pass         func(*Reader) error
+	hasty        bool
 
 	size  int64    // of the archive
 	keys  []string // of the whole objects
@@ -103,7 +107,7 @@ func (l *remains) recover(ctx context.Context) error {
 	if err := l.keepUnlisted(ctx); err != nil {
 		return err
 	}
-	if l.end == 0 {
+	if l.end == 0 && len(lines) == 0 {
 		if err := l.checkHead(); err != nil {
 			return err
 		}
@@ -117,6 +121,11 @@ func (l *remains) recover(ctx context.Context) error {
 	l.lines = int64(len(l.text))
 	if bytes.Equal(old, l.text) && old != nil {
 		return nil
+	}
+	if !l.hasty { // before the script lists what it lacked
+		if err := fileio.Sync(l.archive); err != nil {
+			return err
+		}
 	}
 	return fileio.Write(ctx, l.script, func(f io.Writer) error {
 		_, err := f.Write(l.text)
@@ -157,9 +166,13 @@ func (l *remains) readScript() (lines []listed, err error) {
 }
 
 // keepListed keeps the listed objects up to the last one that is whole. Since objects are written in
-// order, those before it are whole, too.
+// order, and lines after objects, those before it are whole, too, unless the disk lost something: then a
+// head is damaged.
 func (l *remains) keepListed(lines []listed) {
-	k := len(lines)
+	k := 0
+	for k < len(lines) && l.hasHead(&lines[k]) {
+		k++
+	}
 	for ; k > 0; k-- {
 		line := lines[k-1]
 		begin := line.at - int64(len(line.key)) - 1
@@ -180,6 +193,36 @@ func (l *remains) keepListed(lines []listed) {
 	l.text = kept.Bytes()
 }
 
+// hasHead reports whether a listed object begins as one does: with its key, and as a binary or a text
+// object.
+func (l *remains) hasHead(line *listed) bool {
+	begin := line.at - int64(len(line.key)) - 1
+	head := make([]byte, len(line.key)+4)
+	if begin < 0 {
+		return false
+	}
+	n, _ := l.archive.ReadAt(head, begin)
+	rest, ok := strings.CutPrefix(string(head[:n]), line.key+" ")
+	return ok && rest != "" && (rest[0] != 0 || len(rest) > 2 && rest[1] == 'B' && rest[2] != 0)
+}
+
+// pageSize is the size of what a file system writes or loses as a whole, or a part of that.
+const pageSize = 4096
+
+// lost reports whether a page between two offsets of the archive has nothing but zeros.
+func (l *remains) lost(begin, end int64) (bool, error) {
+	var page, zeros [pageSize]byte
+	for at := (begin + pageSize - 1) / pageSize * pageSize; at+pageSize <= end; at += pageSize {
+		if _, err := l.archive.ReadAt(page[:], at); err != nil {
+			return false, err
+		}
+		if page == zeros {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // keepUnlisted keeps the whole objects that follow those that are listed, and adds their lines.
 func (l *remains) keepUnlisted(ctx context.Context) error {
 	for l.end < l.size {
@@ -189,6 +232,9 @@ func (l *remains) keepUnlisted(ctx context.Context) error {
 		key, end, err := l.object(l.end)
 		if err != nil || key == "" {
 			return nil
+		}
+		if lost, err := l.lost(l.end, end); err != nil || lost {
+			return err
 		}
 		l.text = fmt.Appendf(l.text, "%s %s:%d\n", key, l.name, l.end+int64(len(key))+1)
 		l.keys = append(l.keys, key)

@@ -24,7 +24,7 @@ func TestContinueTorn(t *testing.T) {
 		t.Run(options, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			spec := options + ":x,y"
-			w, err := NewTableWriter(new(Opener), spec, (*Writer).Vector)
+			w, err := NewTableWriter(&Opener{hasty: true}, spec, (*Writer).Vector)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestContinueTorn(t *testing.T) {
 					if err := errors.Join(os.WriteFile("x", []byte(archive[:n]), 0o666), os.WriteFile("y", []byte(script[:m]), 0o666)); err != nil {
 						t.Fatal(err)
 					}
-					w, kept, err := ContinueTable(new(Opener), spec, (*Writer).Vector, passVector)
+					w, kept, err := ContinueTable(&Opener{hasty: true}, spec, (*Writer).Vector, passVector)
 					if err != nil {
 						t.Fatalf("%d bytes with a script of %d: %v", n, m, err)
 					}
@@ -164,5 +164,119 @@ func TestContinueWrites(t *testing.T) {
 	}
 	if !strings.HasPrefix(readAll(t, "y"), "key0 x:5\n") {
 		t.Errorf("%.30q", readAll(t, "y"))
+	}
+}
+
+// TestContinueZeroed: what a loss of power zeroed is done again: a page of an object that the script
+// does not list, and the head of one that it lists, with all that follows.
+func TestContinueZeroed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func() (ends []int64) {
+		w, _, err := ContinueTable(new(Opener), "ark,scp:x,y", (*Writer).Vector, passVector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := make([]float32, 3000)
+		for i := range value {
+			value[i] = float32(i + 1)
+		}
+		for i := range 4 {
+			w.Write(fmt.Sprint("key", i), value)
+			ends = append(ends, w.archive.n)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return ends
+	}
+	for _, c := range []struct {
+		listed, object int
+		at, n          int64 // zeros, from the beginning of the object
+		kept           int
+	}{
+		{4, 1, 0, 0, 4}, {2, 3, 0, 0, 4},
+		{4, 1, 0, 100, 1}, {4, 1, 0, 5, 1}, {4, 3, 5, 100, 3}, {4, 0, 0, 12000, 0}, // heads of listed objects
+		{2, 2, 100, 11000, 2}, {2, 3, 100, 11000, 3}, {0, 1, 100, 9000, 1}, // pages of others
+		{2, 3, 100, 2000, 4}, // no page
+	} {
+		os.Remove("x")
+		os.Remove("y")
+		ends := append([]int64{0}, write()...)
+		archive := []byte(readAll(t, "x"))
+		clear(archive[ends[c.object]+c.at:][:c.n])
+		lines := strings.SplitAfter(readAll(t, "y"), "\n")
+		if err := errors.Join(os.WriteFile("x", archive, 0o666), os.WriteFile("y", []byte(strings.Join(lines[:c.listed], "")), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		w, kept, err := ContinueTable(new(Opener), "ark,scp:x,y", (*Writer).Vector, passVector)
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil || len(kept) != c.kept || int64(len(readAll(t, "x"))) != ends[c.kept] || strings.Count(readAll(t, "y"), "\n") != c.kept {
+			t.Errorf("%+v: kept %q, %v", c, kept, err)
+		}
+	}
+}
+
+// A syncedFile counts how much of it is synced.
+type syncedFile struct {
+	*os.File
+	written, synced int64
+}
+
+func (f *syncedFile) Write(p []byte) (int, error) {
+	f.written += int64(len(p))
+	return f.File.Write(p)
+}
+
+func (f *syncedFile) Sync() error {
+	f.synced = f.written
+	return nil
+}
+
+// A scriptFile checks that the objects of its lines are synced.
+type scriptFile struct {
+	*os.File
+	t       *testing.T
+	archive *syncedFile
+	lines   int64
+}
+
+func (f *scriptFile) Write(p []byte) (int, error) {
+	f.lines += int64(strings.Count(string(p), "\n"))
+	if least := f.lines * 2000; f.archive.synced < least {
+		f.t.Errorf("%d lines, and %d bytes are synced", f.lines, f.archive.synced)
+	}
+	return f.File.Write(p)
+}
+
+// TestScriptLasts: a line of the script is written once its object would survive a loss of power.
+func TestScriptLasts(t *testing.T) {
+	for _, options := range []string{"ark,scp", "ark,scp,t"} {
+		t.Chdir(t.TempDir())
+		w, err := NewTableWriter(new(Opener), options+":x,y", (*Writer).Vector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err1 := os.OpenFile("x", os.O_RDWR, 0)
+		y, err2 := os.OpenFile("y", os.O_RDWR, 0)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		archive := &syncedFile{File: x}
+		script := &scriptFile{File: y, t: t, archive: archive}
+		w.outputs[0].Close()
+		w.outputs[1].Close()
+		w.outputs[0], w.outputs[1] = archive, script
+		w.archive = NewWriter(archive, !w.spec.Text)
+		const n = 5000
+		for i := range n {
+			if err := w.Write(fmt.Sprintf("key%05d", i), make([]float32, 1000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || script.lines != n {
+			t.Errorf("%d lines, %v", script.lines, err)
+		}
 	}
 }

@@ -27,6 +27,8 @@ type Opener struct {
 	// file is known if what it returns has a method Len() int, of the bytes that follow. nil: such
 	// names are those of files.
 	Remote func(ctx context.Context, name string) (io.ReadSeekCloser, error)
+
+	hasty bool // in tests of very many tables: nothing is synced
 }
 
 // HasScheme reports whether a name begins with a scheme: a letter, letters, digits and "+-.", and

@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nnopt/nnopt/fileio"
 )
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the
-// files that a script names. If writing fails, on a full disk for example, it truncates its files
-// to complete objects. It does the same, and stops, when the Context of its Opener is done. If an
+// files that a script names. A script lists an object once it would survive a loss of power,
+// with the option f up to a second earlier. If
+// writing fails, on a full disk for example, it truncates its files to complete objects. It does the same, and stops, when the Context of its Opener is done. If an
 // object fails ((*Writer).Fail), it is taken back, and the table goes on; only what a pipe got can't
 // be taken back.
 type TableWriter[T any] struct {
@@ -29,6 +31,7 @@ type TableWriter[T any] struct {
 	archive *Writer
 	script  *Writer
 	outputs []io.WriteCloser // under archive and script
+	synced  time.Time        // when the archive last was
 	ends    []end            // of the last object that has reached the files, and of those after it
 	objects int              // written so far
 	whole   int              // of those, how many are complete once the output is closed
@@ -64,10 +67,11 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 		return nil, err
 	}
 	if spec.HasScript {
-		if t.script, err = t.open(spec.Script, false); err != nil {
+		if _, err = t.open(spec.Script, false); err != nil {
 			t.Close()
 			return nil, err
 		}
+		t.script = NewWriter(lastingScript[T]{t}, false)
 	}
 	t.stopWith(o.context())
 	return t, nil
@@ -169,6 +173,27 @@ func (t *TableWriter[T]) takeBack(begin int64) bool {
 	}
 	t.archive.n, t.archive.err, t.archive.failed = begin, nil, nil
 	return true
+}
+
+// A lastingScript writes lines of the script once the objects that they list would survive a loss of
+// power, so that a reader, and ContinueTable, may trust them. An interrupted writer does not take the
+// time. With the option f, of which each line is written by itself, it does so once a second.
+type lastingScript[T any] struct{ t *TableWriter[T] }
+
+func (s lastingScript[T]) Write(p []byte) (int, error) {
+	t := s.t
+	if err := t.archive.Flush(); err != nil {
+		return 0, err
+	}
+	if f, ok := t.outputs[0].(interface{ Sync() error }); ok && t.opener.context().Err() == nil && !t.opener.hasty {
+		if now := time.Now(); !t.spec.Flush || now.Sub(t.synced) > time.Second {
+			if err := fileio.Sync(f); err != nil {
+				return 0, err
+			}
+			t.synced = now
+		}
+	}
+	return t.outputs[1].Write(p)
 }
 
 // noteEnd records that an object ends here, and drops ends before one that has reached the files.

@@ -86,7 +86,8 @@ func TestFullDisk(t *testing.T) {
 			if c.script > 0 {
 				other = &fullDisk{c.script}
 			}
-			w.script = NewWriter(on(1, script, other), false)
+			on(1, script, other)
+			w.script = NewWriter(lastingScript[[]float32]{w}, false)
 		}
 		v, asked := make([]float32, 20), 0
 		for i := range 5000 {
