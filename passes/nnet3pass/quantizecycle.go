@@ -19,6 +19,7 @@ type cyclicCall struct {
 	times []int // the rows that the component computes, unless it computes all
 	rows  []int // the row of each input row, unless they are the times
 	read  kernel.Matrix
+	pool  matrixPool
 }
 
 // newCyclicCall returns nil for a component that can't be run.
@@ -63,12 +64,19 @@ func (call *cyclicCall) input(in kernel.Matrix) kernel.Matrix {
 		return in
 	}
 	if call.read.Rows == 0 {
-		call.read = kernel.New(len(call.rows), in.Cols)
+		call.read = call.pool.take(len(call.rows), in.Cols)
 	}
 	for i, r := range call.rows {
 		copy(kernel.Row(call.read, i), kernel.Row(in, r))
 	}
 	return call.read
+}
+
+// release gives the memory of the input back.
+func (call *cyclicCall) release() {
+	if call.read.Rows > 0 {
+		call.pool.give(call.read)
+	}
 }
 
 // run computes out. For a time that the component does not compute it takes the row of one that it
@@ -78,7 +86,8 @@ func (call *cyclicCall) run(ws *component.Workspace, in, out kernel.Matrix) bool
 		_, err := component.Propagate(call.c, ws, call.pre, in, out)
 		return err == nil
 	}
-	y := kernel.New(len(call.times), out.Cols)
+	y := call.pool.take(len(call.times), out.Cols)
+	defer call.pool.give(y)
 	if _, err := component.Propagate(call.c, ws, call.pre, call.input(in), y); err != nil {
 		return false
 	}

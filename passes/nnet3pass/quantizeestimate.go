@@ -40,6 +40,7 @@ type errorEstimate struct {
 	number   []int // by component: that of its product, or -1
 	nodes    []noisyRows
 	late     bool // a node was read before it was computed
+	pool     matrixPool
 	ws       component.Workspace
 }
 
@@ -62,9 +63,9 @@ type noisyRows struct {
 func (v *noisyRows) exact() kernel.Matrix { return kernel.Rows(v.m, 0, cycleRows) }
 func (v *noisyRows) noisy() kernel.Matrix { return kernel.Rows(v.m, cycleRows, cycleRows) }
 
-// newErrorEstimate computes all nodes of a network.
-func newErrorEstimate(net *nnet3.Nnet) *errorEstimate {
-	e := &errorEstimate{net: net, number: make([]int, len(net.Components)), nodes: make([]noisyRows, len(net.Nodes))}
+// newErrorEstimate computes all nodes of a network. It reuses memory by the pool, unless that is nil.
+func newErrorEstimate(net *nnet3.Nnet, pool matrixPool) *errorEstimate {
+	e := &errorEstimate{net: net, number: make([]int, len(net.Components)), nodes: make([]noisyRows, len(net.Nodes)), pool: pool}
 	e.ws.DropMemo = true
 	for i, c := range net.Components {
 		e.number[i] = -1
@@ -86,10 +87,20 @@ func newErrorEstimate(net *nnet3.Nnet) *errorEstimate {
 	if len(e.products) == 0 {
 		return e
 	}
+	read := make([][]int, len(net.Nodes)) // by node, those that it is the last to read
+	for i, last := range lastReaders(net) {
+		if last >= 0 {
+			read[last] = append(read[last], i)
+		}
+	}
 	for sweep := 0; sweep == 0 || e.late && sweep < cycleSweeps; sweep++ {
 		e.late = false
 		for i := range net.Nodes {
 			e.nodes[i] = e.node(i)
+			for _, k := range read[i] {
+				e.pool.give(e.nodes[k].m)
+				e.nodes[k].m = kernel.Matrix{}
+			}
 		}
 	}
 	return e
@@ -130,7 +141,7 @@ func (e *errorEstimate) random(node int) *rand.Rand {
 
 // rows returns zeros without noise.
 func (e *errorEstimate) rows(cols int) noisyRows {
-	return noisyRows{kernel.New(2*cycleRows, cols), make([]float64, len(e.products))}
+	return noisyRows{e.pool.take(2*cycleRows, cols), make([]float64, len(e.products))}
 }
 
 // gather computes a descriptor. Noise counts as much as the columns that have it.
@@ -213,6 +224,10 @@ func (e *errorEstimate) run(node int, in noisyRows) noisyRows {
 	c := e.net.Components[number]
 	v := e.rows(c.OutputDim())
 	call := newCyclicCall(c)
+	if call != nil {
+		call.pool = e.pool
+		defer call.release()
+	}
 	if call == nil || !call.run(&e.ws, in.m, v.m) {
 		for i := range v.m.Rows {
 			to, from := kernel.Row(v.m, i), kernel.Row(in.m, i)

@@ -24,7 +24,7 @@ type limitQuantizationError struct {
 func newLimitQuantizationError(most float64) limitQuantizationError {
 	return limitQuantizationError{most: most, Global: rewrite.Global{
 		Name: "limit_quantization_error",
-		Doc:  "the quantized products that add most to the error of the outputs get 16 bits, or stay in float32, until the error is at most the setting error",
+		Doc:  "the quantized products that add most to the error of the outputs get 16 bits, or stay in float32, until the error is at most the setting error, as measured for the rows of the request, so requests may differ in what is chosen",
 		Fn:   func(ctx context.Context, h *rewrite.Handle) error { return limitError(ctx, h, most) },
 	}}
 }

@@ -24,7 +24,12 @@ type productNoise struct {
 }
 
 func newNetworkNoise(net *nnet3.Nnet) networkNoise {
-	e, rows := newErrorEstimate(net), rowsPerOutput(net)
+	return noiseOf(net, newErrorEstimate(net, matrixPool{}))
+}
+
+// noiseOf returns what an estimate says.
+func noiseOf(net *nnet3.Nnet, e *errorEstimate) networkNoise {
+	rows := rowsPerOutput(net)
 	noise := networkNoise{shares: make([][]float64, len(net.Nodes))}
 	for _, p := range e.products {
 		q := productNoise{component: p.component, cost: float64(rows[p.component] * p.by[0].Terms() * p.by[0].OutputDim())}
