@@ -37,6 +37,7 @@ type Batcher struct {
 	mu      sync.Mutex
 	changed *sync.Cond   // a queue, or closed
 	queues  []phaseQueue // by phase
+	stats   batcherStats
 	closed  bool
 	timer   *time.Timer // wakes workers when a chunk has waited long enough
 	workers sync.WaitGroup
@@ -80,7 +81,7 @@ func (s *Streamer) NewBatcher(ctx context.Context, opts BatcherOptions) (*Batche
 
 // newBatcher returns a batcher without workers.
 func newBatcher(s *Streamer, opts BatcherOptions, phases int) *Batcher {
-	b := &Batcher{s: s, opts: opts, queues: make([]phaseQueue, phases)}
+	b := &Batcher{s: s, opts: opts, queues: make([]phaseQueue, phases), stats: newBatcherStats()}
 	b.changed = sync.NewCond(&b.mu)
 	b.timer = time.AfterFunc(time.Hour, b.wake)
 	b.timer.Stop()
@@ -159,7 +160,14 @@ func (b *Batcher) work() {
 		if len(streams) == 0 {
 			return
 		}
+		begun := time.Now()
+		b.mu.Lock()
+		b.stats.begin(streams, begun)
+		b.mu.Unlock()
 		err := e.try(streams)
+		b.mu.Lock()
+		b.stats.end(streams, begun, time.Now(), err)
+		b.mu.Unlock()
 		for _, st := range streams {
 			st.wait.done <- err
 		}

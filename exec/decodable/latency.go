@@ -52,6 +52,9 @@ func (h *histogram) add(other *histogram) {
 	h.most = max(h.most, other.most)
 }
 
+// reset forgets all latencies. It keeps the memory.
+func (h *histogram) reset() { h.bins, h.n, h.most = h.bins[:0], 0, 0 }
+
 func (h *histogram) latencies() Latencies {
 	return Latencies{h.percentile(50), h.percentile(95), h.percentile(99), h.most}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3"
 )
 
 // slow is a scoring whose pieces take as long as their utterance says: those that begin with the
@@ -89,4 +92,53 @@ func limited(t *testing.T, workers int) {
 			t.Errorf("utterance %s: %v", key, failed[key])
 		}
 	}
+}
+
+// TestLoopedLimit: an utterance whose stream takes too long fails between two chunks, after the rows of
+// those before, and the next one is scored from its beginning.
+func TestLoopedLimit(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader("input-node name=input dim=1\ncomponent name=a type=NoOpComponent dim=1\n"+
+		"component-node name=a component=a input=Sum(input, IfDefined(Offset(a, -1)))\noutput-node name=output input=a\n"), "sum", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewStreamer(t.Context(), nn, StreamOptions{FramesPerChunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const short, long = 8, 3 * mostBlocks
+	synctest.Test(t, func(t *testing.T) {
+		failed, rows := make(map[string]error), make(map[string][]float32)
+		sum, err := s.RunRows(t.Context(), func(yield func(Utterance, error) bool) {
+			for _, key := range []string{"a", "b", "c"} {
+				frames := short
+				if key == "b" {
+					frames = long
+				}
+				u := Utterance{Key: key, Features: kernel.New(frames, 1)}
+				kernel.Fill(u.Features, 1)
+				if !yield(u, nil) {
+					return
+				}
+			}
+		}, func(u Utterance, r *Rows) error {
+			for {
+				m, err := r.Next()
+				if err != nil || m.Rows == 0 {
+					return err
+				}
+				rows[u.Key] = append(rows[u.Key], m.Data...)
+				time.Sleep(time.Minute) // a writer that is slow holds up a long utterance
+			}
+		}, RunOptions{Workers: 1, Limit: 20 * time.Minute, Failed: func(key string, err error) { failed[key] = err }})
+		if err != nil || sum.Utterances != 2 || sum.Failed != 1 || !errors.Is(failed["b"], ErrLate) {
+			t.Errorf("%+v, %v, %v", sum, failed, err)
+		}
+		if n := len(rows["b"]); n < mostBlocks || n >= long {
+			t.Errorf("the long utterance has %d of %d rows", n, long)
+		}
+		if want := []float32{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(rows["a"], want) || !slices.Equal(rows["c"], want) {
+			t.Errorf("the short ones have %v and %v, want %v", rows["a"], rows["c"], want)
+		}
+	})
 }

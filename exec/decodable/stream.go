@@ -153,6 +153,11 @@ func (st *Stream) Rows(ctx context.Context) (kernel.Matrix, error) {
 // error.
 func (st *Stream) Ready() bool { return st.finished || st.failed != nil || st.end() <= st.total }
 
+// Buffered returns the number of frames that Accept has taken and that no chunk has used yet. A caller
+// that takes the rows as soon as there are any has at most a chunk and the context of the network
+// besides the last piece.
+func (st *Stream) Buffered() int { return max(st.total-max(st.begin(), 0), 0) }
+
 // begin and end return the new frames of the next chunk, context included.
 func (st *Stream) begin() int {
 	if st.chunk == 0 {

@@ -1,0 +1,74 @@
+package decodable
+
+import "time"
+
+// BatcherStats are what a Batcher has done since it was made, and what it has to do.
+type BatcherStats struct {
+	// Waiting is the number of streams that wait for their chunk to be computed, Computing that of
+	// those whose chunk is being computed.
+	Waiting, Computing int
+	// Chunks is the number of chunks that were computed, in so many Batches.
+	Chunks, Batches int64
+	// Failed is the number of chunks that could not be computed.
+	Failed int64
+	// Busy is the time that workers have computed, all together.
+	Busy time.Duration
+	// Wait is the time from the call of Rows that asks for a chunk until the computation begins, and
+	// Latency the time until there are rows. They are of the chunks since the call of Stats before,
+	// all zero if there are none.
+	Wait, Latency Latencies
+}
+
+// batcherStats counts what a batcher does. The mutex of the batcher guards it.
+type batcherStats struct {
+	computing               int
+	chunks, batches, failed int64
+	busy                    time.Duration
+	wait, latency           histogram
+}
+
+// expectedBins are enough for latencies of an hour. Counting longer ones allocates memory.
+const expectedBins = 5120
+
+func newBatcherStats() batcherStats {
+	bins := func() histogram { return histogram{bins: make([]uint64, 0, expectedBins)} }
+	return batcherStats{wait: bins(), latency: bins()}
+}
+
+// begin counts a batch that is being computed from now on.
+func (s *batcherStats) begin(streams []*Stream, now time.Time) {
+	s.computing += len(streams)
+	for _, st := range streams {
+		s.wait.count(now.Sub(st.wait.since))
+	}
+}
+
+// end counts a batch that was computed, since begun.
+func (s *batcherStats) end(streams []*Stream, begun, now time.Time, err error) {
+	s.computing -= len(streams)
+	s.batches++
+	s.busy += now.Sub(begun)
+	if err != nil {
+		s.failed += int64(len(streams))
+		return
+	}
+	s.chunks += int64(len(streams))
+	for _, st := range streams {
+		s.latency.count(now.Sub(st.wait.since))
+	}
+}
+
+// Stats returns what the batcher has done, for the metrics of a server.
+func (b *Batcher) Stats() BatcherStats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := &b.stats
+	all := BatcherStats{Computing: s.computing, Chunks: s.chunks, Batches: s.batches, Failed: s.failed, Busy: s.busy,
+		Wait: s.wait.latencies(), Latency: s.latency.latencies()}
+	for i := range b.queues {
+		all.Waiting += len(b.queues[i].streams)
+	}
+	s.wait.reset()
+	s.latency.reset()
+	return all
+}
