@@ -5,7 +5,7 @@
 //
 // A stream is a request: lines of JSON, each with frames, an i-vector, or both. Its response are lines
 // with the rows of output, which come while the request is still being sent. GET / tells what
-// dimensions the network wants.
+// dimensions the network wants, and GET /metrics what the server does, for Prometheus.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, ready func(net.Addr)) error {
 	most := fs.Int("max-streams", 256, "streams at a time")
 	wait := fs.Duration("max-wait", 5*time.Millisecond, "how long a chunk may wait for others")
 	idle := fs.Duration("idle", 30*time.Second, "how long a stream may be silent")
-	grace := fs.Duration("grace", 30*time.Second, "how long streams may go on after a signal")
+	grace := fs.Duration("grace", 30*time.Second, "how long streams may go on after a signal; then they get the rows of what they have sent")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -84,13 +84,19 @@ func run(ctx context.Context, args []string, ready func(net.Addr)) error {
 	return serve(ctx, l, newServer(streamer, batcher, *most, *idle), *grace)
 }
 
-// serve serves until ctx ends. Streams that are open then may go on for a while.
-func serve(ctx context.Context, l net.Listener, h http.Handler, grace time.Duration) error {
+// farewell is how long streams that are ended may take to get their last rows.
+const farewell = 5 * time.Second
+
+// serve serves until ctx ends. Streams that are open then may go on for a while, and are ended after
+// that.
+func serve(ctx context.Context, l net.Listener, h *server, grace time.Duration) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		end := time.AfterFunc(grace, h.endStreams)
+		defer end.Stop()
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace+farewell)
 		defer cancel()
 		err := server.Shutdown(patience)
 		if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -215,8 +214,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRun: a server says what its network wants, finishes open streams after a signal, and cuts off
-// those that don't end.
+// TestRun: a server says what its network wants and what it has done, finishes open streams after a
+// signal, and ends those that don't end: they get the rows of all frames that have come.
 func TestRun(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "net.config")
 	if err := os.WriteFile(model, []byte(config), 0o666); err != nil {
@@ -247,6 +246,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("GET /: %v, %v", info, err)
 		}
 		about.Body.Close()
+		if m := metrics(t, url); m["nnopt_streams"] != 0 || m["nnopt_chunks_total"] != 0 || m[`nnopt_latency_seconds{quantile="0.99"}`] != 0 {
+			t.Errorf("at the beginning: %v", m)
+		}
 
 		r, w := io.Pipe()
 		go fmt.Fprintln(w, `{"ivector": [1, 2], "frames": [[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 2, 3]]}`)
@@ -258,20 +260,48 @@ func TestRun(t *testing.T) {
 		if _, err := first.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
+		if m := metrics(t, url); m["nnopt_streams"] != 1 || m["nnopt_chunks_total"] != 1 || m["nnopt_batches_total"] != 1 || m["nnopt_busy_seconds_total"] <= 0 ||
+			m[`nnopt_latency_seconds{quantile="0.99"}`] <= 0 {
+			t.Errorf("after a chunk: %v", m)
+		}
 		stop()
 		if c.ends {
 			w.Close()
 		}
 		rest, err := io.ReadAll(first)
-		if done := bytes.HasSuffix(rest, []byte("{\"done\":true}\n")); done != c.ends || done && err != nil {
+		if lines := strings.Split(string(rest), "\n"); err != nil || len(lines) != 3 || !strings.HasPrefix(lines[0], `{"rows":[[`) ||
+			c.ends != (lines[1] == `{"done":true}`) || c.ends == strings.Contains(lines[1], "the server stops") {
 			t.Errorf("grace %s: the stream ends with %q, %v", c.grace, rest, err)
 		}
 		response.Body.Close()
 		w.Close()
-		if err := <-result; (err == nil) != c.ends {
+		if err := <-result; err != nil {
 			t.Errorf("grace %s: the server ends with %v", c.grace, err)
 		}
 	}
+}
+
+// metrics returns what GET /metrics says.
+func metrics(t *testing.T, url string) map[string]float64 {
+	t.Helper()
+	response, err := http.Get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	all := make(map[string]float64)
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "#") {
+			continue
+		}
+		var name string
+		var value float64
+		if _, err := fmt.Sscanf(lines.Text(), "%s %g", &name, &value); err != nil {
+			t.Errorf("%q: %v", lines.Text(), err)
+		}
+		all[name] = value
+	}
+	return all
 }
 
 // TestArguments: what is wrong with the command line is said before anything is served.
