@@ -12,7 +12,7 @@ import (
 type function func(c *call) *fgraph.Variable
 
 // tables hold the functions that are not simply ops.
-var tables = []map[string]function{functions, structure, shuffles, mathematics}
+var tables = []map[string]function{functions, structure, shuffles, mathematics, activations}
 
 // listFunctions are the functions that may return several tensors.
 var listFunctions = map[string]func(c *call) value{

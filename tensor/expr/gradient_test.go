@@ -224,6 +224,19 @@ logit(abs(X))
 log_sigmoid(X)
 log_expit(X)
 expit(X)
+elu(X)
+elu(X, s)
+selu(X)
+softsign(X)
+silu(X)
+swish(X)
+hard_sigmoid(X)
+binary_crossentropy(sigmoid(X), sigmoid(r))
+sigmoid_binary_crossentropy(X, r)
+betaln(abs(X) + 0.5, abs(Y) + 0.5)
+factorial(abs(X))
+poch(abs(X) + 0.5, abs(r))
+nan_to_num(X)
 sinc(X)
 erfinv(X)
 erfcinv(X + 1)
@@ -253,7 +266,7 @@ var withoutGradient = map[string]string{
 	"equal": "a bool", "not_equal": "a bool", "less": "a bool", "less_equal": "a bool", "greater": "a bool", "greater_equal": "a bool", "isclose": "a bool", "allclose": "a bool",
 	"logical_and": "a bool", "logical_or": "a bool", "logical_xor": "a bool", "logical_not": "a bool", "count_nonzero": "an integer",
 	"bitwise_and": "of integers", "bitwise_or": "of integers", "bitwise_xor": "of integers", "bitwise_not": "of integers",
-	"eq": "a bool", "neq": "a bool", "lt": "a bool", "le": "a bool", "gt": "a bool", "ge": "a bool", "isnan": "a bool", "isinf": "a bool", "isfinite": "a bool",
+	"eq": "a bool", "neq": "a bool", "lt": "a bool", "le": "a bool", "gt": "a bool", "ge": "a bool", "isnan": "a bool", "isinf": "a bool", "isfinite": "a bool", "isposinf": "a bool", "isneginf": "a bool",
 	"and": "of integers", "or": "of integers", "xor": "of integers", "invert": "of integers", "and_": "of integers", "or_": "of integers", "all": "a bool", "any": "a bool",
 	"argmax": "an integer", "argmin": "an integer", "argsort": "an integer", "ARange": "of integers", "arange": "of integers", "Shape": "an integer", "shape": "an integer", "Shape_i": "an integer",
 	"nonzero": "of integers", "ix_": "of integers", "flatnonzero": "of integers", "AllocEmpty": "has no values", "SparseDot": "a sparse matrix has no transpose", "sdot": "a sparse matrix has no transpose", "Usmm": "a sparse matrix has no transpose",
