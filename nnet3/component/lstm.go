@@ -116,8 +116,10 @@ func elements(m kernel.Matrix) []float32 {
 }
 
 // lstmCols is how many columns of a cell are computed for all rows before the next ones, so that
-// what rows share stays in the first-level cache: sums, parameters and scratch memory.
-const lstmCols = 512
+// what rows share stays in a near cache: sums, parameters and scratch memory. Longer pieces of rows
+// are foreseen by the processor: with 128, 256, 512 and 1024 columns the gradient of a cell of 1024
+// takes 1.63, 1.37, 1.18 and 1 times as long (Zen 5, November 2026).
+const lstmCols = 1024
 
 // lstmCells are some of the columns of a cell, first a row of its parts and then the values computed
 // from them.
