@@ -15,12 +15,10 @@ const maxTileRows = 6
 
 const (
 	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
-	// should find it in the second-level cache. 128 KB to 768 KB are equally fast (Zen 4 and
-	// Emerald Rapids, November 2026).
-	groupBytes = 512 << 10
-	// wholeBytes is the largest W that is multiplied with a tile of rows as a whole, so that x is
-	// read from memory once.
-	wholeBytes = 640 << 10
+	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go). With
+	// 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and 0.99 to 1.01
+	// times as long with 256 KB (Zen 5, November 2026).
+	groupBytes = 384 << 10
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
 	// longPanel is the size above which a panel is divided along k.
@@ -28,7 +26,7 @@ const (
 	// partSteps is the size of a part of a divided k. partTiles is the number of tiles that a part
 	// of W is multiplied with before the next part.
 	partSteps = 512
-	partTiles = 8
+	partTiles = 16
 )
 
 // What a tile does to its sums before it stores them, in this order.
@@ -64,6 +62,8 @@ type tile struct {
 	bias       *float32
 	scale      *float32
 	offset     *float32
+	ahead      uintptr // what to fetch to the second-level cache; any address if aheadStep is zero
+	aheadStep  uintptr // from a fetch to the next
 	mul        float32
 	alpha      float32
 	flags      uint
@@ -84,6 +84,7 @@ const (
 // part is a part of the work on a tile: some steps of k of a segment.
 type part struct {
 	seg           *Segment
+	w             *Weights // of the segment
 	k0, steps     int
 	flags         uint
 	from, add, to place
@@ -98,24 +99,31 @@ type product struct {
 	mul  float32 // a factor of the sums
 	y    Matrix
 
-	parts []part
-	tiles int       // of all rows
-	batch int       // tiles whose unfinished sums are kept at once
-	cols  int       // of a group, which is multiplied with a batch
-	sums  []float32 // of the finished segments
-	rest  []float32 // of the finished parts of a segment
-	pitch int       // the distance of their rows
-	i0    int       // the first row of the batch
-	j0    int       // the first column of the group
-	t     tile
-	lanes laneTile
+	parts   []part
+	divided bool      // along k
+	tiles   int       // of all rows
+	batch   int       // tiles whose unfinished sums are kept at once
+	cols    int       // of a group, which is multiplied with a batch
+	sums    []float32 // of the finished segments
+	rest    []float32 // of the finished parts of a segment
+	pitch   int       // the distance of their rows
+	i0      int       // the first row of the batch
+	j0      int       // the first column of the group
+	t       tile
+	lanes   laneTile
+	ahead   ahead
+	next    stretch // the first one of the next product
 }
 
 // compute computes y. The segments must fit, and y must have elements.
 func (p *product) compute(ws *workspace) {
 	p.plan(ws)
+	p.planNext(ws)
 	for j := 0; j < p.y.Cols; j += p.cols {
 		n := min(p.cols, p.y.Cols-j)
+		if !p.divided {
+			p.fetchAfterGroup(j, n)
+		}
 		for first := 0; first < p.tiles; first += p.batch {
 			p.group(first, min(first+p.batch, p.tiles), j, n)
 		}
@@ -124,25 +132,17 @@ func (p *product) compute(ws *workspace) {
 
 // plan divides the work.
 func (p *product) plan(ws *workspace) {
-	width := p.set.panelCols()
 	k, steps := 0, 0
 	for i := range p.segs {
 		k += p.segs[i].k()
 	}
-	panel := max(panelBytes(p.set, k), 1)
-	if panel > longPanel {
-		steps = partSteps
-		panel = panelBytes(p.set, partSteps)
-	}
+	p.cols, steps = blocking(p.set, p.y.Cols, k)
+	p.divided = steps > 0
 	p.parts = ws.parts[:0]
 	for s := range p.segs {
 		p.divide(s, steps)
 	}
 	ws.parts = p.parts
-	p.cols = width * max(1, min(groupBytes/panel, groupCols/width))
-	if whole := p.set.padded(p.y.Cols); whole <= groupCols && 4*whole*k <= wholeBytes {
-		p.cols = whole
-	}
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	switch {
 	case len(p.parts) == 1 && !p.parts[0].narrow:
@@ -159,6 +159,19 @@ func (p *product) plan(ws *workspace) {
 	p.sums, p.rest = p.sums[:n], p.sums[n:]
 }
 
+// blocking returns how many columns of a product with n columns are computed at a time, and how many
+// steps of k, or 0 for all of them.
+func blocking(set kernelSet, n, k int) (cols, steps int) {
+	width := set.panelCols()
+	if panelBytes(set, k) > longPanel {
+		k, steps = partSteps, partSteps
+	}
+	if whole := set.padded(n); whole <= groupCols && 4*whole*k <= groupBytes {
+		return whole, steps
+	}
+	return width * max(1, min(groupBytes/max(panelBytes(set, k), 1), groupCols/width)), steps
+}
+
 // divide appends the parts of segment s, each of at most the given number of steps, or one if steps
 // is 0.
 func (p *product) divide(s, steps int) {
@@ -168,7 +181,7 @@ func (p *product) divide(s, steps int) {
 		next = &p.segs[s+1]
 	}
 	if seg.isNarrow(next) {
-		t := part{seg: seg, from: inRest, to: inRest, narrow: true}
+		t := part{seg: seg, w: seg.W, from: inRest, to: inRest, narrow: true}
 		p.finish(&t, s)
 		p.parts = append(p.parts, t)
 		return
@@ -178,7 +191,7 @@ func (p *product) divide(s, steps int) {
 		steps = max(k, 1)
 	}
 	for l := 0; l == 0 || l < k; l += steps {
-		t := part{seg: seg, k0: l, steps: min(steps, k-l), to: inRest}
+		t := part{seg: seg, w: seg.W, k0: l, steps: min(steps, k-l), to: inRest}
 		switch {
 		case l > 0 || seg.Continue && s > 0:
 			t.from = inRest
@@ -241,6 +254,9 @@ func (p *product) group(first, last, j, n int) {
 		part := &p.parts[s]
 		p.t.k, p.t.flags = part.steps, part.flags
 		p.t.xRow, p.t.xStep = part.seg.distances()
+		if p.divided {
+			p.fetchAfterPart(s, j, n, last-first, last == p.tiles)
+		}
 		for t := first; t < last; t++ {
 			i := p.row(t)
 			p.t.rows = p.row(t+1) - i
@@ -282,6 +298,7 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	if t.flags&tileResidual != 0 {
 		t.r, t.rRow = &p.ep.Residual.Data[i*p.ep.Residual.Stride+j], uintptr(p.ep.Residual.Stride)*4
 	}
+	p.ahead.during(t)
 	p.set.tile(t)
 }
 

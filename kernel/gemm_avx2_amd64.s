@@ -70,6 +70,7 @@ TEXT tile1x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	TESTQ $const_tileAdd, tile_flags(DI)
@@ -103,6 +104,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -111,6 +113,8 @@ steps:
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
 	ADDQ R10, SI
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
@@ -215,6 +219,7 @@ TEXT tile1x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	TESTQ $const_tileAdd, tile_flags(DI)
@@ -250,6 +255,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -260,6 +266,8 @@ steps:
 	VFMADD231PS Y12, Y14, Y0
 	VFMADD231PS Y13, Y14, Y1
 	ADDQ R10, SI
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VMOVUPS 32(BX)(R13*1), Y13
 	VBROADCASTSS (SI), Y14
@@ -387,6 +395,7 @@ TEXT tile2x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	TESTQ $const_tileAdd, tile_flags(DI)
@@ -428,6 +437,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -438,6 +448,8 @@ steps:
 	VBROADCASTSS (SI)(R9*1), Y15
 	VFMADD231PS Y12, Y15, Y1
 	ADDQ R10, SI
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
@@ -566,6 +578,7 @@ TEXT tile2x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	TESTQ $const_tileAdd, tile_flags(DI)
@@ -611,6 +624,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -624,6 +638,8 @@ steps:
 	VFMADD231PS Y12, Y15, Y2
 	VFMADD231PS Y13, Y15, Y3
 	ADDQ R10, SI
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VMOVUPS 32(BX)(R13*1), Y13
 	VBROADCASTSS (SI), Y14
@@ -791,6 +807,7 @@ TEXT tile3x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	TESTQ $const_tileAdd, tile_flags(DI)
@@ -840,6 +857,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -852,6 +870,8 @@ steps:
 	VBROADCASTSS (SI)(R9*2), Y14
 	VFMADD231PS Y12, Y14, Y2
 	ADDQ R10, SI
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
@@ -1004,6 +1024,7 @@ TEXT tile3x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	TESTQ $const_tileAdd, tile_flags(DI)
@@ -1059,6 +1080,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -1075,6 +1097,8 @@ steps:
 	VFMADD231PS Y12, Y14, Y4
 	VFMADD231PS Y13, Y14, Y5
 	ADDQ R10, SI
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VMOVUPS 32(BX)(R13*1), Y13
 	VBROADCASTSS (SI), Y14
@@ -1282,6 +1306,7 @@ TEXT tile4x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
@@ -1341,6 +1366,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -1356,6 +1382,8 @@ steps:
 	VFMADD231PS Y12, Y15, Y3
 	ADDQ R10, SI
 	ADDQ R10, R8
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
@@ -1536,6 +1564,7 @@ TEXT tile4x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
@@ -1603,6 +1632,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -1623,6 +1653,8 @@ steps:
 	VFMADD231PS Y13, Y15, Y7
 	ADDQ R10, SI
 	ADDQ R10, R8
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VMOVUPS 32(BX)(R13*1), Y13
 	VBROADCASTSS (SI), Y14
@@ -1874,6 +1906,7 @@ TEXT tile5x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
@@ -1941,6 +1974,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -1958,6 +1992,8 @@ steps:
 	VFMADD231PS Y12, Y14, Y4
 	ADDQ R10, SI
 	ADDQ R10, R8
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
@@ -2162,6 +2198,7 @@ TEXT tile5x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
@@ -2239,6 +2276,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -2262,6 +2300,8 @@ steps:
 	VFMADD231PS Y13, Y14, Y9
 	ADDQ R10, SI
 	ADDQ R10, R8
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VMOVUPS 32(BX)(R13*1), Y13
 	VBROADCASTSS (SI), Y14
@@ -2553,6 +2593,7 @@ TEXT tile6x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
@@ -2628,6 +2669,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -2647,6 +2689,8 @@ steps:
 	VFMADD231PS Y12, Y15, Y5
 	ADDQ R10, SI
 	ADDQ R10, R8
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS Y12, Y14, Y0
@@ -2875,6 +2919,7 @@ TEXT tile6x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
 	MOVQ tile_w(DI), BX
+	MOVQ tile_ahead(DI), R14
 panel:
 	MOVQ tile_x(DI), SI
 	LEAQ (SI)(R9*2), R8
@@ -2962,6 +3007,7 @@ resume:
 begin:
 	MOVQ tile_wStep(DI), R13
 	LEAQ (R13)(R13*2), AX
+	MOVQ tile_aheadStep(DI), R12
 	MOVQ tile_k(DI), CX
 	SHRQ $2, CX
 	JZ   rest
@@ -2988,6 +3034,8 @@ steps:
 	VFMADD231PS Y13, Y15, Y11
 	ADDQ R10, SI
 	ADDQ R10, R8
+	PREFETCHT1 (R14)
+	ADDQ R12, R14
 	VMOVUPS 0(BX)(R13*1), Y12
 	VMOVUPS 32(BX)(R13*1), Y13
 	VBROADCASTSS (SI), Y14

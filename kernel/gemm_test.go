@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // ownSets are the sets of kernels of this package that the processor can execute.
@@ -307,11 +308,11 @@ func TestMulAllocatesNothing(t *testing.T) {
 	r := newRand()
 	x, w, y, bias := random(r, 20, 300, 0), random(r, 70, 300, 0), New(20, 70), make([]float32, 70)
 	p := NewWeights(w)
-	segs := []Segment{{X: x, W: p}, {X: x, W: p}}
+	segs, next := []Segment{{X: x, W: p}, {X: x, W: p}}, []*Weights{p, p, p}
 	dw := New(70, 300)
 	for name, f := range map[string]func(){
 		"Weights.Mul": func() { p.Mul(x, Epilogue{Bias: bias, Alpha: 1, Residual: y}, y) },
-		"MulSegments": func() { MulSegments(segs, Epilogue{Bias: bias}, y) },
+		"MulSegments": func() { MulSegments(segs, Epilogue{Bias: bias, Next: next}, y) },
 		"Mul":         func() { Mul(x, w, Epilogue{}, y) },
 		"MulNN":       func() { MulNN(1, y, w, 1, x) },
 		"MulTN":       func() { MulTN(0.5, y, x, 2, dw) },
@@ -365,6 +366,7 @@ func BenchmarkPeak(b *testing.B) {
 			t := tile{
 				rows: maxTileRows, vecs: cols / set.lanes(), panels: 1, k: steps, tail: set.lanes(), mask: 1<<set.lanes() - 1,
 				x: &x.Data[0], xRow: 4, w: &w.Data[0], y: &y.Data[0], yRow: uintptr(4 * cols),
+				ahead: uintptr(unsafe.Pointer(&w.Data[0])),
 			}
 			best := time.Hour
 			for b.Loop() {

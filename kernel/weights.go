@@ -71,6 +71,9 @@ type Epilogue struct {
 	Scale, Offset []float32
 	Alpha         float32
 	Residual      Matrix
+	// Next are the weights of the segments of the product that probably follows. Their beginning is
+	// fetched to the cache meanwhile. It changes no result.
+	Next []*Weights
 }
 
 // Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its

@@ -14,6 +14,7 @@ type workspace struct {
 	weights Weights // of a factor that is not packed
 	segs    [1]Segment
 	parts   []part  // memory for the parts of a product
+	next    []part  // and for those of the next one
 	product product // here because it would escape to the heap
 
 	quantized quantProduct
@@ -27,6 +28,7 @@ func getWorkspace() *workspace { return workspaces.Get().(*workspace) }
 func (w *workspace) put() {
 	w.used = 0
 	clear(w.parts)
+	clear(w.next)
 	w.weights, w.segs, w.product, w.quantized = Weights{}, [1]Segment{}, product{}, quantProduct{}
 	workspaces.Put(w)
 }

@@ -24,7 +24,9 @@ const unroll = 4
 //	R11       finished columns, in bytes
 //	R13, AX   the distance of two steps of k in the panel, and of three, in bytes
 //	CX        remaining steps
-//	R12       scratch, as R13, AX and CX are outside of the loop over k
+//	R14, R12  what is read next, and the distance of two fetches of it, in bytes
+//
+// R12, R13, AX and CX are scratch outside of the loop over k.
 //
 // The accumulators come first among the vector registers, then the vectors of W of the current
 // step, then the elements of x.
@@ -90,6 +92,9 @@ func (g *tiles) kernel(rows, n int) {
 		g.p("MOVL  tile_mask(DI), AX; KMOVW AX, K1")
 	}
 	g.p("MOVQ tile_w(DI), BX")
+	if !g.arm() {
+		g.p("MOVQ tile_ahead(DI), R14")
+	}
 	g.label("panel")
 	g.rowPointers()
 	g.prefetch()
@@ -162,16 +167,22 @@ func (g *tiles) loop() {
 		g.loopNEON()
 		return
 	}
-	g.p("MOVQ tile_wStep(DI), R13; LEAQ (R13)(R13*2), AX; MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
+	g.p("MOVQ tile_wStep(DI), R13; LEAQ (R13)(R13*2), AX; MOVQ tile_aheadStep(DI), R12; MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
 	g.label("steps")
 	for u := range unroll {
 		g.step(u)
+		if g.lanes == 16 || u == 0 {
+			g.fetchAhead()
+		}
 	}
 	g.p("LEAQ (BX)(R13*4), BX; DECQ CX; JNZ  steps")
 	g.label("rest")
 	g.p("MOVQ tile_k(DI), CX; ANDQ $%d, CX; JZ   done", unroll-1)
 	g.label("step")
 	g.step(0)
+	if g.lanes == 16 {
+		g.fetchAhead()
+	}
 	g.p("ADDQ R13, BX; DECQ CX; JNZ  step")
 	g.label("done")
 }
@@ -195,6 +206,9 @@ func (g *tiles) step(u int) {
 		g.p("ADDQ R10, R8")
 	}
 }
+
+// fetchAhead fetches a line of what is read next.
+func (g *tiles) fetchAhead() { g.p("PREFETCHT1 (R14); ADDQ R12, R14") }
 
 // eachRow calls f for the rows of the tile, and moves ptr from one to the next.
 func (g *tiles) eachRow(ptr, stride string, f func(row int)) {

@@ -1,0 +1,169 @@
+package kernel
+
+import "unsafe"
+
+// A product multiplies a block of W, which fits in the second-level cache, with one tile of rows after
+// the other. The first tile would wait for the block. So tiles fetch the next one meanwhile, a line
+// every few steps: of the same product or, with Epilogue.Next, of the product that follows.
+
+const (
+	// lineBytes is the size of a cache line.
+	lineBytes = 4 * cacheLine
+	// leastTiles is the least number of tiles that fetch ahead. With fewer, reading the block takes
+	// most of the time, and fetches would only delay it: products of one row took 1.1 times as long
+	// (Zen 5, November 2026).
+	leastTiles = 3
+)
+
+// fetches returns how many lines a kernel fetches in some steps of a panel: as many as four tiles
+// need to fetch a panel as large.
+func (s kernelSet) fetches(steps int) int {
+	switch s {
+	case avx512Set:
+		return steps
+	case avx2Set:
+		return steps / 4
+	}
+	return 0
+}
+
+// stretch is some columns of the weights of some parts, from column j up to column end.
+type stretch struct {
+	parts  []part // of which the weights and the steps count
+	j, end int
+}
+
+// ahead is a stretch that is being fetched.
+type ahead struct {
+	set kernelSet
+	stretch
+	part, col int // where the next piece begins
+	at, left  uintptr
+	bytes     int // what is left of all pieces
+	fetches   int // that will be made
+}
+
+// begin begins to fetch a stretch with at most so many fetches.
+func (a *ahead) begin(set kernelSet, s stretch, fetches int) {
+	*a = ahead{set: set, stretch: s, col: s.j, fetches: fetches}
+	if fetches == 0 {
+		return
+	}
+	for i := range s.parts {
+		if p := &s.parts[i]; !p.narrow {
+			a.bytes += 4 * p.steps * set.padded(s.end-s.j)
+		}
+	}
+}
+
+// during lets a tile fetch its share of what is left. Fetches are less than a line apart, or a line.
+func (a *ahead) during(t *tile) {
+	t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t)), 0
+	n := t.panels * a.set.fetches(t.k)
+	if n == 0 || a.bytes <= 0 || a.left == 0 && !a.piece() {
+		return
+	}
+	share := uintptr(a.bytes)
+	if n < a.fetches {
+		share = uintptr(uint64(a.bytes) * uint64(n) / uint64(a.fetches))
+	}
+	share = min(share, a.left)
+	t.ahead = a.at
+	t.aheadStep = min((share+uintptr(n)-1)/uintptr(n), lineBytes)
+	share = min(t.aheadStep*uintptr(n), a.left)
+	a.at, a.left = a.at+share, a.left-share
+	a.bytes -= int(share)
+	a.fetches -= n
+}
+
+// piece moves to the next piece of the stretch, which has no gaps. It reports false if there is none.
+func (a *ahead) piece() bool {
+	for ; a.part < len(a.parts); a.part, a.col = a.part+1, a.j {
+		p := &a.parts[a.part]
+		w := p.w
+		if p.narrow || p.steps == 0 || w.inPlace || a.col >= a.end {
+			continue
+		}
+		_, k := w.shape()
+		width := a.set.padded(a.end - a.col)
+		if p.steps < k {
+			width = min(width, a.set.panelCols())
+		}
+		first := a.col * k
+		if p.k0 > 0 {
+			first += p.k0 * width
+		}
+		a.at, a.left = uintptr(unsafe.Pointer(&w.panels[first])), 4*uintptr(width*p.steps)
+		a.col += width
+		return true
+	}
+	a.bytes = 0
+	return false
+}
+
+// fetchAfterGroup begins to fetch what is read after the n columns from column j on of a product that
+// is not divided.
+func (p *product) fetchAfterGroup(j, n int) {
+	next := p.next
+	if j += n; j < p.y.Cols {
+		next = stretch{p.parts, j, min(j+p.cols, p.y.Cols)}
+	}
+	p.fetch(next, p.parts, n, p.tiles)
+}
+
+// fetchAfterPart begins to fetch what is read after part s of the n columns from column j on, for a
+// number of tiles, which may be the last ones.
+func (p *product) fetchAfterPart(s, j, n, tiles int, last bool) {
+	next := p.next
+	switch {
+	case s+1 < len(p.parts):
+		next = stretch{p.parts[s+1 : s+2], j, j + n}
+	case !last:
+		next = stretch{p.parts[:1], j, j + n}
+	case j+n < p.y.Cols:
+		next = stretch{p.parts[:1], j + n, min(j+n+p.cols, p.y.Cols)}
+	}
+	p.fetch(next, p.parts[s:s+1], n, tiles)
+}
+
+// fetch begins to fetch a stretch during n columns of some parts, for a number of tiles.
+func (p *product) fetch(s stretch, during []part, n, tiles int) {
+	fetches := 0
+	if tiles >= leastTiles {
+		panels := (n + p.set.panelCols() - 1) / p.set.panelCols()
+		for i := range during {
+			fetches += tiles * panels * p.set.fetches(during[i].steps)
+		}
+	}
+	p.ahead.begin(p.set, s, fetches)
+}
+
+// planNext plans the first stretch of the next product.
+func (p *product) planNext(ws *workspace) {
+	p.next = stretch{}
+	if len(p.ep.Next) == 0 || p.set.fetches(4) == 0 || p.tiles < leastTiles {
+		return
+	}
+	n, _ := p.ep.Next[0].shape()
+	k := 0
+	for _, w := range p.ep.Next {
+		cols, steps := w.shape()
+		if w.set != p.set || cols != n {
+			return
+		}
+		k += steps
+	}
+	cols, steps := blocking(p.set, n, k)
+	ws.next = ws.next[:0]
+	for _, w := range p.ep.Next {
+		_, k := w.shape()
+		if steps > 0 {
+			k = min(k, steps)
+		}
+		ws.next = append(ws.next, part{w: w, steps: k, narrow: w.isNarrow()})
+		if steps > 0 {
+			break // it begins with a part of one segment
+		}
+	}
+	p.next = stretch{ws.next, 0, min(cols, n)}
+}
