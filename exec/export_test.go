@@ -1,6 +1,10 @@
 package exec
 
-import "github.com/nnopt/nnopt/kernel"
+import (
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/computation"
+)
 
 // QuantizedInputs returns how many instructions quantize their input, and how many find it quantized.
 func (p *Program) QuantizedInputs() (made, kept int) {
@@ -14,4 +18,14 @@ func (p *Program) QuantizedInputs() (made, kept int) {
 		}
 	}
 	return made, kept
+}
+
+// NextFactors returns what follows the Propagate instructions.
+func (p *Program) NextFactors() (next []component.Factors) {
+	for i := range p.instrs {
+		if p.instrs[i].typ == computation.Propagate {
+			next = append(next, p.instrs[i].next)
+		}
+	}
+	return next
 }

@@ -73,6 +73,7 @@ type instruction struct {
 	ranges     []computation.Pair // IndexesRanges
 	places     []place            // IndexesMulti
 	rowSlot    rowSlot            // Propagate of a quantized product
+	next       component.Factors  // of Propagate: those of the next one that has some
 }
 
 // place is a row of a matrix. Matrix -1 means none.
@@ -140,6 +141,7 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 	}
 	p.shareRows()
 	p.findOutputs()
+	p.linkFactors()
 	return p, nil
 }
 
@@ -168,6 +170,27 @@ func (p *Program) findOutputs() {
 		o.alone = -1
 		if n := allocated[p.views[o.provided].matrix]; o.provided != 0 && n > 0 && p.plan.size > 0 {
 			o.alone = n - 1
+		}
+	}
+}
+
+// linkFactors tells every instruction what the next product multiplies by, so that it can be fetched
+// into the cache. The end of the program is followed by its beginning, as it usually runs again.
+func (p *Program) linkFactors() {
+	var next component.Factors
+	for range 2 {
+		for i := len(p.instrs) - 1; i >= 0; i-- {
+			in := &p.instrs[i]
+			in.next = next
+			if in.typ == computation.GotoLabel {
+				next = p.instrs[in.target].next
+			}
+			if in.typ != computation.Propagate {
+				continue
+			}
+			if f := component.FactorsOf(in.propagator); f != nil {
+				next = f
+			}
 		}
 	}
 }

@@ -196,7 +196,7 @@ func (c *Computer) accept(in *instruction) error {
 
 func (c *Computer) propagate(in *instruction) error {
 	x, y := c.view(in.src), c.view(in.dst)
-	c.scratch.DropMemo = in.memo == 0
+	c.scratch.DropMemo, c.scratch.Next = in.memo == 0, in.next
 	c.quantizeRows(in)
 	memo, err := component.Propagate(in.propagator, &c.scratch, in.pre, x, y)
 	if err != nil {

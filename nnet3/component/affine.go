@@ -84,7 +84,7 @@ func (c *affineMap) factor() *affine { return &c.affine }
 
 // Propagate computes y = x·Wᵀ + b, or y += x·Wᵀ without a bias.
 func (c *affineMap) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0}, out)
+	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0, Next: w.nextWeights()}, out)
 	return nil, nil
 }
 

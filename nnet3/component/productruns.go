@@ -84,6 +84,7 @@ func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha flo
 func (p *Product) mulFloat(w *Workspace, x *tdnnIndexes, in kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 	if x == nil {
 		ep.Residual = residual(ep.Alpha, y)
+		ep.Next = w.nextWeights()
 		p.blocks[0].w.mul(in, ep, y)
 		return
 	}
@@ -118,6 +119,9 @@ func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilog
 		parts = len(runs[0])
 	}
 	for r := range parts {
+		if r == parts-1 {
+			ep.Next = w.nextWeights()
+		}
 		out := y
 		if !gathered {
 			out = runs[0][r].output(y)

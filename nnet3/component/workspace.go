@@ -18,6 +18,9 @@ type Workspace struct {
 	// DropMemo says that Backprop won't get the memo of the next Propagate, which then is valid
 	// only until the Propagate after it, for StoreStats.
 	DropMemo bool
+	// Next is what the Propagate after the next one probably multiplies by. Products fetch it into the
+	// cache.
+	Next Factors
 
 	chunks  [][]float32
 	at      mark
@@ -25,6 +28,7 @@ type Workspace struct {
 	memos   []*memoMatrix   // free for reuse
 	signs   []*kernel.Signs // likewise
 	segs    []kernel.Segment
+	next    []*kernel.Weights
 
 	quantized []*kernel.QuantizedRows // by slot
 	rows      *kernel.QuantizedRows   // of the next Propagate, or nil
