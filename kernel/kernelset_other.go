@@ -17,5 +17,6 @@ func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStrid
 }
 
 func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, stride int) {
+	s.checkTile(a, b, depth, c, stride)
 	s.dTileGo(alpha, a, b, depth, c, stride)
 }
