@@ -98,7 +98,7 @@ func loadCases(folders []string) ([]*refcase.Case, error) {
 		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
-		return nil, Usagef("DIR... expected")
+		return nil, Usagef("no reference case: DIR... expected")
 	}
 	return cases, nil
 }

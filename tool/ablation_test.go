@@ -22,6 +22,6 @@ func TestAblation(t *testing.T) {
 			t.Errorf("no more commands without a plan: %s", line)
 		}
 	}
-	nnopt(t, "passes", "--ablation").fails(t, statusUsage, "DIR... expected")
+	nnopt(t, "passes", "--ablation").fails(t, statusUsage, "no reference case", "DIR... expected")
 	nnopt(t, "passes", "--ablation", t.TempDir()).fails(t, statusFault, "not a reference case")
 }
