@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// given reports whether a flag is on the command line.
-func (c *Console) given(name string) bool {
-	return slices.ContainsFunc(c.flags(), func(f *flag.Flag) bool { return f.Name == name })
-}
-
 // flags returns the flags on the command line, by name.
 func (c *Console) flags() (list []*flag.Flag) {
 	if c.set != nil {
