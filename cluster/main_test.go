@@ -15,5 +15,16 @@ func TestMain(m *testing.M) {
 	beam.Init()
 	firstDelay = time.Millisecond
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	os.Exit(m.Run())
+	os.Exit(runIn(m))
+}
+
+// runIn runs the tests with a folder of their own for temporary files: Beam leaves one for each job.
+func runIn(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "nnopt-cluster-*")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("TMPDIR", dir)
+	return m.Run()
 }

@@ -27,7 +27,13 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	leave, err := ownTemp()
+	if err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	leave()
+	os.Exit(status)
 }
 
 // program returns the program, with what it prints.

@@ -111,6 +111,24 @@ func (f *beamFlag) IsBoolFlag() bool {
 	return ok && b.IsBoolFlag()
 }
 
+// ownTemp gives the process a folder of its own for temporary files, because Beam does not remove
+// those that it makes.
+func ownTemp() (leave func(), err error) {
+	dir, err := os.MkdirTemp("", "nnopt-cluster-*")
+	if err != nil {
+		return nil, err
+	}
+	before, was := os.LookupEnv("TMPDIR")
+	os.Setenv("TMPDIR", dir)
+	return func() {
+		if os.RemoveAll(dir); was {
+			os.Setenv("TMPDIR", before)
+		} else {
+			os.Unsetenv("TMPDIR")
+		}
+	}, nil
+}
+
 // run scores the job.
 func (f *scoreFlags) run(ctx context.Context, c *tool.Console) error {
 	start := time.Now()
@@ -120,6 +138,11 @@ func (f *scoreFlags) run(ctx context.Context, c *tool.Console) error {
 	if err := f.initBeam(); err != nil {
 		return err
 	}
+	leave, err := ownTemp()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	sum, err := cluster.Score(ctx, f.job, func(note string) { c.Say("%s", note) })
 	switch {
 	case errors.Is(err, cluster.ErrSubmitted):
