@@ -3,8 +3,9 @@ package spell
 
 // Nearest returns the candidate that name probably misspells: the one with the fewest letters
 // inserted, omitted, replaced or swapped with a neighbour, if they are at most a third of the name.
-// Of several it takes the first of those that begin most like the name. It returns "" if there is
-// none. If names are long and many it stops before the last candidate.
+// Case does not count. Of several it takes the first of those that begin most like the name, rather
+// in the same case. It returns "" if there is none. If names are long and many it stops before the
+// last candidate.
 func Nearest(name string, candidates []string) string {
 	best, most := "", (len(name)+2)/3
 	room := 1 << 24 // for comparisons of letters
@@ -16,20 +17,24 @@ func Nearest(name string, candidates []string) string {
 			break
 		}
 		d := distance(name, c, most+1)
-		if d < most || d == most && (best == "" || common(name, c) > common(name, best)) {
+		if d < most || d == most && (best == "" || alike(name, c) > alike(name, best)) {
 			best, most = c, d
 		}
 	}
 	return best
 }
 
-// common returns the number of letters with which two names begin.
-func common(a, b string) int {
+// alike is larger for names that begin with more of the same letters, and with as many if their case
+// is the same, too.
+func alike(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && lower(a[n]) == lower(b[n]) {
 		n++
 	}
-	return n
+	if a[:n] == b[:n] {
+		return 2*n + 1
+	}
+	return 2 * n
 }
 
 // Hint returns "; did you mean …?" with the nearest candidate, or "" if there is none.

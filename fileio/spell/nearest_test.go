@@ -7,9 +7,9 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	names := []string{"tdnn1.affine", "tdnn1.relu", "tdnn2.affine", "input"}
+	names := []string{"tdnn1.affine", "tdnn1.relu", "tdnn2.affine", "input", "swish", "Swish"}
 	for _, c := range []struct{ name, want string }{
-		{"tdnn1.afine", "tdnn1.affine"}, {"tdnn1.rleu", "tdnn1.relu"}, {"inptu", "input"}, {"Input", "input"}, {"output", ""}, {"x", ""}, {"", ""},
+		{"tdnn1.afine", "tdnn1.affine"}, {"tdnn1.rleu", "tdnn1.relu"}, {"Swihs", "Swish"}, {"swihs", "swish"}, {"inptu", "input"}, {"Input", "input"}, {"output", ""}, {"x", ""}, {"", ""},
 	} {
 		if got := Nearest(c.name, names); got != c.want {
 			t.Errorf("%q: %q, want %q", c.name, got, c.want)
