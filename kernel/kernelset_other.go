@@ -12,7 +12,7 @@ func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStrid
 	return 0
 }
 
-func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols, ahead int) int {
+func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols int) int {
 	return 0
 }
 
