@@ -197,7 +197,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 				v += float64(v * float64(eps*noise.ulps()))
 			}
 			if s.kind.periodic && v-v == 0 && angleUnknown(ins[0], a, i) {
-				v = float64(2*noise.Float64()) - 1
+				v = float64(float64(noise.Int64N(1<<53))*0x1p-52) - 1
 			}
 			if s.kind.odd && noise.IntN(2) == 0 && signUnknown(ins, a, i) {
 				v = -v
