@@ -27,8 +27,6 @@ type Runner struct {
 	times   []time.Duration // by step
 	bytes   []int64
 	claims  map[claim]bool // that have been checked
-	slowest time.Duration  // of the calls
-	largest int            // number of elements of the arguments of a call
 }
 
 type operands struct{ in, out []*array.Array }
@@ -63,7 +61,8 @@ func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Arr
 	return f.NewRunner().Run(ctx, args...)
 }
 
-// Run is like Function.Call, but the results are valid only until the next Run.
+// Run is like Function.Call, but the results are valid only until the next Run. An op that has begun
+// comes to its end, then the context is looked at.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
 	f := r.f
 	start := time.Now()
@@ -71,11 +70,8 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		return nil, err
 	}
 	r.recycle()
-	elements := 0
-	for _, slot := range f.inputs {
-		elements += r.headers[slot].Len()
-	}
-	if err := r.compute(ctx, elements); err != nil {
+	if err := r.compute(ctx); err != nil {
+		r.abandon()
 		return nil, err
 	}
 	r.filled = true
@@ -86,10 +82,22 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		}
 	}
 	r.update()
-	took := time.Since(start)
 	r.calls++
-	r.total, r.slowest, r.largest = r.total+took, max(r.slowest, took), max(r.largest, elements)
+	r.total += time.Since(start)
 	return r.results, nil
+}
+
+// compute runs all steps, unless the context ends before.
+func (r *Runner) compute(ctx context.Context) error {
+	for i := range r.f.steps {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.step(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // accept stores the arguments and the shared values in their slots.

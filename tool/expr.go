@@ -166,7 +166,7 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 		return err
 	}
 	if opt.Debugging() {
-		if err := f.blame(ctx, c, plain, inputs, outputs); err != nil {
+		if err := unlessCanceled(ctx, func() error { return f.blame(ctx, c, plain, inputs, outputs) }); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,10 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	runner := fn.NewRunner()
 	var values []*array.Array
 	if f.eval != "" {
-		if values, err = f.evaluate(ctx, report, plain, runner, inputs); err != nil {
+		if err := unlessCanceled(ctx, func() (err error) {
+			values, err = f.evaluate(ctx, report, plain, runner, inputs)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -189,6 +192,19 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 		return writeJSON(c.Stdout, report)
 	}
 	return f.print(ctx, c, text, report, fn, values)
+}
+
+// unlessCanceled returns what work returns, or the cause if the context is canceled before. An op may
+// take minutes and knows no context, so work then goes on in its goroutine until the program ends.
+func unlessCanceled(ctx context.Context, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // parse returns the outputs: the expression, or its gradients.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -175,6 +176,19 @@ func TestInterrupted(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if status := (Config{}).Run(ctx, []string{"verify", recipes}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
+	}
+}
+
+// TestUnlessCanceled: who waits for work that heeds no context is told of its end.
+func TestUnlessCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough, end := errors.New("enough"), make(chan struct{})
+	defer close(end)
+	if err := unlessCanceled(ctx, func() error { return io.EOF }); err != io.EOF {
+		t.Error(err)
+	}
+	if err := unlessCanceled(ctx, func() error { cancel(enough); <-end; return nil }); err != enough {
+		t.Error(err)
 	}
 }
 
