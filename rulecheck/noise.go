@@ -224,10 +224,16 @@ func signUnknown(ins []*array.Array, out *array.Array, i int) bool {
 }
 
 // angleUnknown reports whether an element is a function of an angle so large that the numbers around it
-// are other angles.
+// are other angles. The largest number is no such angle: it stands for one that overflowed, of which there
+// is no sine.
 func angleUnknown(angles, out *array.Array, i int) bool {
 	k := elementNear(angles, unravel(out.Shape(), i))
-	return k >= 0 && math.Abs(angles.Float(k))*epsilon(angles.DType()) >= 1
+	if k < 0 {
+		return false
+	}
+	angle := math.Abs(angles.Float(k))
+	largest, _ := limits(angles.DType())
+	return angle*epsilon(angles.DType()) >= 1 && angle < largest
 }
 
 // argumentsOf reports whether the arguments of an element of a result are finite, and whether one is
