@@ -401,3 +401,39 @@ output-node name=output input=product`), "config", 1)
 		t.Errorf("%v, with a limit of 1e-4", a)
 	}
 }
+
+// TestLimitOfFewRows: a limit holds for other inputs, also if the request asks for a single row.
+func TestLimitOfFewRows(t *testing.T) {
+	const most = 0.005
+	for seed := range uint64(8) {
+		nn, err := nnet3.ParseConfig(strings.NewReader(`
+input-node name=input dim=40
+component name=a type=AffineComponent input-dim=40 output-dim=64
+component-node name=a component=a input=input
+component name=relu type=RectifiedLinearComponent dim=64
+component-node name=relu component=relu input=a
+component name=b type=AffineComponent input-dim=64 output-dim=48
+component-node name=b component=b input=relu
+component name=c type=AffineComponent input-dim=48 output-dim=2
+component-node name=c component=c input=b
+output-node name=output input=c`), "config", seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nn.SetTestMode(true)
+		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := kernel.New(0, 2), kernel.New(0, 2)
+		for input := range uint64(60) {
+			for query, all := range map[string]*kernel.Matrix{"+fast_run": &want, fmt.Sprintf("+fast_run +int8 -bound_quantization_error limit_quantization_error{error=%g}", most): &got} {
+				row := scores(t, nn, req, query, input)
+				all.Data, all.Rows = append(all.Data, row.Data[:2]...), all.Rows+1
+			}
+		}
+		if a := agree(got, want); a.inner > 1.3*most {
+			t.Errorf("seed %d: the error is %.4f, with a limit of %g", seed, a.inner, most)
+		}
+	}
+}

@@ -16,11 +16,15 @@ import (
 // errNotEvaluated is the error for a graph whose values depend on more than its inputs.
 var errNotEvaluated = errors.New("nnet3pass: the error of a computation that draws random numbers or keeps memos is not known")
 
+// rowsMeasured is the number of rows that an output has at least, over all draws. A single
+// row says little about others.
+const rowsMeasured = 32
+
 // An evaluator computes the outputs of a graph without a backward pass, on inputs drawn from the
-// standard normal distribution.
+// standard normal distribution, as often as it takes for rowsMeasured rows of each output.
 type evaluator struct {
 	g      *fgraph.FunctionGraph
-	inputs []kernel.Matrix
+	inputs [][]kernel.Matrix // by draw
 	order  []*fgraph.Apply
 	uses   []int32 // by number of a variable
 	ws     component.Workspace
@@ -37,20 +41,35 @@ func newEvaluator(g *fgraph.FunctionGraph) (*evaluator, error) {
 			e.uses[v.ID()]++
 		}
 	}
+	for _, v := range g.Inputs() {
+		e.uses[v.ID()]++ // it stays
+	}
+	draws := 1
+	for _, v := range g.Outputs() {
+		e.uses[v.ID()]++
+		if rows := int(lower.TypeOf(v).Rows); rows > 0 {
+			draws = max(draws, (rowsMeasured+rows-1)/rows)
+		}
+	}
 	r := rand.New(rand.NewPCG(1, 2))
+	for range draws {
+		e.inputs = append(e.inputs, normalInputs(r, g))
+	}
+	return e, nil
+}
+
+// normalInputs returns random inputs.
+func normalInputs(r *rand.Rand, g *fgraph.FunctionGraph) []kernel.Matrix {
+	var inputs []kernel.Matrix
 	for _, v := range g.Inputs() {
 		t := lower.TypeOf(v)
 		m := kernel.New(int(t.Rows), int(t.Cols))
 		for i := range m.Data {
 			m.Data[i] = float32(r.NormFloat64())
 		}
-		e.inputs = append(e.inputs, m)
-		e.uses[v.ID()]++ // it stays
+		inputs = append(inputs, m)
 	}
-	for _, v := range g.Outputs() {
-		e.uses[v.ID()]++
-	}
-	return e, nil
+	return inputs
 }
 
 // draws reports whether a component draws random numbers.
@@ -59,13 +78,34 @@ func draws(c component.Component) bool {
 	return c.Properties().Has(component.Random) && !(ok && t.TestMode())
 }
 
-// outputs computes the outputs. precision returns the component that runs in place of another, and
-// nil for that itself.
+// outputs computes the outputs, those of all draws one below the other. precision returns the component
+// that runs in place of another, and nil for that itself.
 func (e *evaluator) outputs(ctx context.Context, precision func(lower.Component) component.Component) ([]kernel.Matrix, error) {
+	if len(e.inputs) == 1 {
+		return e.drawn(ctx, 0, precision)
+	}
+	outs := make([]kernel.Matrix, len(e.g.Outputs()))
+	for n := range e.inputs {
+		one, err := e.drawn(ctx, n, precision)
+		if err != nil {
+			return nil, err
+		}
+		for i, m := range one {
+			if n == 0 {
+				outs[i] = kernel.New(len(e.inputs)*m.Rows, m.Cols)
+			}
+			kernel.Copy(kernel.Rows(outs[i], n*m.Rows, m.Rows), m)
+		}
+	}
+	return outs, nil
+}
+
+// drawn computes the outputs for the inputs of a draw.
+func (e *evaluator) drawn(ctx context.Context, draw int, precision func(lower.Component) component.Component) ([]kernel.Matrix, error) {
 	values := make([]kernel.Matrix, e.g.NumVariableIDs())
 	left := append([]int32(nil), e.uses...)
 	for i, v := range e.g.Inputs() {
-		values[v.ID()] = e.inputs[i]
+		values[v.ID()] = e.inputs[draw][i]
 	}
 	for _, a := range e.order {
 		if err := context.Cause(ctx); err != nil {
