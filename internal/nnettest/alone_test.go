@@ -15,8 +15,7 @@ import (
 
 // TestAlone runs each sequence of random networks in test mode alone, and expects the same bits as
 // among others. The first seeds have networks that sum rows of one matrix, which are adjacent if a
-// sequence is alone. Sums whose terms depend on the time, as in the families "descriptors" and
-// "mixed", are left out: the compiler adds them in an order that depends on all rows.
+// sequence is alone.
 func TestAlone(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	seeds := []uint64{727, 3847, 4267}
@@ -29,7 +28,7 @@ func TestAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Family == "descriptors" || c.Family == "mixed" {
+			if c.ordersByRows() {
 				return
 			}
 			if err := pipeline.Calibrate(t.Context(), c.Net, c.Request, seed); err != nil {

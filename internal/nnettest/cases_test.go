@@ -46,6 +46,10 @@ func NewWide(seed uint64, times int) (*Case, error) {
 	return c, nil
 }
 
+// ordersByRows reports whether the network may have sums whose terms depend on the time. The compiler
+// adds them in an order that depends on all rows, so a row has other bits alone than in company.
+func (c *Case) ordersByRows() bool { return c.Family == "descriptors" || c.Family == "mixed" }
+
 // Families returns the names of the families: seed s makes a network of family s modulo their
 // number.
 func Families() []string {
