@@ -111,6 +111,7 @@ func TestSignals(t *testing.T) {
 				t.Logf("ended after %v: %s", time.Since(sent), stderr.String())
 			case <-time.After(longEnough):
 				cmd.Process.Kill()
+				<-ended
 				t.Fatalf("it goes on after the signal: %s", stderr.String())
 			}
 		})
