@@ -199,21 +199,27 @@ func BenchmarkMulNT(b *testing.B) {
 // access no other memory.
 func TestTallFactors(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, set := range ownSets() {
-		for _, s := range []struct{ m, n, k int }{
-			{13, 79, 40}, {64, 65, 70}, {5, 200, 1030}, {200, 5, 130}, {130, 5, 65}, {7, 128, 1024}, {48, 7, 1025}, {6, 512, 66}, {3, 1029, 66},
-			{130, 1024, 66}, {300, 900, 220},
-		} {
-			for _, f := range []struct{ alpha, beta float32 }{{1, 0}, {1, 1}, {-0.3, 1}, {1, 0.7}} {
-				a, b, c := guarded(t, r, s.k, s.m, s.n%3, false), guarded(t, r, s.k, s.n, s.m%2, false), guarded(t, r, s.m, s.n, 1, false)
+	for _, s := range []struct{ m, n, k int }{
+		{13, 79, 40}, {64, 65, 70}, {5, 200, 1030}, {200, 5, 130}, {130, 5, 65}, {7, 128, 1024}, {48, 7, 1025}, {6, 512, 66}, {3, 1029, 66},
+		{130, 1024, 66}, {300, 900, 220},
+	} {
+		a, b, sums := guarded(t, r, s.k, s.m, s.n%3, false), guarded(t, r, s.k, s.n, s.m%2, false), New(s.m, s.n)
+		for i := range s.m {
+			for j := range s.n {
+				sum := float32(0)
+				for l := range s.k {
+					sum = fma32(Row(a, l)[i], Row(b, l)[j], sum)
+				}
+				Row(sums, i)[j] = sum
+			}
+		}
+		for _, f := range []struct{ alpha, beta float32 }{{1, 0}, {1, 1}, {-0.3, 1}, {1, 0.7}} {
+			for _, set := range ownSets() {
+				c := guarded(t, r, s.m, s.n, 1, false)
 				want := Clone(c)
 				for i := range s.m {
 					for j, v := range Row(want, i) {
-						sum := float32(0)
-						for l := range s.k {
-							sum = fma32(Row(a, l)[i], Row(b, l)[j], sum)
-						}
-						sum = float32(f.alpha * sum)
+						sum := float32(f.alpha * Row(sums, i)[j])
 						if f.beta != 0 {
 							sum += float32(f.beta * v)
 						}

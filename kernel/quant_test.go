@@ -38,22 +38,39 @@ func levelsOf(p Precision, m Matrix) (codes [][]int64, scale, offset []float32) 
 
 // quantizedReference computes a quantized product in int64s.
 func quantizedReference(p Precision, xs, ws []Matrix, ep Epilogue, y Matrix) Matrix {
+	// By term: the levels of each row of x and of w, with their scales.
+	type levels struct {
+		x              [][]int64
+		xScale, offset []float32
+		w              [][]int32
+		scale          []float64
+		total          []int64
+	}
+	parts := make([]levels, len(xs))
+	for s := range parts {
+		q := &parts[s]
+		if xs[s].Cols > 0 {
+			q.x, q.xScale, q.offset = levelsOf(p, xs[s])
+		}
+		for j := range y.Cols {
+			w := make([]int32, ws[s].Cols)
+			scale, total, _ := quantizeColumn(p, w, Row(ws[s], j))
+			q.w, q.scale, q.total = append(q.w, w), append(q.scale, scale), append(q.total, total)
+		}
+	}
 	out := Clone(y)
 	for i := range y.Rows {
 		for j := range y.Cols {
 			var v float32
 			for s := range xs {
 				var t float32
-				if xs[s].Cols > 0 {
-					x, xScale, xOffset := levelsOf(p, Rows(xs[s], i, 1))
-					w := make([]int32, ws[s].Cols)
-					scale, total, _ := quantizeColumn(p, w, Row(ws[s], j))
+				if q := &parts[s]; xs[s].Cols > 0 {
 					var sum int64
-					for l, c := range w {
-						sum += int64(c) * x[0][l]
+					for l, c := range q.w[j] {
+						sum += int64(c) * q.x[i][l]
 					}
-					t = float32(float32(float32(sum)*float32(scale)) * xScale[0])
-					t += float32(xOffset[0] * float32(float64(total)*scale))
+					t = float32(float32(float32(sum)*float32(q.scale[j])) * q.xScale[i])
+					t += float32(q.offset[i] * float32(float64(q.total[j])*q.scale[j]))
 				}
 				switch {
 				case s > 0:

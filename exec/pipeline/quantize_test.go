@@ -64,6 +64,12 @@ func calibrated(t *testing.T, name string, seed uint64) (*nnet3.Nnet, *computati
 // scores returns the first output of a request on random inputs.
 func scores(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string, seed uint64) kernel.Matrix {
 	t.Helper()
+	return computed(t, optimized(t, nn, req, query), nn, req, seed)
+}
+
+// optimized returns the computation for a request.
+func optimized(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string) *computation.Computation {
+	t.Helper()
 	q, err := optdb.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
@@ -72,15 +78,21 @@ func scores(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt})
+	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: opt})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return plan.Optimized
+}
+
+// computed returns the first output of a computation on random inputs.
+func computed(t *testing.T, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, seed uint64) kernel.Matrix {
+	t.Helper()
 	in, err := pipeline.RandomValues(nn, req, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := pipeline.Run(context.Background(), plan.Optimized, nn, req, in)
+	out, err := pipeline.Run(t.Context(), c, nn, req, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,9 +438,10 @@ output-node name=output input=c`), "config", seed)
 			t.Fatal(err)
 		}
 		got, want := kernel.New(0, 2), kernel.New(0, 2)
-		for input := range uint64(60) {
-			for query, all := range map[string]*kernel.Matrix{"+fast_run": &want, fmt.Sprintf("+fast_run +int8 -bound_quantization_error limit_quantization_error{error=%g}", most): &got} {
-				row := scores(t, nn, req, query, input)
+		for query, all := range map[string]*kernel.Matrix{"+fast_run": &want, fmt.Sprintf("+fast_run +int8 -bound_quantization_error limit_quantization_error{error=%g}", most): &got} {
+			c := optimized(t, nn, req, query)
+			for input := range uint64(60) {
+				row := computed(t, c, nn, req, input)
 				all.Data, all.Rows = append(all.Data, row.Data[:2]...), all.Rows+1
 			}
 		}

@@ -14,7 +14,7 @@ import (
 func TestComputations(t *testing.T) {
 	db := passes.Default()
 	entries := names(build(t, db, fastRun))
-	for i := range uint64(10 * *randomCases) {
+	for i := range manyCases() {
 		seed := *firstSeed + i
 		r := rand.New(rand.NewPCG(seed, 2))
 		text := computationtest.Random(r.IntN)

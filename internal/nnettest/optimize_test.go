@@ -29,10 +29,18 @@ import (
 )
 
 var (
-	randomCases   = flag.Int("random", 40, "how many random networks TestOptimize and TestAlone take, TestComputations ten times as many")
+	randomCases   = flag.Int("random", 40, "how many random networks most tests take; TestComputations and TestUnrewritten take ten times as many, unless -short")
 	firstSeed     = flag.Uint64("seed", 0, "the first of them")
 	randomQueries = flag.Int("queries", 3, "how many random queries TestOptimize and TestComputations try on each")
 )
+
+// manyCases is how many networks the fast tests take.
+func manyCases() uint64 {
+	if testing.Short() {
+		return uint64(*randomCases)
+	}
+	return uint64(10 * *randomCases)
+}
 
 const (
 	// tolerance bounds the norm of a difference, relative to that of the values.
@@ -88,7 +96,7 @@ func TestUnrewritten(t *testing.T) {
 	db := passes.Default()
 	opt := build(t, db, optdb.Include("plan_storage"))
 	seeds := []uint64{938, 1018, 1278, 1822}
-	for i := range uint64(10 * *randomCases) {
+	for i := range manyCases() {
 		seeds = append(seeds, *firstSeed+i)
 	}
 	apart := 0
