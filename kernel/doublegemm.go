@@ -147,7 +147,7 @@ func packLines(s kernelSet, dst []float64, at int, src []float64, across, along,
 	whole := n / width * width
 	switch {
 	case across == 1:
-		packSide(dst, at, src, along, whole, depth, width)
+		packStripes(s, dst, src, at, along, depth, whole, width)
 	case along == 1 && across >= 0:
 		for i := 0; i < whole; i += 4 {
 			group := dst[i/width*width*depth+i%width:]
@@ -172,20 +172,6 @@ func packLines(s kernelSet, dst []float64, at int, src []float64, across, along,
 func packLine(group, src []float64, at, along, depth, width int) {
 	for k := range depth {
 		group[k*width] = src[at+k*along]
-	}
-}
-
-// packSide packs whole groups of adjacent lines. It takes packRows elements of each line at a time:
-// it reads them as parallel streams, and writes short runs of every group.
-func packSide(dst []float64, at int, src []float64, along, n, depth, width int) {
-	for first := 0; first < depth; first += packRows {
-		last := min(first+packRows, depth)
-		for i := 0; i < n; i += width {
-			group := dst[i*depth+first*width:]
-			for k := first; k < last; k++ {
-				copy(group[(k-first)*width:][:width], src[at+i+k*along:])
-			}
-		}
 	}
 }
 

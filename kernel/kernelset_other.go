@@ -16,6 +16,10 @@ func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStrid
 	return 0
 }
 
+func stripes[T float32 | float64](s kernelSet, dst []T, apart int, src []T, at, stride, rows, n, width int) bool {
+	return false
+}
+
 func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, stride int) {
 	s.checkTile(a, b, depth, c, stride)
 	s.dTileGo(alpha, a, b, depth, c, stride)

@@ -77,22 +77,42 @@ func pack(set kernelSet, panels []float32, w Matrix) {
 	}
 }
 
-// packRows is how many rows packTransposed takes at a time. It reads them as parallel streams, and
-// writes short runs of every panel.
-const packRows = 8
-
 // packTransposed fills panels with the transpose of w.
 func packTransposed(set kernelSet, panels []float32, w Matrix) {
-	for first := 0; first < w.Rows; first += packRows {
-		last := min(first+packRows, w.Rows)
-		for j := 0; j < w.Cols; j += set.panelCols() {
-			n := min(set.panelCols(), w.Cols-j)
-			width := set.padded(n)
-			dst := panels[j*w.Rows+first*width:]
-			for l := first; l < last; l++ {
-				copy(dst[:n], w.Data[l*w.Stride+j:l*w.Stride+j+n])
-				clear(dst[n:width])
-				dst = dst[width:]
+	width := set.panelCols()
+	whole := w.Cols / width * width
+	packStripes(set, panels, w.Data, 0, w.Stride, w.Rows, whole, width)
+	rest, dst := w.Cols-whole, panels[whole*w.Rows:]
+	width = set.padded(rest)
+	if rest == width {
+		packStripes(set, dst, w.Data, whole, w.Stride, w.Rows, rest, width)
+		return
+	}
+	for l := range w.Rows {
+		row := dst[l*width : (l+1)*width]
+		clear(row[copy(row, Row(w, l)[whole:]):])
+	}
+}
+
+// packRows is how many rows packStripes takes at a time. It reads them as parallel streams, and writes short runs of every
+// stripe. With 4 or 16 packing takes 1.02 to 1.6 times as long (Zen 3, November 2026).
+const packRows = 8
+
+// packStripes packs n columns of some rows of src, the first of which begins at at, stripe by stripe of width columns. The rows
+// of a stripe follow each other.
+func packStripes[T float32 | float64](s kernelSet, dst, src []T, at, stride, rows, n, width int) {
+	if n == 0 {
+		return
+	}
+	for first := 0; first < rows; first += packRows {
+		count := min(packRows, rows-first)
+		from, to := at+first*stride, dst[first*width:]
+		if stripes(s, to, rows*width, src, from, stride, count, n/width, width) {
+			continue
+		}
+		for i := 0; i < n; i += width {
+			for k := range count {
+				copy(to[i*rows+k*width:][:width], src[from+k*stride+i:])
 			}
 		}
 	}

@@ -121,3 +121,41 @@ block:
 	JNZ        block
 	VZEROUPPER
 	RET
+
+// func copyStripes(dst unsafe.Pointer, dstStripe uintptr, src unsafe.Pointer, srcRow uintptr, rows, stripes, units int)
+//
+// Copies the rows of a stripe, of 32·units bytes each, then those of the next one.
+TEXT ·copyStripes(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DI
+	MOVQ dstStripe+8(FP), DX
+	MOVQ src+16(FP), SI
+	MOVQ srcRow+24(FP), BX
+	MOVQ stripes+40(FP), CX
+
+stripe:
+	MOVQ rows+32(FP), R8
+	MOVQ SI, R9           // the row
+	MOVQ DI, R10
+
+row:
+	MOVQ units+48(FP), R11
+	MOVQ R9, R12
+
+unit:
+	VMOVUPS (R12), Y0
+	VMOVUPS Y0, (R10)
+	ADDQ    $32, R12
+	ADDQ    $32, R10
+	DECQ    R11
+	JNZ     unit
+	ADDQ    BX, R9
+	DECQ    R8
+	JNZ     row
+	MOVQ    units+48(FP), R11
+	SHLQ    $5, R11
+	ADDQ    R11, SI
+	ADDQ    DX, DI
+	DECQ    CX
+	JNZ     stripe
+	VZEROUPPER
+	RET

@@ -89,3 +89,38 @@ block:
 	SUBS    $1, R5
 	BNE     block
 	RET
+
+// func copyStripes(dst unsafe.Pointer, dstStripe uintptr, src unsafe.Pointer, srcRow uintptr, rows, stripes, units int)
+//
+// Copies the rows of a stripe, of 32·units bytes each, then those of the next one.
+TEXT ·copyStripes(SB), NOSPLIT, $0-56
+	MOVD dst+0(FP), R0
+	MOVD dstStripe+8(FP), R1
+	MOVD src+16(FP), R2
+	MOVD srcRow+24(FP), R3
+	MOVD rows+32(FP), R4
+	MOVD stripes+40(FP), R5
+	MOVD units+48(FP), R6
+
+stripe:
+	MOVD R4, R7
+	MOVD R2, R8 // the row
+	MOVD R0, R9
+
+row:
+	MOVD R6, R10
+	MOVD R8, R11
+
+unit:
+	VLD1.P 32(R11), [V0.B16, V1.B16]
+	VST1.P [V0.B16, V1.B16], 32(R9)
+	SUBS   $1, R10
+	BNE    unit
+	ADD    R3, R8
+	SUBS   $1, R7
+	BNE    row
+	ADD    R6<<5, R2
+	ADD    R1, R0
+	SUBS   $1, R5
+	BNE    stripe
+	RET

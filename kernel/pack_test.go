@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -56,4 +57,49 @@ func bitsOf(m Matrix) (b []uint32) {
 		}
 	}
 	return b
+}
+
+// Panels of a transpose hold its columns, and packing accesses nothing else. AVX-512 packs as AVX2 does, so its panels are tested
+// without it, too.
+func TestPackTransposed(t *testing.T) {
+	r := newRand()
+	sets := ownSets()
+	if slices.Contains(sets, avx2Set) {
+		sets = append(sets, avx512Set)
+	}
+	for _, set := range sets {
+		for _, rows := range []int{1, 5, 8, 19} {
+			for _, cols := range []int{0, 1, 8, 15, 16, 40, 64, 67, 80, 88, 140, 208} {
+				w := guarded(t, r, rows, cols, rows%3*16, false)
+				panels := guardedFloats(t, rows*set.padded(cols))
+				packTransposed(set, panels, w)
+				for j := 0; j < cols; j += set.panelCols() {
+					n := min(set.panelCols(), cols-j)
+					width := set.padded(n)
+					want := New(rows, width)
+					for l := range rows {
+						copy(Row(want, l), Row(w, l)[j:j+n])
+					}
+					got := Matrix{Data: panels[j*rows:], Rows: rows, Cols: width, Stride: width}
+					equalBits(t, fmt.Sprintf("%v, %d×%d, from column %d", set, rows, cols, j), got, want)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkPackTransposed(b *testing.B) {
+	r := newRand()
+	for _, set := range ownSets() {
+		for _, s := range [][2]int{{160, 1536}, {512, 160}, {512, 1536}, {1024, 4096}} {
+			b.Run(fmt.Sprintf("%v/%dx%d", set, s[0], s[1]), func(b *testing.B) {
+				w := random(r, s[0], s[1], 0)
+				panels := alignedFloats(s[0] * set.padded(s[1]))
+				b.SetBytes(int64(4 * s[0] * s[1]))
+				for b.Loop() {
+					packTransposed(set, panels, w)
+				}
+			})
+		}
+	}
 }
