@@ -49,7 +49,9 @@ const (
 	// and mostWays how many of its ways a panel that is read in place may take; a part of a divided k,
 	// which meets few tiles before the next part, may take twice as many. firstSetBytes is the distance
 	// in a first-level cache. A product of fewInPlace rows bears more, because packing would cost it
-	// as much (Zen 5, November 2026).
+	// as much (Zen 5, November 2026). With more rows, panels of one line are packed: each step would
+	// wait for a line of its own, and products that update parameters took 1.07 to 1.19 times as long
+	// (AVX2 on Zen 3, November 2026).
 	setBytes      = 64 << 10
 	firstSetBytes = 4 << 10
 	mostWays      = 8
@@ -171,6 +173,9 @@ func (w *workspace) prepare(set kernelSet, m Matrix, tall bool, rows int) {
 // read in it than packed. Its rows evict each other from the caches if many of them begin in the same
 // sets, as they do with round numbers of columns.
 func readInPlace(set kernelSet, m *Matrix, rows int) bool {
+	if rows > fewInPlace && panelBytes(set, 1) <= lineBytes {
+		return false
+	}
 	steps, most := m.Rows, mostWays
 	if panelBytes(set, steps) > longPanel {
 		steps, most = partSteps, 2*mostWays
