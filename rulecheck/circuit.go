@@ -19,6 +19,7 @@ type circuit struct {
 	consts      []constant
 	slots       int
 	precision   array.DType // the least exact type in which the left side computes
+	ws          array.Workspace
 }
 
 type constant struct {
@@ -154,13 +155,15 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	for _, k := range c.consts {
 		t.values[k.slot] = k.value
 	}
-	ws := array.Workspace{MaxBytes: maxBytes}
+	ws := &c.ws
+	ws.Reset()
+	ws.MaxBytes = maxBytes
 	for i := range c.steps {
 		s := &c.steps[i]
 		if i == c.leftSteps {
 			ws.MaxBytes += 16 * maxBytes // where the left side just fits, the right one has to
 		}
-		if err := s.run(&ws, t.values); err != nil {
+		if err := s.run(ws, t.values); err != nil {
 			if i < c.leftSteps {
 				t.leftError = err
 			} else {

@@ -152,14 +152,14 @@ func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool
 		if d := outType(s.apply); !s.kind.overflows || !d.IsFloat() || !counts(d) {
 			continue
 		}
-		ins := s.inputs(t.values)
+		arguments := s.argumentsOf(s.inputs(t.values))
 		for _, k := range s.out {
 			a := t.values[k]
 			for e := range a.Len() {
 				if v := a.Float(e); v-v == 0 {
 					continue
 				}
-				if finite, zero, _ := s.argumentsOf(ins, a, e); finite && !(zero && s.kind.divides) {
+				if is := arguments(a, e); is.finite && !(is.zero && s.kind.divides) {
 					return true
 				}
 			}

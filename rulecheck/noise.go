@@ -160,6 +160,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 	if s.kind.multiplies {
 		terms = min(product, math.MaxFloat64)
 	}
+	arguments := s.argumentsOf(ins)
 	for _, k := range s.out {
 		if !values[k].DType().IsFloat() {
 			continue
@@ -173,22 +174,22 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 		}
 		for i := range a.Len() {
 			v := a.Float(i)
-			finite, zero, nan := s.argumentsOf(ins, a, i)
+			is := arguments(a, i)
 			switch {
 			case s.kind.arithmetic && exactAt(ins, a, i):
 				continue
-			case math.IsInf(v, 0) && s.kind.overflows && (finite && !(zero && s.kind.divides) || !nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
+			case math.IsInf(v, 0) && s.kind.overflows && (is.finite && !(is.zero && s.kind.divides) || !is.nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = math.Copysign(largest, v)
 				if s.kind.multiplies && noise.IntN(2) == 0 {
 					v = 0 // a part overflowed, and a small factor came later
 				}
-			case v != v && finite && s.kind.multiplies && noise.saturates():
+			case v != v && is.finite && s.kind.multiplies && noise.saturates():
 				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero
-			case v != v && !finite && !zero && !nan && s.kind.multiplies:
+			case v != v && !is.finite && !is.zero && !is.nan && s.kind.multiplies:
 				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
-			case v != v && !finite && !nan && s.kind.adds && terms > largest/1e5:
+			case v != v && !is.finite && !is.nan && s.kind.adds && terms > largest/1e5:
 				v = math.Inf(2*noise.IntN(2) - 1) // what overflowed was added to an infinity
-			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!zero || s.kind.vanishes):
+			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!is.zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
 			case v-v == 0 && v != 0 && s.kind.power:
 				magnified := float64(eps * (1 + math.Abs(elementary.Log(math.Abs(v)))))
@@ -236,28 +237,32 @@ func angleUnknown(angles, out *array.Array, i int) bool {
 	return angle*epsilon(angles.DType()) >= 1 && angle < largest
 }
 
-// argumentsOf reports whether the arguments of an element of a result are finite, and whether one is
-// zero or NaN. Those of an op that is not element-wise are all elements.
-func (s *step) argumentsOf(ins []*array.Array, out *array.Array, i int) (finite, zero, nan bool) {
-	finite = true
-	_, elementwise := s.apply.Op().(tensor.Elemwise)
-	var index []int
-	if elementwise {
-		index = unravel(out.Shape(), i)
-	}
-	for _, a := range ins {
-		if k := -1; elementwise {
-			if k = elementNear(a, index); k >= 0 {
-				v := a.Float(k)
-				finite, zero, nan = finite && v-v == 0, zero || v == 0, nan || v != v
-			}
-			continue
+// arguments is what is known of the arguments of an element: whether they are finite, and whether one is zero or NaN.
+type arguments struct{ finite, zero, nan bool }
+
+// argumentsOf returns what is known of the arguments of each element of a result. Those of an op that is not element-wise are all
+// elements.
+func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arguments {
+	if _, ok := s.apply.Op().(tensor.Elemwise); !ok {
+		all := arguments{finite: true}
+		for _, a := range ins {
+			all.finite = all.finite && !has(a, notFinite)
+			all.zero = all.zero || has(a, isNothing)
+			all.nan = all.nan || has(a, isNaN)
 		}
-		finite = finite && !has(a, notFinite)
-		zero = zero || has(a, isNothing)
-		nan = nan || has(a, isNaN)
+		return func(*array.Array, int) arguments { return all }
 	}
-	return finite, zero, nan
+	return func(out *array.Array, i int) arguments {
+		is := arguments{finite: true}
+		index := unravel(out.Shape(), i)
+		for _, a := range ins {
+			if k := elementNear(a, index); k >= 0 {
+				v := a.Float(k)
+				is.finite, is.zero, is.nan = is.finite && v-v == 0, is.zero || v == 0, is.nan || v != v
+			}
+		}
+		return is
+	}
 }
 
 // exactAt reports whether an element of a result of arithmetic is certainly exact: it and its

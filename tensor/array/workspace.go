@@ -108,5 +108,8 @@ func (ws *Workspace) Release(a *Array) {
 	a.data = nil
 }
 
+// Reset leaves all arrays that New has made to their users: none is released any more, and none counts.
+func (ws *Workspace) Reset() { ws.inUse = 0 }
+
 // Peak returns the largest number of bytes that were in use at once.
 func (ws *Workspace) Peak() int64 { return ws.most }
