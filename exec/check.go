@@ -22,22 +22,20 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 		adds = component.BackpropAdds
 	}
 	dst := &c.p.views[in.dst]
-	type matrix struct {
-		number int32
-		was    []float32
-	}
-	var matrices []matrix
+	var operands [4]int32 // different matrices
+	matrices, was := operands[:0], c.was[:0]
 	overwrites := in.dst != 0 && !comp.Properties().Has(adds)
 	for _, s := range []int32{in.src, in.x, in.y, in.dst} {
 		v := &c.p.views[s]
 		if s == 0 || c.buffers[v.matrix] == nil {
 			continue
 		}
-		if !slices.ContainsFunc(matrices, func(m matrix) bool { return m.number == v.matrix }) {
-			matrices = append(matrices, matrix{v.matrix, slices.Clone(c.buffers[v.matrix])})
+		if !slices.Contains(matrices, v.matrix) {
+			matrices, was = append(matrices, v.matrix), append(was, c.buffers[v.matrix]...)
 		}
 		overwrites = overwrites && (s == in.dst && s != in.src || v.matrix != dst.matrix || !v.overlaps(dst))
 	}
+	c.was = was
 	if overwrites {
 		kernel.Fill(c.view(in.dst), unwritten)
 	}
@@ -45,12 +43,15 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 		return err
 	}
 	for _, m := range matrices {
-		for i, x := range c.buffers[m.number] {
-			if math.Float32bits(x) != math.Float32bits(m.was[i]) && !(in.dst != 0 && m.number == dst.matrix && dst.contains(i)) {
-				return fmt.Errorf("%w: %s, a %s, overwrites element %d of m%d, which is not part of its output", ErrDeclaration,
-					c.componentName(in), comp.Type(), i, m.number)
-			}
+		now, out := c.buffers[m], dst
+		if in.dst == 0 || m != dst.matrix {
+			out = new(view)
 		}
+		if i := out.changedOutside(now, was[:len(now)]); i >= 0 {
+			return fmt.Errorf("%w: %s, a %s, overwrites element %d of m%d, which is not part of its output", ErrDeclaration,
+				c.componentName(in), comp.Type(), i, m)
+		}
+		was = was[len(now):]
 	}
 	if !overwrites {
 		return nil
@@ -72,10 +73,30 @@ func (c *Computer) componentName(in *instruction) string {
 	return c.p.info().Components[in.component].Name
 }
 
-// contains reports whether element i of the matrix is part of the view.
-func (v *view) contains(i int) bool {
-	i -= v.start
-	return i >= 0 && i/v.stride < v.rows && i%v.stride < v.cols
+// changedOutside returns the first element of a matrix outside of the view whose bits are no longer what they were, or -1.
+func (v *view) changedOutside(now, was []float32) int {
+	from := 0
+	for r := range v.rows {
+		row := v.start + r*v.stride
+		if i := firstChange(now[from:row], was[from:row]); i >= 0 {
+			return from + i
+		}
+		from = row + v.cols
+	}
+	if i := firstChange(now[from:], was[from:]); i >= 0 {
+		return from + i
+	}
+	return -1
+}
+
+// firstChange returns the first element whose bits are no longer what they were, or -1.
+func firstChange(now, was []float32) int {
+	for i, x := range now {
+		if math.Float32bits(x) != math.Float32bits(was[i]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // overlaps reports whether two views of one matrix have an element in common.

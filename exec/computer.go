@@ -59,6 +59,7 @@ type Computer struct {
 	lent     []bool          // by port: the pending input may be used in place
 	outputs  [][]float32     // by matrix: memory that is lent for an output, or nil
 	provided []int32         // by port: the sub-matrix of the output, 0 for none
+	was      []float32       // with checks: the operands of a command before it ran
 }
 
 // NewComputer returns a computer that is ready for input. The error wraps ErrOptions.

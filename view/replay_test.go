@@ -235,7 +235,7 @@ func checkPasses(t *testing.T, r *view.Recording) {
 // there, and the other way round.
 func TestNetworks(t *testing.T) {
 	files := []string{"../tool/demo/tdnnf.config"}
-	if more, err := filepath.Glob("../../shared/models/*.config"); err == nil && !testing.Short() {
+	if more, err := filepath.Glob("../nnet3/testdata/models/*.config"); err == nil && !testing.Short() {
 		files = append(files, more...)
 	}
 	for _, file := range files {

@@ -50,7 +50,7 @@ func TestSamples(t *testing.T) {
 	write("deep", record(t, "+fast_run", "x: vector; y: vector", deep(160)))
 	demo, plan := network(t, "../tool/demo/tdnnf.config", demoChunk, "+fast_run")
 	write("demo", demo)
-	full, _ := network(t, "../../shared/models/tdnnf_1k.config", demoChunk, "+fast_run")
+	full, _ := network(t, "../nnet3/testdata/models/tdnnf_1k.config", demoChunk, "+fast_run")
 	write("tdnnf_1k", full)
 	p, err := view.NewProfile(&profile.Function{Message: "a profile", CompileTime: plan.CompileTime, Optimizer: plan.Profile})
 	if err != nil {

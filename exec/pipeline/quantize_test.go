@@ -22,8 +22,8 @@ import (
 	"github.com/nnopt/nnopt/passes"
 )
 
-// models is the folder of full-size networks. It may not exist.
-const models = "../../../shared/models"
+// models is the folder of full-size networks.
+const models = "../../nnet3/testdata/models"
 
 // calibrated returns a full-size network with random parameters and calibrated batch
 // normalization, and a request on it.
@@ -31,7 +31,7 @@ func calibrated(t *testing.T, name string, seed uint64) (*nnet3.Nnet, *computati
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(models, "kaldi-fullsize.json"))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	var all map[string]struct{ Config, Request json.RawMessage }
 	if err := json.Unmarshal(text, &all); err != nil {
@@ -179,32 +179,50 @@ func TestQuantizedNetworks(t *testing.T) {
 		t.Skip("it runs full-size networks")
 	}
 	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
-		nn, req := calibrated(t, name, 1)
-		var eight agreement
-		for seed := range uint64(4) {
-			want := scores(t, nn, req, "+fast_run", seed)
-			compare := func(query string) agreement {
-				a := agree(scores(t, nn, req, "+fast_run "+query, seed), want)
-				t.Logf("%s, %s: %v", name, query, a)
-				return a
-			}
-			a := compare("+int8")
-			eight.clear, eight.same = eight.clear+a.clear, eight.same+a.same
-			if a := compare("+int16"); a.norm > 0.02 || a.same < a.clear {
-				t.Errorf("%s, +int16: %v", name, a)
-			}
-			if b := compare("+int8 +int16"); b.inner > a.inner {
-				t.Errorf("%s: 16 bits for some products make the error larger: %v", name, b)
-			}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testQuantizedNetwork(t, name)
+		})
+	}
+}
+
+func testQuantizedNetwork(t *testing.T, name string) {
+	nn, req := calibrated(t, name, 1)
+	float := optimized(t, nn, req, "+fast_run")
+	var floats []kernel.Matrix // by seed
+	for seed := range uint64(4) {
+		floats = append(floats, computed(t, float, nn, req, seed))
+	}
+	compare := func(query string) (list []agreement) {
+		c := optimized(t, nn, req, "+fast_run "+query)
+		pipeline.Prepare(c, nn)
+		for seed, want := range floats {
+			a := agree(computed(t, c, nn, req, uint64(seed)), want)
+			t.Logf("%s, %s: %v", name, query, a)
+			list = append(list, a)
 		}
-		t.Logf("%s, +int8: best class %d of %d clear rows", name, eight.same, eight.clear)
-		if float64(eight.same) < 0.93*float64(eight.clear) {
-			t.Errorf("%s, +int8: the best class is the same in %d of %d clear rows", name, eight.same, eight.clear)
+		return list
+	}
+	eight, clear, same := compare("+int8"), 0, 0
+	for _, a := range eight {
+		clear, same = clear+a.clear, same+a.same
+	}
+	t.Logf("%s, +int8: best class %d of %d clear rows", name, same, clear)
+	if float64(same) < 0.93*float64(clear) {
+		t.Errorf("%s, +int8: the best class is the same in %d of %d clear rows", name, same, clear)
+	}
+	for _, a := range compare("+int16") {
+		if a.norm > 0.02 || a.same < a.clear {
+			t.Errorf("%s, +int16: %v", name, a)
 		}
-		want := scores(t, nn, req, "+fast_run", 3)
-		for _, most := range []float64{0.05, 0.01} {
-			a := agree(scores(t, nn, req, fmt.Sprintf("+fast_run +int8 -bound_quantization_error limit_quantization_error{error=%g}", most), 3), want)
-			t.Logf("%s, error=%g: %v", name, most, a)
+	}
+	for seed, a := range compare("+int8 +int16") {
+		if a.inner > eight[seed].inner {
+			t.Errorf("%s: 16 bits for some products make the error larger: %v", name, a)
+		}
+	}
+	for _, most := range []float64{0.05, 0.01} {
+		for _, a := range compare(fmt.Sprintf("+int8 -bound_quantization_error limit_quantization_error{error=%g}", most)) {
 			if a.inner > 1.3*most {
 				t.Errorf("%s: the error is %.3f, with a limit of %g", name, a.inner, most)
 			}

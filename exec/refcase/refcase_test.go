@@ -16,17 +16,16 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-const (
-	recipes = "../../nnet3/testdata/recipes"
-	// all is the folder of the whole collection of reference cases, which may not exist.
-	all = "../../../shared/golden"
-)
+const recipes = "../../nnet3/testdata/recipes"
+
+// all is a folder with more reference cases, if it is not empty.
+var all = os.Getenv("NNOPT_GOLDEN")
 
 // TestCases runs all available cases, compiled and optimized. It skips and counts networks with
 // unsupported components.
 func TestCases(t *testing.T) {
 	roots := []string{recipes}
-	if _, err := os.Stat(all); err == nil && !testing.Short() {
+	if all != "" {
 		roots = []string{filepath.Join(all, "recipes"), filepath.Join(all, "random")}
 	}
 	ran, unsupported := 0, 0
@@ -67,7 +66,7 @@ func TestBytes(t *testing.T) {
 		"r90001_3881": true, // the input, whose derivative is wanted, is read twice before that, and lives beside it
 	}
 	root := "../../nnet3/testdata/bytes"
-	if _, err := os.Stat(filepath.Join(all, "bytes")); err == nil && !testing.Short() {
+	if all != "" {
 		root = filepath.Join(all, "bytes")
 	}
 	dirs, err := refcase.Find(os.DirFS(root), ".")

@@ -22,21 +22,14 @@ type goldenCase struct {
 	want computation.Counts
 }
 
-// allCases is where the whole collection of reference cases is, if it is there.
-const allCases = "../../../shared/golden"
-
 // goldenDirs returns the folders of the reference cases of the project and of those in the folder
-// that the environment variable NNOPT_GOLDEN names, by default allCases.
+// that the environment variable NNOPT_GOLDEN names, if it is set.
 func goldenDirs(t testing.TB) []string {
 	t.Helper()
 	var dirs []string
 	seen := map[string]bool{}
 	roots := []string{"../testdata/*", "../testdata/*/*"}
-	env := os.Getenv("NNOPT_GOLDEN")
-	if env == "" && !testing.Short() {
-		env = allCases
-	}
-	if env != "" {
+	if env := os.Getenv("NNOPT_GOLDEN"); env != "" {
 		roots = append(roots, filepath.Join(env, "recipes/*"), filepath.Join(env, "random/*"))
 	}
 	for _, root := range roots {
