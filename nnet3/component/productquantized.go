@@ -170,7 +170,7 @@ func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, e
 	}
 	segs := w.quantizedSegments()
 	for i := range p.blocks {
-		list := p.blocks[i].w.quantize(p.form())
+		list := w.integersOf(p.blocks[i].w, p.form())
 		if list == nil {
 			p.mulFloat(w, x, in, ep, y)
 			return

@@ -277,3 +277,36 @@ func TestQuantizedText(t *testing.T) {
 		}
 	}
 }
+
+// Parameters that were not prepared become integers once a run, unless they change.
+func TestQuantizedOnceARun(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, to := range precisions {
+		_, q, pre, rows := quantizedTDNN(t, r, to, 33, 17, func(p *Product) *Product { return p })
+		in, weights := normal(r, rows, 33, 1), q.blocks[0].w
+		var w Workspace
+		propagate := func() *kernel.QuantizedWeights {
+			if _, err := Propagate(q, &w, pre, in, kernel.New(20, 17)); err != nil {
+				t.Fatal(err)
+			}
+			return w.integersOf(weights, q.form())[0]
+		}
+		if propagate() == propagate() {
+			t.Errorf("%v: integers are kept without a run", to)
+		}
+		w.Begin()
+		first := propagate()
+		if propagate() != first {
+			t.Errorf("%v: quantized twice in a run", to)
+		}
+		weights.changed()
+		second := propagate()
+		if second == first {
+			t.Errorf("%v: integers of parameters that have changed", to)
+		}
+		w.Begin()
+		if propagate() == second {
+			t.Errorf("%v: integers of another run", to)
+		}
+	}
+}

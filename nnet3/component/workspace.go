@@ -37,6 +37,7 @@ type Workspace struct {
 	quantSegs quantizedSegments
 	run       int // number of the run that began last; 0 before the first
 	backward  []backwardWeights
+	integers  []integerWeights
 	each      []*kernel.Weights // see transposed
 	edges     []int32
 }
@@ -95,6 +96,33 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 		b.ready = true
 	}
 	return b.prepared
+}
+
+// integerWeights are weights that were not prepared, as integers.
+type integerWeights struct {
+	of      *weights
+	form    form
+	version int
+	run     int
+	list    []*kernel.QuantizedWeights // nil if they can't be quantized
+}
+
+// integersOf returns weights as integers, group by group, or nil if they can't be quantized. What is not prepared is quantized once
+// a run.
+func (w *Workspace) integersOf(p *weights, f form) []*kernel.QuantizedWeights {
+	if p.integers[f] != nil || w.run == 0 {
+		return p.quantize(f)
+	}
+	k := slices.IndexFunc(w.integers, func(q integerWeights) bool { return q.of == p && q.form == f })
+	if k < 0 {
+		k = len(w.integers)
+		w.integers = append(w.integers, integerWeights{of: p, form: f})
+	}
+	q := &w.integers[k]
+	if q.run != w.run || q.version != p.version {
+		q.run, q.version, q.list = w.run, p.version, p.quantize(f)
+	}
+	return q.list
 }
 
 // mark is a state of the scratch memory.
