@@ -291,11 +291,12 @@ func TestQuantizedOnceARun(t *testing.T) {
 			}
 			return w.integersOf(weights, q.form())[0]
 		}
-		if propagate() == propagate() {
+		first := propagate()
+		if propagate() == first {
 			t.Errorf("%v: integers are kept without a run", to)
 		}
 		w.Begin()
-		first := propagate()
+		first = propagate()
 		if propagate() != first {
 			t.Errorf("%v: quantized twice in a run", to)
 		}
