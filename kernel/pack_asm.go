@@ -43,7 +43,7 @@ func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStrid
 //go:noescape
 func copyStripes(dst unsafe.Pointer, dstStripe uintptr, src unsafe.Pointer, srcRow uintptr, rows, stripes, units int)
 
-// stripes copies stripes of width columns from some rows of src, the first of which begins at at, with the given stride. In dst a
+// stripes copies n stripes of width columns from some rows of src, the first of which begins at at, with the given stride. In dst a
 // stripe begins apart elements after the one before. It reports false if the assembly can't.
 func stripes[T float32 | float64](s kernelSet, dst []T, apart int, src []T, at, stride, rows, n, width int) bool {
 	const unit = 32
