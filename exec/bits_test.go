@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/internal/kerneltest"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/kernel/kerneltest"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/kerneltest"
 	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/kernel/kerneltest"
 )
 
 var update = flag.Bool("update", false, "rewrite the checksums in testdata")

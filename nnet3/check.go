@@ -3,7 +3,7 @@ package nnet3
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // checker collects what is wrong with a network.

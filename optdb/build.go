@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/egraph/saturate"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 
-	"github.com/nnopt/nnopt/egraph/saturate"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

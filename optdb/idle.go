@@ -3,7 +3,7 @@ package optdb
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // idleSettings returns an error for each settings of a query that change nothing, because the entry

@@ -3,7 +3,7 @@ package optdb
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio/spell"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 )
 
 // didYouMean returns ", did you mean ...?" with the word of the list that is most

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // A choice is the decision of a query about an entry.

@@ -16,13 +16,13 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
-	"github.com/nnopt/nnopt/graphfile"
-	"github.com/nnopt/nnopt/internal/passtest"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

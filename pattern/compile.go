@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // Mistakes in rules that are syntactically correct.

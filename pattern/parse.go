@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // ErrSyntax means that [Parse], [ParseExpr] or [ParseRewrite] can't read a text.

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/fileio/spell"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 // addedRules are rules that flags add to the database.

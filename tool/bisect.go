@@ -7,7 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 
-	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 func bisectVerb() Verb {

@@ -3,9 +3,9 @@ package tool
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio"
-	"github.com/nnopt/nnopt/fileio/spell"
-	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/optdb"

@@ -10,7 +10,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // A Console is the input and output of a verb. Reads and writes end when the context of

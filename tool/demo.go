@@ -22,7 +22,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/view"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // demoFiles holds the configuration of the network, and a small network with Kaldi's

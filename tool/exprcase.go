@@ -8,10 +8,10 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/repro"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 // testCase returns the case that the flags ask for. args, unless nil, are the values of the inputs.

@@ -5,9 +5,9 @@ import (
 	"flag"
 	"fmt"
 
-	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 func optVerb() Verb {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 func reduceVerb() Verb {

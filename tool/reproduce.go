@@ -5,7 +5,7 @@ import (
 	"flag"
 
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/repro"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 func reproduceVerb() Verb {

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/rulecheck"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 func ruleVerb() Verb {

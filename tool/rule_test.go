@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/rulecheck"
+	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // TestRuleCheck: the exit status says whether rules are what their tags promise, and a

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
-	"github.com/nnopt/nnopt/fileio/spell"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 )
 
 // A Verb is a subcommand. In its texts, and in those of its flags, $0 stands for the name

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nnopt/nnopt/view"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // pageOf reads the recording of a page.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
-	"github.com/nnopt/nnopt/rulecheck"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/view"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A viewEngine does what the page of view asks for.

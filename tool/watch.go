@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/fileio"
-	"github.com/nnopt/nnopt/fileio/spell"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
 )

@@ -9,9 +9,9 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // recipeConfig is a TDNN-F of the size in recipes.

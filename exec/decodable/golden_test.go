@@ -11,10 +11,10 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/refcase"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // compute is a folder with models, features, and outputs of Kaldi's nnet3-compute.

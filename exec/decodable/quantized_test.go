@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // TestStreamsInIntegers: streams whose products are integers, and the error bounded by an estimate or as

@@ -14,8 +14,8 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 var errSource = errors.New("fault of the source")

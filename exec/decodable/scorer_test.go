@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // smallConfig is a network with a left context of 2, a right context of 1, an i-vector, and outputs

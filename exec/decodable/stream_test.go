@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // A loopedRun is a run of Kaldi's looped decodable.

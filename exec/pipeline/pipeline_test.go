@@ -14,13 +14,13 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/fileio"
-	"github.com/nnopt/nnopt/internal/passtest"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 const config = `

@@ -14,13 +14,13 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
-	"github.com/nnopt/nnopt/internal/kerneltest"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/kernel/kerneltest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the checksums in testdata")

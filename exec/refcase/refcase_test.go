@@ -11,9 +11,9 @@ import (
 	"testing/fstest"
 
 	"github.com/nnopt/nnopt/exec/refcase"
-	"github.com/nnopt/nnopt/internal/passtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 const recipes = "../../nnet3/testdata/recipes"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // ConfigLine is a line of a network's configuration: a first word, then key=value pairs. It records

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/kernel"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"

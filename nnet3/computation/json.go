@@ -8,7 +8,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 

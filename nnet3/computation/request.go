@@ -7,7 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 
 	"github.com/hashicorp/go-multierror"
 

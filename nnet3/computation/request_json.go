@@ -9,7 +9,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 

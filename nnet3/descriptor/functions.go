@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 
-	"github.com/nnopt/nnopt/fileio/spell"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 

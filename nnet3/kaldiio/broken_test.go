@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/fileio"
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // sample returns the encoding of a fixed everything.

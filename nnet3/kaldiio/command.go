@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // ErrFailed means that a command has failed: its input may be lost, its output incomplete.

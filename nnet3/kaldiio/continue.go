@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // ContinueTable opens an archive with a script, ark,scp:, that an earlier writer may have left at any

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // Errors that an *Error wraps. A failure of the source itself (a disk, a pipe) is wrapped as it is.

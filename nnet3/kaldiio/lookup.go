@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // TableLookup finds objects of a table by their keys. It reads a script at once, and an object when

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"math"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // ErrSpecifier means that a text is not an rspecifier, a wspecifier or a file name of Kaldi's.

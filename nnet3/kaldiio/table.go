@@ -6,7 +6,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // Holder says how to read the objects of a table.

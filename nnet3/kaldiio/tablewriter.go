@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // TableWriter writes objects with keys to an archive, to a script that points into it, or to the

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // word returns the next bytes up to white space, or to a byte for which stop returns true, without

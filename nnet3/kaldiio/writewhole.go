@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // WriteArchive writes an archive, in binary, and the script that points into it. The function fill

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/computationtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/lower"
 )

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/graphfile"
-	"github.com/nnopt/nnopt/graphfile/graphtest"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/optdb/graphtest"
 	"github.com/nnopt/nnopt/passes"
 )
 

@@ -3,7 +3,7 @@ package nnet3pass_test
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/computationtest"
+	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
 	"github.com/nnopt/nnopt/optdb"
 )
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/passtest"
-	"github.com/nnopt/nnopt/internal/tensortest"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // A graphCase is a graph, and the figures of the best of Theano and two versions of PyTensor.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
-	"github.com/nnopt/nnopt/internal/passtest"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 )
 

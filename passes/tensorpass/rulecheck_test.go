@@ -9,7 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/rulecheck"
+	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // TestRulesKeepPromises: the machine finds of no rule more than its tags say, and no rules of a group

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/egraph/saturate"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/tensortest"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestSaturateSteps saturates random expressions with a trace. Each step must be what plain rewriting by its

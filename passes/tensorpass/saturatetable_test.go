@@ -3,7 +3,7 @@ package tensorpass_test
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/passtest"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 )
 

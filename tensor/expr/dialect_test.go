@@ -8,12 +8,12 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/graphfile"
-	"github.com/nnopt/nnopt/internal/passtest"
-	"github.com/nnopt/nnopt/internal/tensortest"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestGraphFiles: random graphs print as text that reads as the same graph, before and after

@@ -3,10 +3,10 @@ package expr
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fileio"
+	"github.com/nnopt/nnopt/internal/fileio"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/graphfile"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 )
 
 // mutable is the feature of a graph that was read from a file, some of whose inputs may be

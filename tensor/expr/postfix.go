@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/fileio/spell"
+	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )

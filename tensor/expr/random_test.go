@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/passtest"
-	"github.com/nnopt/nnopt/internal/tensortest"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // structures are expressions of the functions and indexes that move elements.

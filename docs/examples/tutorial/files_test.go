@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nnopt/nnopt/graphfile/graphtest"
+	"github.com/nnopt/nnopt/optdb/graphtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"

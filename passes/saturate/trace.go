@@ -1,0 +1,398 @@
+package saturate
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern/egraph"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// watched reports whether somebody looks at single rewrites. A saturation is one change when nobody does.
+func watched(o rewrite.Options) bool {
+	return o.Steps || o.Trace != nil || o.Allow != nil
+}
+
+// show returns what the last replacement built for a variable.
+func (b *bridge) show(f *form, v *fgraph.Variable) *egraph.Built {
+	names := make(map[*fgraph.Variable]string)
+	for i, v := range b.binding.Vars {
+		if slices.Contains(f.used, f.vars[i]) {
+			names[v] = f.vars[i]
+		}
+	}
+	shown := make(map[*fgraph.Apply]*egraph.Built)
+	var show func(v *fgraph.Variable) *egraph.Built
+	show = func(v *fgraph.Variable) *egraph.Built {
+		a := v.Owner()
+		n, ok := b.built[a]
+		if name := names[v]; !ok || name != "" {
+			return &egraph.Built{Node: b.nodes[v], Name: name}
+		}
+		x := shown[a]
+		if x == nil {
+			x = &egraph.Built{Node: n}
+			for _, in := range a.Inputs() {
+				x.Inputs = append(x.Inputs, show(in))
+			}
+			shown[a] = x
+		}
+		if len(a.Outputs()) > 1 {
+			x = &egraph.Built{Node: b.nodes[v], Inputs: []*egraph.Built{x}}
+		}
+		return x
+	}
+	return show(v)
+}
+
+// errUntraced means that the steps of an explanation can't be made in the graph one by one.
+var errUntraced = errors.New("saturate: no steps")
+
+// tracer changes the graph by the steps of an explanation, one after the other: those of each part
+// replace the variable that stands for a term by that of the next one.
+type tracer struct {
+	b     *bridge
+	h     *rewrite.Handle
+	parts *egraph.Parts
+
+	given  map[egraph.Term]value // the variables of the graph before
+	leaves map[egraph.Op]*fgraph.Variable
+	terms  map[*fgraph.Variable]egraph.Term // of variables that stand for terms
+	now    map[egraph.Node]value            // what stands for the term of a node that has a part
+	final  map[egraph.Class]value
+
+	local map[egraph.Term]value // those made for a part
+	start egraph.Term           // of the part: what was made before for later terms may contain it
+	todo  []egraph.Term
+}
+
+// value is a variable, or an apply with several outputs.
+type value struct {
+	v *fgraph.Variable
+	a *fgraph.Apply
+}
+
+func (x value) owner() *fgraph.Apply {
+	if x.a != nil {
+		return x.a
+	}
+	return x.v.Owner()
+}
+
+// step replaces the roots as trace does, and by the results at once where trace gives up. It returns false
+// if a feature objects, or a step is not allowed: then the graph keeps the steps before.
+func (s *run) step(f *candidate) (bool, error) {
+	now, err := s.trace(f.choice, s.first)
+	if !errors.Is(err, errUntraced) {
+		return err == nil, err
+	}
+	if s.h.Denied() > 0 {
+		return false, nil
+	}
+	roots := slices.Clone(s.in.roots)
+	for i, v := range roots {
+		if x, ok := now[s.b.nodes[v]]; ok {
+			roots[i] = x.v
+		}
+	}
+	return s.h.Replace("", nil, replacements(roots, f.results)...)
+}
+
+// trace replaces what stands for the roots step by step. It returns what stands for them now, and
+// errUntraced if it gives up on the way.
+func (s *run) trace(choice *egraph.Choice, first int) (map[egraph.Node]value, error) {
+	b := s.b
+	var from []egraph.Node
+	for _, v := range s.in.roots {
+		from = append(from, b.nodes[v])
+	}
+	parts, err := b.g.ExplainParts(s.p.program.rules, choice, from...)
+	if err != nil {
+		return nil, errUntraced
+	}
+	t := &tracer{
+		b: b, h: s.h, parts: parts,
+		given: make(map[egraph.Term]value), leaves: make(map[egraph.Op]*fgraph.Variable), terms: make(map[*fgraph.Variable]egraph.Term),
+		now: make(map[egraph.Node]value), final: make(map[egraph.Class]value),
+	}
+	for n, source := range b.sources {
+		op := b.g.Op(egraph.Node(n))
+		if source.apply == nil && b.g.Arity(egraph.Node(n)) == 0 {
+			t.leaves[op] = source.out
+		}
+		if n < first {
+			x := value{v: source.out}
+			if source.out == nil {
+				x.a = source.apply
+			}
+			t.given[parts.Term(egraph.Node(n))] = x
+			if source.out != nil {
+				t.terms[source.out] = parts.Term(egraph.Node(n))
+			}
+		}
+	}
+	if err := t.merge(); err != nil {
+		return nil, err
+	}
+	for _, n := range from {
+		t.now[n] = t.given[parts.Term(n)]
+	}
+	for i := range parts.List {
+		if err := t.part(&parts.List[i]); err != nil {
+			return t.now, err
+		}
+	}
+	return t.now, nil
+}
+
+// merge replaces variables that are the same term as another one.
+func (t *tracer) merge() error {
+	var pairs []fgraph.Replacement
+	for a := range t.b.fg.Ordered() {
+		for _, v := range a.Outputs() {
+			if n, ok := t.b.nodes[v]; ok && t.b.sources[n].out != v {
+				pairs = append(pairs, fgraph.Replacement{Old: v, New: t.b.sources[n].out})
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return t.replace("", nil, pairs...)
+}
+
+func (t *tracer) replace(rule string, at *fgraph.Apply, pairs ...fgraph.Replacement) error {
+	done, err := t.h.Replace(rule, at, pairs...)
+	if err == nil && !done {
+		return errUntraced
+	}
+	return err
+}
+
+// part makes the steps of a part.
+func (t *tracer) part(p *egraph.Part) error {
+	x := t.now[p.From]
+	t.local, t.start = make(map[egraph.Term]value), p.Start
+	if len(p.Steps) > 0 && (x.v == nil || x.v.Owner() == nil) {
+		return errUntraced
+	}
+	rule, at := "", (*fgraph.Apply)(nil)
+	for i := 0; i < len(p.Steps); i++ {
+		s, before := p.Steps[i], p.Start
+		if i > 0 {
+			before = p.Steps[i-1].After
+		}
+		if s.Rule != "commutes" {
+			rule, at = s.Rule, t.place(x.v, before, s.Path)
+		}
+		for i+1 < len(p.Steps) && p.Steps[i+1].Rule == "commutes" { // vocabularies may look at the order
+			i++
+			s.After = p.Steps[i].After
+		}
+		if i == len(p.Steps)-1 {
+			break
+		}
+		args := t.parts.Terms.Args(s.After)
+		if s.Rule == "commutes" || len(args) == 0 {
+			continue // the next step makes a difference
+		}
+		next := t.apply(s.After)
+		if err := t.replace(rule, at, fgraph.Replacement{Old: x.v, New: next.v}); err != nil {
+			return err
+		}
+		x = next
+		t.now[p.From] = x
+	}
+	return t.finish(p, x, rule, at)
+}
+
+// finish replaces what stands for a part by what is chosen.
+func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) error {
+	class := t.b.g.Class(p.From)
+	last, ok := t.final[class]
+	if !ok {
+		last = t.chosen(p, x)
+		t.final[class] = last
+	}
+	t.now[p.From] = last
+	if x.owner() == nil || !t.b.fg.Contains(x.owner()) {
+		return nil
+	}
+	var pairs []fgraph.Replacement
+	if x.v != nil && x.v != last.v {
+		pairs = append(pairs, fgraph.Replacement{Old: x.v, New: last.v})
+	} else if x.a != nil && x.a != last.a {
+		for i, v := range x.a.Outputs() {
+			pairs = append(pairs, fgraph.Replacement{Old: v, New: last.a.Outputs()[i]})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return t.replace(rule, at, pairs...)
+}
+
+// chosen returns what is chosen for the class of a part, applied to what stands for the inputs now, which
+// have parts of their own. It is x if that is the same.
+func (t *tracer) chosen(p *egraph.Part, x value) value {
+	b := t.b
+	n, from := p.Chosen, t.parts.Inputs(p.Chosen)
+	for _, k := range from {
+		if _, ok := t.now[k]; !ok {
+			t.now[k] = t.input(p, x, k)
+		}
+	}
+	source := b.sources[n]
+	switch {
+	case source.apply == nil && b.g.Arity(n) == 0:
+		return value{v: source.out}
+	case source.apply == nil:
+		return value{v: t.now[from[0]].a.Outputs()[source.out.Index()]}
+	}
+	a := source.apply
+	inputs := t.inputs(a, from, func(k egraph.Node) value { return t.now[k] })
+	switch have := x.owner(); {
+	case have != nil && slices.Equal(have.Inputs(), inputs) && fgraph.OpsEqual(have.Op(), a.Op()):
+		return x
+	case !slices.Equal(a.Inputs(), inputs):
+		a = newApply(a, inputs)
+	}
+	if source.out == nil {
+		return value{a: a}
+	}
+	return value{v: a.Out()}
+}
+
+// inputs returns what stands for nodes, in the order of the inputs of an apply.
+func (t *tracer) inputs(a *fgraph.Apply, nodes []egraph.Node, of func(egraph.Node) value) []*fgraph.Variable {
+	g := t.b.g
+	left := slices.Clone(nodes)
+	inputs := make([]*fgraph.Variable, len(a.Inputs()))
+	for i, in := range a.Inputs() {
+		class := g.Class(t.b.nodes[in])
+		k := slices.IndexFunc(left, func(k egraph.Node) bool { return g.Class(k) == class })
+		inputs[i] = of(left[k]).v
+		left = slices.Delete(left, k, k+1)
+	}
+	return inputs
+}
+
+// input returns what stands for a node that what is chosen for a part takes, in x if that was there before.
+func (t *tracer) input(p *egraph.Part, x value, n egraph.Node) value {
+	a, term := x.owner(), t.parts.Term(n)
+	if len(p.Steps) > 0 || a == nil {
+		return t.node(n)
+	}
+	if x.v != nil && t.b.g.Symbol(t.parts.Terms.Op(p.Start)) == t.b.p.output {
+		return value{a: a}
+	}
+	for _, in := range a.Inputs() {
+		if have, ok := t.terms[in]; ok && have == term {
+			return value{v: in}
+		}
+	}
+	return t.node(n)
+}
+
+// node returns what stands for the term of a node, with inputs in the order of the apply that it was made
+// for.
+func (t *tracer) node(n egraph.Node) value {
+	term, source := t.parts.Term(n), t.b.sources[n]
+	if x, ok := t.known(term); ok || source.apply == nil || source.out == nil {
+		if ok {
+			return x
+		}
+		return t.value(term)
+	}
+	a := newApply(source.apply, t.inputs(source.apply, t.parts.Inputs(n), func(k egraph.Node) value { return t.value(t.parts.Term(k)) }))
+	t.terms[a.Out()] = term
+	t.local[term] = value{v: a.Out()}
+	return t.local[term]
+}
+
+// place returns the apply at a place of a term that a variable stands for, or the last one on the way
+// that is known.
+func (t *tracer) place(v *fgraph.Variable, term egraph.Term, path []int) *fgraph.Apply {
+	for _, k := range path {
+		arg := t.parts.Terms.Args(term)[k]
+		if t.b.g.Symbol(t.parts.Terms.Op(term)) == t.b.p.output {
+			term = arg
+			continue
+		}
+		is := func(in *fgraph.Variable) bool { x, ok := t.terms[in]; return ok && x == arg }
+		inputs := v.Owner().Inputs()
+		if k >= len(inputs) || !is(inputs[k]) {
+			k = slices.IndexFunc(inputs, is)
+		}
+		if k < 0 || inputs[k].Owner() == nil {
+			break
+		}
+		v, term = inputs[k], arg
+	}
+	return v.Owner()
+}
+
+// apply returns a new apply for a term.
+func (t *tracer) apply(x egraph.Term) value {
+	for _, arg := range t.parts.Terms.Args(x) {
+		t.value(arg)
+	}
+	return t.make(x)
+}
+
+// value returns what stands for a term, with all that computes it. What was there before is used if the
+// term of the part can't be in it.
+func (t *tracer) value(x egraph.Term) value {
+	t.todo = append(t.todo[:0], x)
+next:
+	for len(t.todo) > 0 {
+		top := t.todo[len(t.todo)-1]
+		if _, ok := t.known(top); !ok {
+			for _, arg := range t.parts.Terms.Args(top) {
+				if _, ok := t.known(arg); !ok {
+					t.todo = append(t.todo, arg)
+					continue next
+				}
+			}
+			t.local[top] = t.make(top)
+		}
+		t.todo = t.todo[:len(t.todo)-1]
+	}
+	v, _ := t.known(x)
+	return v
+}
+
+func (t *tracer) known(x egraph.Term) (value, bool) {
+	if v, ok := t.given[x]; ok && (x < t.start || v.v != nil && v.v.Owner() == nil) {
+		return v, true
+	}
+	v, ok := t.local[x]
+	return v, ok
+}
+
+// make makes what stands for a term whose arguments are known.
+func (t *tracer) make(x egraph.Term) value {
+	g, op, args := t.b.g, t.parts.Terms.Op(x), t.parts.Terms.Args(x)
+	switch {
+	case g.Symbol(op) == t.b.p.output:
+		tuple, _ := t.known(args[0])
+		v := tuple.a.Outputs()[g.Param(op).(int)]
+		t.terms[v] = x
+		return value{v: v}
+	case len(args) == 0 && t.leaves[op] != nil:
+		return value{v: t.leaves[op]}
+	}
+	info := t.b.ops[g.Param(op).(int32)]
+	inputs := make([]*fgraph.Variable, len(args))
+	for i, arg := range args {
+		in, _ := t.known(arg)
+		inputs[i] = in.v
+	}
+	a := fgraph.NewApply(info.op, inputs, info.types...)
+	if len(info.types) > 1 {
+		return value{a: a}
+	}
+	t.terms[a.Out()] = x
+	return value{v: a.Out()}
+}

@@ -1,0 +1,294 @@
+package repro
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/nnopt/nnopt/internal/fileio"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// tolerance is the relative difference that rounding may explain.
+const tolerance = 1e-4
+
+// Tensors returns the world of graphs of tensors that are written in a dialect. They are run as an
+// [exec.Function] that checks what ops declare. Values are arrays.
+func Tensors(d graphfile.Dialect) World { return tensors{d} }
+
+type tensors struct{ dialect graphfile.Dialect }
+
+func (w tensors) Dialect() graphfile.Dialect { return w.dialect }
+
+func (w tensors) Attach(_, _ *fgraph.FunctionGraph, _, _ []int) error { return nil }
+
+func (w tensors) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
+	f, err := exec.NewFunction(ctx, g.Inputs(), g.Outputs(), exec.FunctionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	args, err := f.RandomArguments(ctx, seed)
+	return anys(args), err
+}
+
+func anys(arrays []*array.Array) []any {
+	list := make([]any, len(arrays))
+	for i, a := range arrays {
+		list[i] = a
+	}
+	return list
+}
+
+func (w tensors) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
+	return w.call(ctx, g, inputs, g.Outputs(), exec.FunctionOptions{Check: true})
+}
+
+func (w tensors) call(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, outputs []*fgraph.Variable, opts exec.FunctionOptions) ([]any, error) {
+	f, err := exec.NewFunction(ctx, g.Inputs(), outputs, opts)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]*array.Array, len(inputs))
+	for i, v := range inputs {
+		a, ok := v.(*array.Array)
+		if !ok {
+			return nil, fmt.Errorf("%w: a %T for input %v", exec.ErrArgument, v, g.Inputs()[i])
+		}
+		args[i] = a.Clone() // an op that lies may overwrite it
+	}
+	results, err := f.Call(ctx, args...)
+	return anys(results), err
+}
+
+func (w tensors) Record(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, vars []*fgraph.Variable) ([]any, error) {
+	return w.call(ctx, g, inputs, vars, exec.FunctionOptions{})
+}
+
+func (w tensors) Differ(outputs, right []any) string {
+	if len(outputs) != len(right) {
+		return fmt.Sprintf("there are %d outputs, not %d", len(outputs), len(right))
+	}
+	for i, v := range right {
+		a, b := outputs[i].(*array.Array), v.(*array.Array)
+		if d := array.MaxRelDiff(a, b); a.DType() != b.DType() || !(d <= tolerance) {
+			return fmt.Sprintf("output %d is %s, not %s", i, fileio.Excerpt(a.String(), 0), fileio.Excerpt(b.String(), 0))
+		}
+	}
+	return ""
+}
+
+func (w tensors) FormatValue(t fgraph.Type, value any) (string, error) {
+	return w.dialect.DataText(t, value)
+}
+
+func (w tensors) ParseValue(t fgraph.Type, text string) (any, error) {
+	return w.dialect.ParseData(t, text)
+}
+
+func (tensors) Inputs(fgraph.Type) Multiplicity { return Many }
+
+func (tensors) Outputs(fgraph.Type) bool { return true }
+
+// Simpler leaves out operands.
+func (tensors) Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply] {
+	return func(yield func(*fgraph.Apply) bool) {
+		op, ok := a.Op().(tensor.Op)
+		for i := range a.Inputs() {
+			if !ok || len(a.Inputs()) < 2 {
+				return
+			}
+			fewer, err := tensor.Make(op, slices.Delete(slices.Clone(a.Inputs()), i, i+1)...)
+			if err == nil && sameTypes(a, fewer) && !yield(fewer) {
+				return
+			}
+		}
+	}
+}
+
+// sameTypes reports whether the outputs of b can replace those of a.
+func sameTypes(a, b *fgraph.Apply) bool {
+	return slices.EqualFunc(a.Outputs(), b.Outputs(), func(v, w *fgraph.Variable) bool { return v.Type().Accepts(w.Type()) })
+}
+
+// Shrink makes all dimensions of one size smaller, and then values of inputs simpler.
+func (w tensors) Shrink(g *fgraph.FunctionGraph, values []any) iter.Seq[Smaller] {
+	return func(yield func(Smaller) bool) {
+		for _, n := range sizes(g, values) {
+			last := 0
+			for _, m := range []int{1, 2, n / 2} {
+				if m <= last || m >= n {
+					continue
+				}
+				last = m
+				if s, err := resize(g, values, n, m); err == nil && !yield(s) {
+					return
+				}
+			}
+		}
+		for i := range values {
+			for _, v := range simpler(values[i].(*array.Array)) {
+				c, _ := g.Clone()
+				s := Smaller{c, slices.Clone(values)}
+				s.Values[i] = v
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sizes returns the sizes of dimensions that can get smaller, the largest first.
+func sizes(g *fgraph.FunctionGraph, values []any) []int {
+	var list []int
+	add := func(a any) {
+		if a, ok := a.(*array.Array); ok && !a.IsCSR() {
+			list = append(list, a.Shape()...)
+		}
+	}
+	for _, v := range values {
+		add(v)
+	}
+	for v := range g.Variables() {
+		if t, ok := v.Type().(tensor.Type); ok && v.IsInput() && !t.IsCSR() {
+			list = append(list, t.Shape()...)
+		}
+		if v.IsConstant() {
+			add(v.Data())
+		}
+	}
+	list = slices.DeleteFunc(list, func(n int) bool { return n < 2 })
+	slices.Sort(list)
+	slices.Reverse(list)
+	return slices.Compact(list)
+}
+
+// resize gives inputs and constants with dimensions of size n dimensions of size m.
+func resize(g *fgraph.FunctionGraph, values []any, n, m int) (Smaller, error) {
+	s := Smaller{Values: slices.Clone(values)}
+	for i, v := range values {
+		s.Values[i] = cropped(v.(*array.Array), n, m)
+	}
+	var err error
+	s.Graph, err = rebuild(g, func(v *fgraph.Variable) *fgraph.Variable {
+		t, ok := v.Type().(tensor.Type)
+		if !ok || t.IsCSR() {
+			return leaf(v)
+		}
+		shape := t.Shape()
+		for d := range shape {
+			if shape[d] == n {
+				shape[d] = m
+			}
+		}
+		if v.IsConstant() {
+			a := cropped(v.Data().(*array.Array), n, m)
+			return fgraph.NewConstant(tensor.NewType(a.DType(), a.Shape()...), a, v.Name())
+		}
+		return fgraph.NewInput(tensor.NewType(t.DType(), shape...), v.Name())
+	}, func(a *fgraph.Apply, in []*fgraph.Variable) (*fgraph.Apply, error) {
+		op, ok := a.Op().(tensor.Op)
+		if !ok {
+			return nil, fmt.Errorf("%w: %v", tensor.ErrType, a)
+		}
+		return tensor.Make(op, in...)
+	})
+	return s, err
+}
+
+// cropped returns an array whose dimensions of size n have size m.
+func cropped(a *array.Array, n, m int) *array.Array {
+	shape := slices.Clone(a.Shape())
+	if !slices.Contains(shape, n) || a.IsCSR() {
+		return a
+	}
+	for d := range shape {
+		if shape[d] == n {
+			shape[d] = m
+		}
+	}
+	b := array.New(a.DType(), shape...)
+	for i := range b.Len() {
+		from, rest, step := 0, i, 1
+		for d := len(shape) - 1; d >= 0; d-- {
+			from += rest % shape[d] * step
+			rest /= shape[d]
+			step *= a.Dim(d)
+		}
+		b.SetFloat(i, a.Float(from))
+	}
+	return b
+}
+
+// simpler returns arrays with simpler elements: all the same, or rounded.
+func simpler(a *array.Array) (list []*array.Array) {
+	if a.IsCSR() {
+		return nil
+	}
+	v, same := array.Uniform(a)
+	if a.Len() == 0 || same && (v == 1 || v == -1) {
+		return nil
+	}
+	list = append(list, array.Full(a.DType(), 1, a.Shape()...))
+	if a.DType().IsFloat() {
+		list = append(list, array.Full(a.DType(), -1, a.Shape()...))
+	}
+	if a.DType().IsFloat() {
+		b := a.Clone()
+		for i := range b.Len() {
+			x := a.Float(i)
+			if r := float64(int64(x)); x-r < 1 && r-x < 1 && r != 0 {
+				b.SetFloat(i, r)
+			}
+		}
+		if !array.Equal(a, b) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// rebuild makes a copy of a graph with other leaves and applies.
+func rebuild(g *fgraph.FunctionGraph, leaf func(*fgraph.Variable) *fgraph.Variable, apply func(*fgraph.Apply, []*fgraph.Variable) (*fgraph.Apply, error)) (*fgraph.FunctionGraph, error) {
+	made := make([]*fgraph.Variable, g.NumVariableIDs())
+	of := func(list []*fgraph.Variable) []*fgraph.Variable {
+		vars := make([]*fgraph.Variable, len(list))
+		for i, v := range list {
+			vars[i] = made[v.ID()]
+		}
+		return vars
+	}
+	for v := range g.Variables() {
+		if v.Owner() == nil {
+			made[v.ID()] = leaf(v)
+		}
+	}
+	for a := range g.Ordered() {
+		b, err := apply(a, of(a.Inputs()))
+		if err != nil {
+			return nil, err
+		}
+		if len(b.Outputs()) != len(a.Outputs()) {
+			return nil, fmt.Errorf("%w: %v has %d outputs", ErrCase, b, len(b.Outputs()))
+		}
+		b.SetOrigin(a.Origin())
+		for i, v := range a.Outputs() {
+			made[v.ID()] = b.Outputs()[i]
+		}
+	}
+	return fgraph.New(of(g.Inputs()), of(g.Outputs()))
+}
+
+// leaf returns a copy of an input or a constant.
+func leaf(v *fgraph.Variable) *fgraph.Variable {
+	if v.IsConstant() {
+		return fgraph.NewConstant(v.Type(), v.Data(), v.Name())
+	}
+	return fgraph.NewInput(v.Type(), v.Name())
+}

@@ -1,0 +1,34 @@
+package view_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/nnopt/nnopt/tool/view"
+)
+
+// TestSaturation: the page has the chain of rules of a saturation as steps, and the figures of its laps.
+func TestSaturation(t *testing.T) {
+	r := record(t, "+saturate", "x y z w: vector", "x*y + x*z + w*y + w*z").Recording
+	i := slices.IndexFunc(r.Passes, func(p view.Pass) bool { return p.Name == "saturate" })
+	if i < 0 {
+		t.Fatal("no pass")
+	}
+	p := r.Passes[i]
+	if p.Saturation == nil || len(p.Saturation.Laps) < 2 || len(p.Rules) == 0 || p.Saturation.CostAfter >= p.Saturation.CostBefore {
+		t.Errorf("%+v", p.Saturation)
+	}
+	steps := r.Steps[p.Steps[0]:p.Steps[1]]
+	if len(steps) < 3 {
+		t.Fatalf("%d steps", len(steps))
+	}
+	s := newState(r)
+	for k := range r.Steps {
+		if err := s.step(k); err != nil {
+			t.Fatal(err)
+		}
+		if step := r.Steps[k]; step.Pass == i && (step.Rule == "" || r.Docs[step.Rule].Doc == "") {
+			t.Errorf("step %d is by the rule %q, which has no sentence", k, step.Rule)
+		}
+	}
+}
