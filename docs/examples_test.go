@@ -9,15 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
 // TestNewPass runs the example of a new pass in a module of its own, where it sees what is exported
 // and nothing else. Adding the pass must be a matter of a few lines.
 func TestNewPass(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	longtest.Only(t)
 	proctest.NeedsPrograms(t)
 	source, err := os.ReadFile("examples/newpass/main.go")
 	if err != nil {
@@ -39,9 +38,7 @@ func TestNewPass(t *testing.T) {
 
 // TestOwnTool runs the tests of the example of a tool of one's own outside of this module.
 func TestOwnTool(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	longtest.Only(t)
 	proctest.NeedsPrograms(t)
 	const dir = "examples/owntool"
 	list, err := os.ReadDir(dir)

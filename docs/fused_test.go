@@ -8,15 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // TestNothingIsFused: the compiler for arm64 finds no product that it may fuse with a sum, so that
 // the bits are those of amd64. A product that is rounded explicitly, float64(x*y) + z, is not
 // fused; what shall be is written as math.FMA.
 func TestNothingIsFused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles everything for another processor")
-	}
+	longtest.Only(t)
 	for _, place := range fused(t, "..") {
 		t.Errorf("%s: a product is fused with a sum on some processors; round it explicitly", place)
 	}

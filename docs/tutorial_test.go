@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
@@ -95,9 +96,7 @@ var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n
 // examples/tutorial, which is tested there, every text after it is what that prints, and every
 // command prints what follows it. "go test ./docs -run Tutorial -update" writes all of that anew.
 func TestTutorial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a program")
-	}
+	longtest.Only(t)
 	proctest.NeedsPrograms(t)
 	text, err := os.ReadFile("tutorial.md")
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // recorder records callbacks.
@@ -281,7 +283,7 @@ func TestCase10NoOutputs(t *testing.T) {
 // Nothing recurses: a chain of a million applies works in every respect.
 func TestLongChain(t *testing.T) {
 	n := 1_000_000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		n = 10_000
 	}
 	x := input("x")

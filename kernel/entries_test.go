@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
+
 	"gonum.org/v1/gonum/blas"
 )
 
@@ -322,7 +324,7 @@ func TestEntries(t *testing.T) {
 	for _, bestSet = range supportedSets() {
 		for name, f := range entries {
 			for _, rows := range []int{0, 1, 3, 6, 13, 67} {
-				if testing.Short() && rows > 7 {
+				if !longtest.Enabled() && rows > 7 {
 					continue
 				}
 				for _, cols := range []int{0, 1, 7, 16, 17, 24, 33, 65} {

@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -149,7 +150,7 @@ func firstDifference(a, b string) string {
 // TestGraphFilesOfCases: the graph of every case goes through a file at every step of fast_run.
 func TestGraphFilesOfCases(t *testing.T) {
 	roots := []string{"../nnet3/testdata/recipes", "../nnet3/testdata/random"}
-	if _, err := os.Stat(sharedFolder); err == nil && !testing.Short() {
+	if _, err := os.Stat(sharedFolder); err == nil && longtest.Enabled() {
 		roots = []string{filepath.Join(sharedFolder, "golden/recipes"), filepath.Join(sharedFolder, "golden/random")}
 	}
 	opt := passtest.Optimizer(t, "+fast_run")
@@ -237,7 +238,7 @@ func TestGraphFilesFullSize(t *testing.T) {
 	looped := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
-		if testing.Short() && name != "tdnnf_1k" && name != "lstmp" {
+		if !longtest.Enabled() && name != "tdnnf_1k" && name != "lstmp" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -354,7 +355,7 @@ func TestWrongStorage(t *testing.T) {
 	texts := c.texts(t)
 	d := lower.Dialect{Network: c.net}
 	rounds := 2000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		rounds = 300
 	}
 	r := rand.New(rand.NewPCG(3, 4))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -23,7 +24,7 @@ func TestPipelines(t *testing.T) {
 			}
 		}
 	}
-	if testing.Short() {
+	if !longtest.Enabled() {
 		queries = slices.DeleteFunc(queries, func(q string) bool {
 			return strings.HasPrefix(q, "+fast_run -local_") || strings.HasPrefix(q, "+local_")
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
@@ -41,7 +42,7 @@ func shuffled(t *testing.T, seed uint64, query string) *optdb.Optimizer {
 // recipes.
 func TestShuffledNetworks(t *testing.T) {
 	orders := uint64(20)
-	if testing.Short() {
+	if !longtest.Enabled() {
 		orders = 4
 	}
 	dirs, err := filepath.Glob("../nnet3/testdata/recipes/*")
@@ -66,7 +67,7 @@ func TestShuffledNetworks(t *testing.T) {
 // expressions.
 func TestShuffledExpressions(t *testing.T) {
 	expressions := 3000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		expressions = 400
 	}
 	motifs := readMotifs(t, "tensorpass/testdata/rules.txt", "tensorpass/testdata/passes.txt")

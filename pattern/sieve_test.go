@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
@@ -219,7 +220,7 @@ func runRules(t *testing.T, g *fgraph.FunctionGraph, r rewrite.GraphRewriter, o 
 // TestSievedRun: drivers and groups make the same rewrites and counts with sieves and without.
 func TestSievedRun(t *testing.T) {
 	seeds := uint64(60)
-	if testing.Short() {
+	if !longtest.Enabled() {
 		seeds = 15
 	}
 	for seed := range seeds {

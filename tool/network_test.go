@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // smallConfig is a network with everything in it that matters here: an i-vector, time offsets, a
@@ -139,7 +141,7 @@ func TestTruncatedModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := 997
-	if testing.Short() {
+	if !longtest.Enabled() {
 		step = 9973
 	}
 	for end := 1; end < len(model); end += step {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -83,7 +84,7 @@ func longExpression(n int) string {
 // fails in the same way; it is reduced and bisected by a command each.
 func TestReproducers(t *testing.T) {
 	long, shorter := longExpression(330), longExpression(60)
-	if testing.Short() {
+	if !longtest.Enabled() {
 		long = "exp(x)*y + sqr(tanh(x*y)) - sqrt(abs(y))"
 		shorter = long
 	}

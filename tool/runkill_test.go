@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
@@ -39,7 +40,7 @@ func TestRunKilled(t *testing.T) {
 	nnopt(t, "run", "model", "ark:feats", "ark,scp:out,out.scp").ok(t)
 	archive, script := readFile(t, "out"), readFile(t, "out.scp")
 	rounds := 3
-	if testing.Short() {
+	if !longtest.Enabled() {
 		rounds = 1
 	}
 	for round := range rounds {

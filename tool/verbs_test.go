@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
@@ -331,9 +332,7 @@ func TestBench(t *testing.T) {
 
 // TestDemo: the demonstration shows what it promises, and what it writes can be read.
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	longtest.Only(t)
 	dir := t.TempDir()
 	html, svg := filepath.Join(dir, "profile.html"), filepath.Join(dir, "memory.svg")
 	out := nnopt(t, "demo", "--profile", "--html", html, "--svg", svg).ok(t).stdout
@@ -364,9 +363,7 @@ func TestDemo(t *testing.T) {
 
 // TestDemoInReadme: README.md shows what the demonstration prints, but for times and roundings.
 func TestDemoInReadme(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
+	longtest.Only(t)
 	measured := regexp.MustCompile(`(?m)^  (run time|difference|numbers) .*|[0-9.]+ (µs|ms|s)\b`)
 	plain := func(text string) string {
 		return regexp.MustCompile(` +`).ReplaceAllString(measured.ReplaceAllString(text, "…"), " ")

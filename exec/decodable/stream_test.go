@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/passes/passtest"
@@ -123,7 +124,7 @@ func streamer(t testing.TB, model string, opts decodable.StreamOptions) *decodab
 // goroutines of their own, have the bits that each has alone.
 func TestStreamsTogether(t *testing.T) {
 	count, utterances := 64, 3
-	if testing.Short() {
+	if !longtest.Enabled() {
 		count, utterances = 24, 2
 	}
 	for _, l := range loopedRuns() {

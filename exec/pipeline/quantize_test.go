@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -175,9 +176,7 @@ func argmax(v []float32) int {
 // in 8 bits with the same best class in 93 of 100 clear rows of each, and the error that a limit
 // permits holds for other inputs, too.
 func TestQuantizedNetworks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs full-size networks")
-	}
+	longtest.Only(t)
 	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -324,9 +323,7 @@ func (p *probe) Propagate(w *component.Workspace, pre component.Precomputed, in,
 // TestQuantizedProductsOfNetworks: in every product of the full-size networks the error is at most
 // 1.1 times its estimate.
 func TestQuantizedProductsOfNetworks(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs full-size networks")
-	}
+	longtest.Only(t)
 	for _, name := range []string{"tdnnf_1k", "tdnnf_swbd", "cnn_tdnnf", "lstmp", "xvector"} {
 		nn, req := calibrated(t, name, 1)
 		for _, tag := range []string{"int8", "int16"} {

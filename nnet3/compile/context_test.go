@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -178,7 +179,7 @@ func TestContextByDefinition(t *testing.T) {
 		})
 	}
 	for _, f := range fullSizes(t) {
-		if f.name == "cnn_tdnnf" || f.name == "xvector" || !testing.Short() {
+		if f.name == "cnn_tdnnf" || f.name == "xvector" || longtest.Enabled() {
 			t.Run(f.name, func(t *testing.T) { checkContext(t, f.nn) })
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -138,7 +139,7 @@ func TestKeptRows(t *testing.T) {
 // normal and rectified rows.
 func TestQuantizationError(t *testing.T) {
 	products := 10_000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		products = 300
 	}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -190,7 +191,7 @@ func TestQuantizationError(t *testing.T) {
 // infinities. A row has the same bits alone.
 func TestQuantizedRanges(t *testing.T) {
 	products := 10_000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		products = 500
 	}
 	r := rand.New(rand.NewPCG(5, 6))

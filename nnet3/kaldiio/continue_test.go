@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 func passVector(r *Reader) error {
@@ -38,7 +40,7 @@ func TestContinueTorn(t *testing.T) {
 			}
 			archive, script := readAll(t, "x"), readAll(t, "y")
 			step := 1
-			if testing.Short() {
+			if !longtest.Enabled() {
 				step = 4
 			}
 			for n := 0; n <= len(archive); n++ {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/pattern/egraph"
@@ -143,7 +144,7 @@ func TestRefusedRules(t *testing.T) {
 // A deep graph needs no deep stack, and a long one no more time an apply.
 func TestDeep(t *testing.T) {
 	n := 200000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		n = 20000
 	}
 	x := fgraph.NewInput(number, "x")

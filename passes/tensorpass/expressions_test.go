@@ -10,6 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
@@ -95,7 +96,7 @@ func TestExpressionCalls(t *testing.T) {
 func TestExpressionValues(t *testing.T) {
 	understood := 0
 	queries := []string{"+fast_run", unfused, "+fast_compile", "+fast_run -unsafe_nan"}
-	if !testing.Short() {
+	if longtest.Enabled() {
 		queries = append(queries, "+fast_run +saturate", "+fast_run +saturate -unsafe_nan")
 	}
 	var opts []*optdb.Optimizer

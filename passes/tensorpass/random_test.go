@@ -10,6 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -31,7 +32,7 @@ var (
 // optimized. Twenty thousand of them use every rule.
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
-	if testing.Short() {
+	if !longtest.Enabled() {
 		runs = min(runs, 1000)
 	}
 	_, cases, _ := readRules(t, "rules.txt")

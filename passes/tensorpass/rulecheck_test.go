@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -15,7 +16,7 @@ import (
 // TestRulesKeepPromises: the machine finds of no rule more than its tags say, and no rules of a group
 // that undo each other. In short mode it checks every third rule.
 func TestRulesKeepPromises(t *testing.T) {
-	entries := checkable(func(i int, _ string) bool { return !testing.Short() || i%3 == 0 })
+	entries := checkable(func(i int, _ string) bool { return longtest.Enabled() || i%3 == 0 })
 	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensorpass.Vocabulary(), entries, rulecheck.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestRulesKeepPromises(t *testing.T) {
 			t.Errorf("%s, with the tags %v, is %s, tried %d times: %s", r.Name, entries[i].Tags, r.Class, r.Tried, r.Counterexample)
 		}
 	}
-	if *update && !testing.Short() {
+	if *update && longtest.Enabled() {
 		if err := os.WriteFile("rules/classes.txt", []byte(classes.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
@@ -21,7 +22,7 @@ import (
 func TestSaturateSteps(t *testing.T) {
 	r := newStepReplay(t)
 	seeds := 300
-	if testing.Short() {
+	if !longtest.Enabled() {
 		seeds = 60
 	}
 	steps := 0

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -92,7 +93,7 @@ func (c chain) multiplied(rng *rand.Rand) *fgraph.Variable {
 func TestSaturateChains(t *testing.T) {
 	opt := passtest.Optimizer(t, "none +saturate")
 	runs := 600
-	if testing.Short() {
+	if !longtest.Enabled() {
 		runs = 120
 	}
 	for seed := range runs {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -57,7 +58,7 @@ var saturatedRuns = flag.Int("saturated", 2000, "how many random expressions Tes
 // more than without saturation. A fair share costs less.
 func TestSaturateRandom(t *testing.T) {
 	runs := *saturatedRuns
-	if testing.Short() {
+	if !longtest.Enabled() {
 		runs = min(runs, 300)
 	}
 	patterns := saturatePatterns()
@@ -123,7 +124,7 @@ func TestSaturateGraphs(t *testing.T) {
 		}
 	}
 	for i, e := range readExpressions(t) {
-		if testing.Short() && i%7 > 0 {
+		if !longtest.Enabled() && i%7 > 0 {
 			continue
 		}
 		if s, out := parseExpression(t, expressionVars[i%4].vars, e.text); out != nil {

@@ -3,6 +3,7 @@ package tensorpass_test
 import (
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 )
@@ -14,7 +15,7 @@ func TestSaturateTable(t *testing.T) {
 	opt, without := passtest.Optimizer(t, "+fast_run +saturate"+rest), passtest.Optimizer(t, "+fast_run"+rest)
 	lines, cases, vars := readRules(t, "saturate.txt")
 	for i, c := range cases {
-		if testing.Short() && i%3 > 0 && !*update {
+		if !longtest.Enabled() && i%3 > 0 && !*update {
 			continue
 		}
 		t.Run(c.rule+"/"+c.expr, func(t *testing.T) {

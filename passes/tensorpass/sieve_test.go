@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -46,7 +47,7 @@ func TestSievedOptimizer(t *testing.T) {
 			return newFunctionGraph(t, tensortest.Graph{Inputs: inputs, Outputs: g.Outputs(2)})
 		})
 	}
-	if testing.Short() {
+	if !longtest.Enabled() {
 		few := graphs[:0]
 		for i := 0; i < len(graphs); i += 7 {
 			few = append(few, graphs[i])

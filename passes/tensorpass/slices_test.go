@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -79,7 +80,7 @@ func numbers(n int) *array.Array {
 func TestMergeSlices(t *testing.T) {
 	inner, outer := sliceTexts(-3, -2, -1, 1, 2, 3), sliceTexts(-2, -1, 1, 3)
 	for k, i := range inner {
-		if testing.Short() && k%13 != 0 {
+		if !longtest.Enabled() && k%13 != 0 {
 			continue
 		}
 		for l, vars := range []string{"x: vector", "x: float64[5]", "x: float64[1]", "x: float64[0]"} {
@@ -104,7 +105,7 @@ func TestMergeSlices(t *testing.T) {
 // bounds, steps and sizes that are numbers.
 func TestMergeElements(t *testing.T) {
 	for k, i := range sliceTexts(-2, -1, 1, 2) {
-		if testing.Short() && k%5 != 0 {
+		if !longtest.Enabled() && k%5 != 0 {
 			continue
 		}
 		for at := -4; at < 5; at++ {
@@ -119,7 +120,7 @@ func TestMergeElements(t *testing.T) {
 // TestMergeVariables is TestMergeElements for bounds that are variables, all of which are merged.
 func TestMergeVariables(t *testing.T) {
 	last := 5
-	if testing.Short() {
+	if !longtest.Enabled() {
 		last = 3
 	}
 	for _, slice := range []string{"a:b", "a:", ":b", "a:b:2", "a::3", ":b:2", "a:b:-1", "a::-1", ":b:-2", "a:b:-3", "::2", "1:b", "a:-2", "-3:b:2", "a:4:-2"} {
@@ -161,7 +162,7 @@ func TestReadsOfWrites(t *testing.T) {
 			for l, r := range parts {
 				for m, write := range []string{"set_subtensor(x[%s], y[%s]*2)[%s]", "inc_subtensor(x[%s], y[%s]*2)[%s]", "set_subtensor(x[%s], s + 0*y[%s])[%s]",
 					"set_subtensor(x[%[1]s], x[%[1]s] + y[%[2]s])[%[3]s]", "inc_subtensor(set_subtensor(x[%[1]s], y[%[1]s])[%[3]s], s)", "set_subtensor(inc_subtensor(x[%[1]s], s)[%[3]s], y[%[3]s])[1:]"} {
-					if run++; testing.Short() && run%5 != 0 {
+					if run++; !longtest.Enabled() && run%5 != 0 {
 						continue
 					}
 					text := fmt.Sprintf(write, w, w, r)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
 )
 
@@ -319,7 +320,7 @@ func TestReplay(t *testing.T) {
 	rules := w.rules(t, nil)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	cases := 1000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		cases = 100
 	}
 	steps := 0

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // big returns a graph that grows as long as it is let.
@@ -109,7 +111,7 @@ func (c countdown) Make(g *Graph, n Node, k Class) bool {
 func TestCancelSoon(t *testing.T) {
 	const soon = 2 * time.Second // 50 ms where the machine has nothing else to do
 	nodes, times := 150000, 12
-	if testing.Short() {
+	if !longtest.Enabled() {
 		nodes, times = 30000, 4
 	}
 	ended := func(what string, f func(ctx context.Context) error, after time.Duration) {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/internal/longtest"
+
 	"github.com/google/go-cmp/cmp"
 	pp "github.com/google/pprof/profile"
 
@@ -82,9 +84,7 @@ func TestEmpty(t *testing.T) {
 
 // go tool pprof reads it, and its sums are those of the record.
 func TestGoToolPprof(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts go tool pprof")
-	}
+	longtest.Only(t)
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("there is no go command")

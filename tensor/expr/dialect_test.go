@@ -9,6 +9,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -20,7 +21,7 @@ import (
 // optimization.
 func TestGraphFiles(t *testing.T) {
 	runs := 10000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		runs = 300
 	}
 	opt := passtest.Optimizer(t, "+fast_run")

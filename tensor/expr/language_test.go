@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -25,7 +26,7 @@ func TestLanguage(t *testing.T) {
 	positional := []string{"x", "X", "t", "i", "n", "s", "f", "p", "S", "v", "2", "0", "-1", "0.5", "10**12", "9223372036854775807", "'x'", "[1, 2]", "[]", "[[0, 1], [1, 0]]", "[x, X]", "(0, 1)", "None", "True", "'float32'", "...", "x[:2]", "X[i]"}
 	named := []string{"axis=1", "axis=-9", "axis=None", "axis=[0, 1]", "keepdims=1", "x=X", "x=2", "y=X", "y=i", "step=2", "step=0", "start=1", "stop=5", "dtype='float32'", "dtype=2", "shape=[3, 1]", "shape=x", "ndim=2", "ndim=X", "tensors=[x, x]", "wrt=x", "cost=s", "min=0", "value=X", "nonsense=1"}
 	tries := 120
-	if testing.Short() {
+	if !longtest.Enabled() {
 		tries = 60
 	}
 	rng := rand.New(rand.NewPCG(1, 2))

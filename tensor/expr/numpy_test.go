@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
@@ -70,7 +71,7 @@ func TestNumPy(t *testing.T) {
 			t.Errorf("line %d: %s has no result", c.line, c.text)
 		}
 		checkNumPy(t, c, inputs, args, nil)
-		if !testing.Short() || c.line%3 == 0 {
+		if longtest.Enabled() || c.line%3 == 0 {
 			checkNumPy(t, c, static, args, nil)
 			checkNumPy(t, c, inputs, args, optimizer)
 			checkNumPy(t, c, static, args, optimizer)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
@@ -41,7 +42,7 @@ func TestRandomStructure(t *testing.T) {
 		opts = append(opts, passtest.Optimizer(t, q))
 	}
 	runs := 2000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		runs = 400
 	}
 	for seed := range runs {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -84,7 +85,7 @@ func lowered(t *testing.T, layers, frames int, train bool) (*nnet3.Nnet, *fgraph
 // TestNetworkFaults is TestFaults for networks, for computations with a gradient and without.
 func TestNetworkFaults(t *testing.T) {
 	layers := 300
-	if testing.Short() {
+	if !longtest.Enabled() {
 		layers = 30
 	}
 	for _, train := range []bool{false, true} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
@@ -66,7 +67,7 @@ func testReduced(t *testing.T, name string, c *repro.Case) bool {
 // TestRandomFaults: rules that do harm to any op, anywhere between the passes, in random graphs.
 func TestRandomFaults(t *testing.T) {
 	graphs := 40
-	if testing.Short() {
+	if !longtest.Enabled() {
 		graphs = 10
 	}
 	failed := 0
@@ -103,7 +104,7 @@ func TestRecipeFaults(t *testing.T) {
 	check(t, err)
 	failed := 0
 	for i, dir := range dirs {
-		if testing.Short() && i%4 != 0 {
+		if !longtest.Enabled() && i%4 != 0 {
 			continue
 		}
 		c, err := refcase.Load(os.DirFS(recipes+"/"+dir), dir)

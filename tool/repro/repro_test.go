@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
@@ -160,7 +161,7 @@ func planted(t *testing.T, f fault, g *fgraph.FunctionGraph) *repro.Case {
 // and reduced to a few applies that fail in the same way when they are read from a file.
 func TestFaults(t *testing.T) {
 	applies := 1000
-	if testing.Short() {
+	if !longtest.Enabled() {
 		applies = 100
 	}
 	g := large(t, 3, applies)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -22,7 +23,7 @@ func readFile(t *testing.T, name string) []pattern.Rule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if testing.Short() {
+	if !longtest.Enabled() {
 		var some []pattern.Rule
 		for i := 0; i < len(rules); i += 5 {
 			some = append(some, rules[i])

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/tensortest"
@@ -175,7 +176,7 @@ func signature(g *fgraph.FunctionGraph) [2]uint64 {
 func TestReplay(t *testing.T) {
 	opt := build(t, "+fast_run")
 	cases := 300
-	if testing.Short() {
+	if !longtest.Enabled() {
 		cases = 60
 	}
 	steps := 0
@@ -235,7 +236,7 @@ func checkPasses(t *testing.T, r *view.Recording) {
 // there, and the other way round.
 func TestNetworks(t *testing.T) {
 	files := []string{"../demo/tdnnf.config"}
-	if more, err := filepath.Glob("../../nnet3/testdata/models/*.config"); err == nil && !testing.Short() {
+	if more, err := filepath.Glob("../../nnet3/testdata/models/*.config"); err == nil && longtest.Enabled() {
 		files = append(files, more...)
 	}
 	for _, file := range files {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
+
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/exec"
@@ -36,7 +38,7 @@ var (
 
 // manyCases is how many networks the fast tests take.
 func manyCases() uint64 {
-	if testing.Short() {
+	if !longtest.Enabled() {
 		return uint64(*randomCases)
 	}
 	return uint64(10 * *randomCases)
