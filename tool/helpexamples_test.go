@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // failing matches the examples that end with status 1, because they show a fault.
@@ -28,6 +30,9 @@ func TestExamples(t *testing.T) {
 			contains(t, nnopt(t, "help", v.Name).ok(t).stdout, "  nnopt "+v.Name+command)
 			if strings.Contains(command, "--listen") {
 				continue // it would not end; TestViewListen does that
+			}
+			if !longtest.Enabled() && (v.Name == "demo" || v.Name == "bench") {
+				continue
 			}
 			args := []string{v.Name}
 			for _, glued := range words(word, command) {

@@ -87,6 +87,7 @@ func TestSignals(t *testing.T) {
 		{"bench", "compile", "--request", fifo(t)},
 	} {
 		t.Run(strings.Join(args[:1], " ")+fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
 			cmd := program("", args...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr

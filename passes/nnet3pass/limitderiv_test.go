@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -189,7 +190,7 @@ func TestLimitDerivTimes(t *testing.T) {
 			for _, row := range req.Outputs[0].Indexes {
 				first, last = min(first, row.T), max(last, row.T)
 			}
-			for _, limits := range [][2]int32{{first, last}, {first + 1, last - 1}, {last + 100, last + 200}} {
+			for _, limits := range [][2]int32{{first + 1, last - 1}, {first, last}, {last + 100, last + 200}}[:longtest.Of(1, 3)] {
 				want := results(t, nn, zeroedByHand(c, limits[0], limits[1]), req)
 				for _, query := range limitQueries {
 					got := limited(t, nn, c, query, derivTimes{Min: limits[0], MaxRelative: limits[1] - last})
@@ -357,7 +358,7 @@ func TestLimitDerivTimesKinds(t *testing.T) {
 					t.Fatal(err)
 				}
 				for low := int32(-4); low < 12; low++ {
-					for high := low; high < 12; high += 3 {
+					for high := low; high < 12; high += int32(longtest.Of(12, 3)) {
 						want := results(t, nn, zeroedByHand(c, low, high), req)
 						times := derivTimes{Min: low, Max: high, MaxRelative: math.MaxInt32}
 						for _, query := range []string{"none", "+fast_run"} {

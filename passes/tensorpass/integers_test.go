@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -33,7 +34,7 @@ func TestIntegersWrap(t *testing.T) {
 		"X": array.Of([]float64{1, 2, 3, 4}, 2, 2),
 		"s": array.Scalar(0.5),
 	}
-	for _, text := range []string{
+	for i, text := range []string{
 		"i**2.0", "sum(i**2.0)", "i**-1", "i**-2", "i**0.5", "i**-0.5", "i**3.0", "i**2", "i**j", "i**2.0*i**3.0", "i*i**2.0", "f**[2.0, 2.0, 2.0, 2.0]", "f**[-2.0, -2.0, -2.0, -2.0]",
 		"abs(i)*abs(j)", "abs(i*j)", "abs(k)/abs(i)", "abs(k/i)", "abs(k*x)", "abs(k)*abs(x)*2", "abs(abs(k))", "k/abs(k + 1)", "l/abs(l)",
 		"1.0*i*j", "i*1.0*j", "i*j*1.0", "x*i*j/x", "x*i*k/x/y", "x + i + j - x", "x - i + k - x - y + y", "0.0 + i + k", "add(0.0, i, k)", "mul(1.0, i, k)",
@@ -54,7 +55,10 @@ func TestIntegersWrap(t *testing.T) {
 		"switch(~p, k, x)", "switch(p, switch(p, k, x), l)", "switch(p, i, switch(p, f, k))", "switch(p, 1, 0)*k", "switch(p, k, l) == switch(p, l, l)", "switch(p, i, k)*switch(p, k, l)*switch(p, x, j)", "abs(mul(x, f, -2.0))", "abs(x)*abs(f)*2", "arccosh(cosh(p))", "log2(exp2(p))",
 		"round(k)", "sgn(k)", "sqr(k)", "sqrt(sqr(i))", "floor(k)", "mean(k)", "mean(I, axis=0)", "var(i)",
 	} {
-		for _, query := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -canonicalize", "+fast_compile"} {
+		for k, query := range []string{"+fast_run", "+fast_run -fusion -inplace", "+fast_run -canonicalize", "+fast_compile"} {
+			if !longtest.Enabled() && (i+k)%16 != 0 {
+				continue
+			}
 			s := expr.NewScope()
 			if err := s.Declare(vars); err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -22,7 +23,7 @@ func TestSaturated(t *testing.T) {
 		"p": array.Of([]bool{true, false, true, true, true, true, false, false, true}, 3, 3), "s": array.Scalar(0.5), "r": array.Of([]float64{0.5, 1, 2}, 1, 3),
 	}
 	// P stands for softmax and L for its logarithm, which is the stable one in the second column.
-	for _, c := range []struct{ expr, stable string }{
+	for i, c := range []struct{ expr, stable string }{
 		{"log(P(X))", "L(X)"}, {"log(P(X, axis=0))", "L(X, axis=0)"}, {"log(P(t, axis=1))", "L(t, axis=1)"}, {"log(P(t, axis=0))", "L(t, axis=0)"}, {"log(P(X).T)", "L(X).T"}, {"log(P(X)[:, None])", "L(X)[:, None]"},
 		{"log(P(X)[:, [0, 1]])", "L(X)[:, [0, 1]]"}, {"log(P(X)[1])", "L(X)[1]"}, {"log(P(X)[:, 1:])", "L(X)[:, 1:]"}, {"log(P(X)[n, 1])", "L(X)[n, 1]"}, {"log(P(X)[::-1, ::2])", "L(X)[::-1, ::2]"}, {"log(P(X)[j])", "L(X)[j]"},
 		{"log(P(X)[arange(3), y])", "L(X)[arange(3), y]"}, {"log(P(X)[arange(y.shape[0]), y])", "L(X)[arange(3), y]"}, {"log(P(X))[arange(3), y]", "L(X)[arange(3), y]"}, {"log(P(X, axis=0)[y, arange(3)])", "L(X, axis=0)[y, arange(3)]"},
@@ -44,6 +45,9 @@ func TestSaturated(t *testing.T) {
 		{"sum(exp(X)/(1 + exp(X)))", "sum(sigmoid(X))"}, {"sum(1/(1 + exp(-X)))", "sum(sigmoid(X))"}, {"sum(1 - 1/(1 + exp(X)))", "sum(sigmoid(X))"}, {"sum(Y/(1 + exp(X)))", "sum(Y*sigmoid(-X))"},
 		{"sum(log(sigmoid(X))*Y)", "sum(-softplus(-X)*Y)"}, {"sum(log(1 - sigmoid(X))*Y)", "sum(-softplus(X)*Y)"}, {"sum(log(sigmoid(X)[:, 1])*x)", "sum(-softplus(-X)[:, 1]*x)"}, {"sum(log(sigmoid(X)[j])*Y)", "sum(-softplus(-X)[j]*Y)"},
 	} {
+		if !longtest.Enabled() && i%6 != 0 {
+			continue
+		}
 		forms := [][2]string{{c.expr, c.stable}}
 		if strings.Contains(c.expr, "sum(") && !strings.HasPrefix(c.expr, "log(") && !strings.HasPrefix(c.expr, "grad(") || strings.Contains(c.expr, "mean(") || strings.Contains(c.expr, "n, 1]") || strings.Contains(c.expr, "0, 1]) +") {
 			forms = append(forms, [2]string{"grad(" + c.expr + ", X)", "grad(" + c.stable + ", X)"})

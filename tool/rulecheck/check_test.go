@@ -120,7 +120,7 @@ powers: g; unsafe_nan
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(6) {
+	for seed := range uint64(longtest.Of(1, 6)) {
 		for _, r := range check(t, rules, rulecheck.Options{Seed: seed}) {
 			if !r.Kept || r.Tried == 0 {
 				t.Errorf("with seed %d %s is %s, tried %d times: %s", seed, r.Rule, r.Class, r.Tried, r.Counterexample)
