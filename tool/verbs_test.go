@@ -361,16 +361,16 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestDemoInReadme: README.md shows what the demonstration prints, but for times and roundings.
-func TestDemoInReadme(t *testing.T) {
+// TestDemoPage: docs/demo.md shows what the demonstration prints, but for times and roundings.
+func TestDemoPage(t *testing.T) {
 	longtest.Only(t)
 	measured := regexp.MustCompile(`(?m)^  (run time|difference|numbers) .*|[0-9.]+ (µs|ms|s)\b`)
 	plain := func(text string) string {
 		return regexp.MustCompile(` +`).ReplaceAllString(measured.ReplaceAllString(text, "…"), " ")
 	}
 	want := plain(nnopt(t, "demo").ok(t).stdout)
-	if !strings.Contains(plain(readFile(t, "../README.md")), "```\n"+want+"```\n") {
-		t.Errorf("README.md does not show what nnopt demo prints:\n%s", want)
+	if !strings.Contains(plain(readFile(t, "../docs/demo.md")), "```\n"+want+"```\n") {
+		t.Errorf("docs/demo.md does not show what nnopt demo prints:\n%s", want)
 	}
 }
 

@@ -1,5 +1,5 @@
 /* Prints the seconds that one sgemm of 1024 x 1024 x 1024 takes OpenBLAS on one thread: the best of 20.
-   The unit of docs/performance.md. cc -O2 -o sgemm docs/measure/sgemm.c -lopenblas */
+   The unit of docs/measurements.md. cc -O2 -o sgemm docs/measure/sgemm.c -lopenblas */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>

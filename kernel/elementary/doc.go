@@ -6,7 +6,7 @@
 // functions, with the same bits, for vectors.
 //
 // Errors are at most about two units in the last place, and half of one in [Pow]; a table in
-// docs/performance.md has what was measured. Near the zeros of [Lgamma] and [Digamma] at negative
+// docs/measurements.md has what was measured. Near the zeros of [Lgamma] and [Digamma] at negative
 // numbers the absolute error is small. NaN, infinities and signs of zero are treated as in package
 // math, which also serves for what rounds at most once: square roots, rounding to integers,
 // remainders.

@@ -159,7 +159,7 @@ func (g *Graph) place(n, into uint32) {
 	g.soil(id)
 }
 
-// classShare is how many classes get room for eight nodes: of the runs in docs/performance.md, those with
+// classShare is how many classes get room for eight nodes: of the runs in docs/measurements.md, those with
 // bans make a class for 1.7 nodes, the others one for 2.9.
 const classShare = 5
 

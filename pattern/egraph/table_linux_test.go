@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	tableFlag  = flag.Bool("table", false, "print the tables of docs/performance.md")
+	tableFlag  = flag.Bool("table", false, "print the tables of docs/measurements.md")
 	unitFlag   = flag.String("unit", "", "a program that prints the seconds of one sgemm of 1024x1024x1024")
 	roundsFlag = flag.Int("rounds", 5, "processes for each row of the tables")
 )
@@ -57,7 +57,7 @@ func TestTable(t *testing.T) {
 		return
 	}
 	if !*tableFlag {
-		t.Skip("with -table it prints the tables of docs/performance.md")
+		t.Skip("with -table it prints the tables of docs/measurements.md")
 	}
 	units := []float64{}
 	run := func(row string) sample {

@@ -18,7 +18,7 @@ type best struct {
 
 const noTree = math.MaxUint32
 
-// maxSweeps bounds the sweeps before a search in the order of costs. The graphs of docs/performance.md need
+// maxSweeps bounds the sweeps before a search in the order of costs. The graphs of docs/measurements.md need
 // fewer, and a sweep takes a fraction of that search.
 const maxSweeps = 16
 

@@ -90,7 +90,7 @@ func loop(text, function, label string) (c count) {
 	return count{}
 }
 
-// The inner loops on arm64 have the instructions that docs/performance.md reckons with.
+// The inner loops on arm64 have the instructions that docs/measurements.md reckons with.
 func TestInnerLoops(t *testing.T) {
 	files := generate()
 	for _, c := range []struct {

@@ -1,10 +1,12 @@
 package docs
 
 import (
+	"errors"
 	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +18,7 @@ import (
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
-var update = flag.Bool("update", false, "write the listings of tutorial.md anew")
+var update = flag.Bool("update", false, "write the listings of the pages anew")
 
 // A listing is the body of an example with what it prints, or a declaration as it stands: of a
 // function, or of a type with its methods.
@@ -89,42 +91,74 @@ func unindent(text, prefix string) string {
 	return b.String()
 }
 
-// blocks finds the blocks of code of tutorial.md, and the names that stand before them.
-var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n")
-
-// TestTutorial holds tutorial.md against its code: every listing in Go is a function of
-// examples/tutorial, which is tested there, every text after it is what that prints, and every
-// command prints what follows it. "go test ./docs -run Tutorial -update" writes all of that anew.
-func TestTutorial(t *testing.T) {
-	longtest.Only(t)
-	proctest.NeedsPrograms(t)
-	text, err := os.ReadFile("tutorial.md")
+// root returns the folder of the project.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+var heredoc = regexp.MustCompile(`^\$ cat >(\S+) <<END\n`)
+
+// blocks finds the blocks of code of a page, and the names that precede them.
+var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n")
+
+// TestListings holds the pages against their code: every named listing in Go is a function of
+// examples/tutorial, which is tested there, every text after it is what that prints, and every
+// command prints what follows it. "go test ./docs -run Listings -long -update" writes all of that
+// anew.
+func TestListings(t *testing.T) {
+	longtest.Only(t)
+	proctest.NeedsPrograms(t)
 	listings, shown := readListings(t), map[string]bool{}
-	name, dir := "", t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "../cmd/nnopt")
+	program := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/nnopt")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	for _, page := range []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md"} {
+		t.Run(filepath.Base(page), func(t *testing.T) { checkPage(t, page, program, listings, shown) })
+	}
+	for name := range listings {
+		if !shown[name] {
+			t.Errorf("no page shows %s", name)
+		}
+	}
+}
+
+// checkPage checks the listings of a page, and notes which it shows. Blocks of no language, and Go
+// without a name, are left alone.
+func checkPage(t *testing.T, page, program string, listings map[string]listing, shown map[string]bool) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, dir := "", t.TempDir()
 	got := blocks.ReplaceAllStringFunc(string(text), func(block string) string {
 		m := blocks.FindStringSubmatch(block)
 		want, mark := "", ""
-		switch m[2] {
-		case "go":
+		switch {
+		case m[2] == "go" && m[1] != "":
 			name = m[1]
 			if _, ok := listings[name]; !ok {
 				t.Errorf("a listing is called %q, which is no function of the tutorial's code:\n%s", name, m[3])
 				return block
 			}
 			want, mark, shown[name] = listings[name].code, "<!-- "+name+" -->\n", true
-		case "text":
+		case m[2] == "text":
 			want = listings[name].output
-		case "console":
-			want = console(t, dir, m[3])
+		case m[2] == "console":
+			want = console(t, program, dir, m[3])
+		case m[2] == "":
+			return block
+		case page != "tutorial.md":
+			name = ""
+			return block
 		default:
-			t.Errorf("a block is neither go nor text nor console:\n%s", block)
+			t.Errorf("a block is neither go with a name nor text nor console:\n%s", block)
 			return block
 		}
 		if want != m[3] && !*update {
@@ -132,30 +166,47 @@ func TestTutorial(t *testing.T) {
 		}
 		return mark + "```" + m[2] + "\n" + want + "```\n"
 	})
-	for name := range listings {
-		if !shown[name] {
-			t.Errorf("the document does not show %s", name)
-		}
-	}
 	if *update {
-		if err := os.WriteFile("tutorial.md", []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// console runs the commands of a block, lines that begin with "$ nnopt", and returns the block with
-// what they print, errors last.
-func console(t *testing.T, dir, block string) string {
+// console runs the commands of a block in a folder, lines that begin with "$ nnopt", and returns
+// the block with what they print, errors last. A line "$ cat FILE <<END" makes a file of the lines
+// up to END. The folder nnet3 of the project is there, too.
+func console(t *testing.T, program, dir, block string) string {
 	t.Helper()
-	var b strings.Builder
+	for _, name := range []string{"nnet3", "tool"} {
+		if err := os.Symlink(filepath.Join(root(t), name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+	}
+	var b, file strings.Builder
+	name, inFile := "", false
 	for line := range strings.Lines(block) {
+		if inFile {
+			b.WriteString(line)
+			if inFile = line != "END\n"; inFile {
+				file.WriteString(line)
+			} else if err := os.WriteFile(filepath.Join(dir, name), []byte(file.String()), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if m := heredoc.FindStringSubmatch(line); m != nil {
+			name, inFile = m[1], true
+			file.Reset()
+			b.WriteString(line)
+			continue
+		}
 		command, ok := strings.CutPrefix(line, "$ nnopt ")
 		if !ok {
 			continue
 		}
 		b.WriteString(line)
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", "./nnopt "+command)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", program+"/nnopt "+command)
 		cmd.Dir = dir
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
