@@ -437,3 +437,42 @@ func BenchmarkQuantized(b *testing.B) {
 		}
 	}
 }
+
+// Only kernels that the processor can execute are chosen. The processor of the third list of sets
+// (AMD's Zen 4) has VNNI with registers of AVX-512 only.
+func TestChooseQuantSet(t *testing.T) {
+	avx2, avxVNNI := []quantSet{quantGo, quantAVX2}, []quantSet{quantGo, quantAVX2, quantAVXVNNI}
+	zen4 := []quantSet{quantGo, quantAVX2, quantAVX512}
+	all := []quantSet{quantGo, quantAVX2, quantAVXVNNI, quantAVX512}
+	neon, dot := []quantSet{quantGo, quantNEON}, []quantSet{quantGo, quantNEON, quantDot}
+	for _, c := range []struct {
+		supported []quantSet
+		set       kernelSet
+		name      string
+		want      quantSet
+	}{
+		{avx2, avx2Set, "", quantAVX2},
+		{avx2, avx2Set, "avxvnni", quantAVX2},
+		{avx2, avx512Set, "", quantAVX2},
+		{avxVNNI, avx2Set, "", quantAVXVNNI},
+		{avxVNNI, avx2Set, "avx2", quantAVX2},
+		{avxVNNI, goSet, "go", quantGo},
+		{zen4, avx2Set, "avx2", quantAVX2},
+		{zen4, avx2Set, "avxvnni", quantAVX2},
+		{zen4, avx2Set, "", quantAVX2},
+		{zen4, avx512Set, "", quantAVX512},
+		{zen4, blasSet, "blas", quantGo},
+		{all, avx2Set, "avx2", quantAVX2},
+		{all, avx2Set, "avxvnni", quantAVXVNNI},
+		{all, avx512Set, "avx512", quantAVX512},
+		{neon, neonSet, "", quantNEON},
+		{neon, neonSet, "neondot", quantNEON},
+		{dot, neonSet, "", quantDot},
+		{dot, neonSet, "neon", quantNEON},
+		{dot, goSet, "go", quantGo},
+	} {
+		if got := chooseQuantSet(c.supported, c.set, c.name); got != c.want {
+			t.Errorf("%v, %v, %q: %v, want %v", c.supported, c.set, c.name, got, c.want)
+		}
+	}
+}

@@ -23,18 +23,29 @@ func (s quantSet) String() string {
 var wanted = os.Getenv("NNOPT_KERNELS")
 
 // currentQuantSet is the best set that goes with the set for other products.
-func currentQuantSet() quantSet {
-	sets := supportedQuantSets()
-	best := sets[len(sets)-1]
+func currentQuantSet() quantSet { return chooseQuantSet(supportedQuantSets(), bestSet, wanted) }
+
+// chooseQuantSet returns the best of the supported sets, the best last, that goes with the set for
+// other products and with the name of the kernels that are asked for.
+func chooseQuantSet(supported []quantSet, set kernelSet, name string) quantSet {
+	limit := supported[len(supported)-1]
 	switch {
-	case !bestSet.assembly():
-		return quantGo
-	case bestSet == neonSet && wanted == "neon":
-		return quantNEON
-	case bestSet == avx2Set && wanted == "avx2":
-		return min(best, quantAVX2)
-	case bestSet == avx2Set:
-		return min(best, quantAVXVNNI)
+	case !set.assembly():
+		limit = quantGo
+	case set == neonSet && name == "neon":
+		limit = quantNEON
+	case set == avx2Set && name == "avx2":
+		limit = quantAVX2
+	case set == avx2Set:
+		limit = quantAVXVNNI
+	}
+	// A processor that has the limit's successors need not have the limit: AMD's Zen 4 has VNNI with
+	// registers of AVX-512, but not with those of AVX2. So the limit itself may only be compared with.
+	best := supported[0]
+	for _, s := range supported {
+		if s <= limit {
+			best = s
+		}
 	}
 	return best
 }
