@@ -127,6 +127,10 @@ func Digamma(x float64) float64 {
 	switch {
 	case x == 0:
 		return math.Copysign(math.Inf(1), -x)
+	case x < 0 && x > -0x1p-54:
+		// Euler's constant, the next term of the series at zero, is less than half a unit in the
+		// last place. The reflection below would square the cotangent, which overflows.
+		return -1 / x
 	case x < 0:
 		f := x - math.Round(x)
 		if !(f != 0) {

@@ -76,6 +76,7 @@ func TestSpecialValues(t *testing.T) {
 		{"gamma", alone(Gamma), []float64{0, zero, -1, -2, inf, -inf, nan, 171.7, -190.5, -191.5, 1e-310, -1e-310, 1, 2, 5, 23}, []float64{inf, -inf, inf, inf, inf, -inf, nan, inf, zero, 0, inf, -inf, 1, 1, 24, 1124000727777607680000}},
 		{"lgamma", alone(Lgamma), []float64{0, zero, -1, -2, inf, -inf, nan, 1, 2, 1e308}, []float64{inf, inf, inf, inf, inf, inf, nan, 0, 0, inf}},
 		{"digamma", alone(Digamma), []float64{0, zero, -1, -2, inf, -inf, nan, -1e300}, []float64{-inf, inf, nan, nan, inf, nan, nan, nan}},
+		{"digamma near zero", alone(Digamma), []float64{1e-155, -1e-155, -1e-17, -0x1p-1000, 5e-324, -5e-324, -0x1p-54}, []float64{-1e155, 1e155, 1e17, 0x1p1000, -inf, inf, 0x1p54}},
 		{"trigamma", func(x, _ float64) float64 { return Polygamma(1, x) }, []float64{0, zero, -1, inf, -inf, nan, 1e-310}, []float64{inf, inf, inf, 0, inf, nan, inf}},
 		{"tetragamma", func(x, _ float64) float64 { return Polygamma(2, x) }, []float64{0, zero, -1, inf, -inf, nan, -1e-310}, []float64{-inf, -inf, -inf, zero, -inf, nan, inf}},
 		{"order", func(n, _ float64) float64 { return Polygamma(n, 1.5) }, []float64{-1, 0.5, nan, inf, 200, 0}, []float64{nan, nan, nan, nan, -inf, Digamma(1.5)}},

@@ -96,6 +96,22 @@ func TestIntegerOps(t *testing.T) {
 	}
 }
 
+// A remainder of floats that is zero has the sign of the divisor. The values are Python's.
+func TestSignOfZeroRemainder(t *testing.T) {
+	zero, minus, inf := 0.0, math.Copysign(0, -1), math.Inf(1)
+	for _, c := range [][3]float64{
+		{-1, 1, zero}, {1, -1, minus}, {5, -2.5, minus}, {-5, 2.5, zero}, {minus, 1, zero}, {zero, -1, minus},
+		{1, 1, zero}, {-1, -1, minus}, {minus, inf, zero}, {zero, -inf, minus}, {-1, inf, inf}, {1, -inf, -inf},
+	} {
+		for _, d := range []DType{Float32, Float64} {
+			got := apply(t, Mod, Full(d, c[0]), Full(d, c[1])).Float(0)
+			if math.Float64bits(got) != math.Float64bits(c[2]) {
+				t.Errorf("%v %v %% %v is %v, want %v", d, c[0], c[1], got, c[2])
+			}
+		}
+	}
+}
+
 // TestEveryOp finds each operation by its name, and applies it to each type that it is defined for.
 func TestEveryOp(t *testing.T) {
 	for op := range NumOpcodes {

@@ -220,6 +220,18 @@ func floorMod(a, b int64) int64 {
 	return r
 }
 
+// floorModFloat returns the remainder with the sign of b, also where it is zero, as Python does.
+func floorModFloat(a, b float64) float64 {
+	r := math.Mod(a, b)
+	switch {
+	case r == 0:
+		return math.Copysign(r, b)
+	case (r < 0) != (b < 0):
+		r += b
+	}
+	return r
+}
+
 // intPow returns a to the power of b by repeated squaring. It truncates negative powers.
 func intPow(a, b int64) int64 {
 	if b < 0 {
@@ -295,13 +307,7 @@ func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 		t[o] = binary(f)
 	}
 	t[IntDiv] = binary(floorDivFloat)
-	t[Mod] = binary(func(a, b float64) float64 {
-		r := math.Mod(a, b)
-		if r != 0 && (r < 0) != (b < 0) {
-			r += b
-		}
-		return r
-	})
+	t[Mod] = binary(floorModFloat)
 	return t
 }
 
