@@ -50,9 +50,7 @@ func (a *ahead) begin(set kernelSet, s stretch, fetches int) {
 		return
 	}
 	for i := range s.parts {
-		if p := &s.parts[i]; !p.narrow {
-			a.bytes += 4 * p.steps * set.padded(s.end-s.j)
-		}
+		a.bytes += 4 * s.parts[i].steps * set.padded(s.end-s.j)
 	}
 }
 
@@ -81,7 +79,7 @@ func (a *ahead) piece() bool {
 	for ; a.part < len(a.parts); a.part, a.col = a.part+1, a.j {
 		p := &a.parts[a.part]
 		w := p.w
-		if p.narrow || p.steps == 0 || w.inPlace || a.col >= a.end {
+		if p.steps == 0 || w.inPlace || a.col >= a.end {
 			continue
 		}
 		_, k := w.shape()
@@ -157,10 +155,13 @@ func (p *product) planNext(ws *workspace) {
 	ws.next = ws.next[:0]
 	for _, w := range p.ep.Next {
 		_, k := w.shape()
-		if steps > 0 {
+		switch {
+		case w.isNarrow():
+			k = 0 // what is read in lanes is not fetched
+		case steps > 0:
 			k = min(k, steps)
 		}
-		ws.next = append(ws.next, part{w: w, steps: k, narrow: w.isNarrow()})
+		ws.next = append(ws.next, part{w: w, steps: k})
 		if steps > 0 {
 			break // it begins with a part of one segment
 		}

@@ -39,7 +39,7 @@ func checkFetches(t *testing.T, set kernelSet, s stretch, panels, steps, tiles i
 	bytes := 0
 	for i := range s.parts {
 		p := &s.parts[i]
-		if p.narrow {
+		if p.steps == 0 {
 			continue
 		}
 		for j := s.j; j < s.end; j += set.panelCols() {

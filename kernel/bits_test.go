@@ -24,6 +24,7 @@ func TestSameBits(t *testing.T) {
 		bestSet = set
 		var c kerneltest.Checksums
 		productBits(&c)
+		longBits(&c)
 		mapBits(&c)
 		rowBits(&c)
 		doubleBits(&c)
@@ -96,6 +97,24 @@ func productBits(c *kerneltest.Checksums) {
 			NewWeights(numbers(r, n, k)).Mul(numbers(r, 3, k), Epilogue{}, y)
 			addMatrix(c, fmt.Sprintf("Weights,%02d-columns", n), y)
 		}
+	}
+}
+
+// longBits computes sums of several chains.
+func longBits(c *kerneltest.Checksums) {
+	r := source()
+	const m, n, k = 3, 25, 2*maxTerms + 100
+	for _, n := range []int{4, n} {
+		a, b, y := numbers(r, m, k), numbers(r, n, k), numbers(r, m, n)
+		MulNT(1.3, a, b, 0.7, y)
+		addMatrix(c, "Long,MulNT", y)
+		MulNN(1.3, a, transposed(b), 1, y)
+		addMatrix(c, "Long,MulNN", y)
+		MulTN(1.3, transposed(a), transposed(b), 0, y)
+		addMatrix(c, "Long,MulTN", y)
+		NewWeights(b).Mul(a, Epilogue{Accumulate: true, Bias: kerneltest.Numbers(r, n)}, y)
+		addMatrix(c, "Long,Weights", y)
+		c.Float32s("Long,Dot", Dot(Row(a, 0), Row(b, 0)), Sum(Row(a, 0)))
 	}
 }
 

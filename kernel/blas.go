@@ -61,11 +61,11 @@ func blasTerm(x Matrix, w *Weights, beta float32, y Matrix) {
 		}
 	default:
 		f := factors{a: x, b: w.Matrix(), bTall: w.tall}
-		f.blas(1, beta, y)
+		f.inChains(blasSet, 1, beta, y)
 	}
 }
 
-// blas is multiply with the implementation of blas32.
+// blas is inChains with the implementation of blas32, for one chain.
 func (f *factors) blas(alpha, beta float32, c Matrix) {
 	tA, tB := blas.NoTrans, blas.Trans
 	if f.aTall {

@@ -18,8 +18,8 @@
 // result before it is stored, and MulSegments sums several such products. MulNT, MulNN and MulTN
 // multiply factors that are not packed. On amd64 with AVX2 or AVX-512, and on arm64, products, maps
 // and reductions are computed in assembly, elsewhere products by gonum. Every sum over the inner
-// dimension is one chain of fused multiply-adds in order, or sixteen chains if y has few columns
-// (IsNarrow). So an element has the same bits whatever is computed with it, wherever it is, and
+// dimension is one chain of fused multiply-adds in order, or sixteen chains if y has few columns,
+// for every 16,384 terms (Divisible). So an element has the same bits whatever is computed with it, wherever it is, and
 // with any instruction set. Gonum's products have other bits.
 //
 // After blas32.Use, products use that BLAS, with its own rounding. BLAS offers the products of this

@@ -106,7 +106,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"PermuteCols": func(a *arena, rows, cols int) { PermuteCols(a.to(rows, cols), a.from(rows, cols+1), indexes(cols)) },
 
-	"IsNarrow":        func(a *arena, rows, cols int) { _ = IsNarrow(rows, cols) },
+	"Divisible":       func(a *arena, rows, cols int) { _ = Divisible(rows, cols) },
 	"NewWeights":      func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
 	"Weights.Renew":   func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Renew() },
 	"Weights.Release": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Release() },

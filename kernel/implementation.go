@@ -21,7 +21,7 @@ func (b BLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
 		return
 	}
-	f.mul(bestSet, alpha, beta, cc)
+	f.inChains(bestSet, alpha, beta, cc)
 }
 
 // parse returns the factors and the result of a product in the terms of BLAS. It reports false, and

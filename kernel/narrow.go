@@ -23,14 +23,18 @@ const (
 	narrowGroup = 4 // columns that are computed at a time
 )
 
-// IsNarrow reports whether a product with n columns and sums of length k is narrow: its sums are in
-// lanes, and can't be divided. The number of rows doesn't matter.
-func IsNarrow(n, k int) bool { return n <= narrowCols && k >= narrowSteps }
+// Divisible reports whether a product with n columns and sums of length k can be divided along k,
+// into products that continue each other's sums, without changing a bit. It can if every sum is one
+// chain. The number of rows doesn't matter.
+func Divisible(n, k int) bool { return !isNarrow(n, k) && k <= maxTerms }
+
+// isNarrow reports whether a product with n columns and sums of length k is narrow.
+func isNarrow(n, k int) bool { return n <= narrowCols && k >= narrowSteps }
 
 // isNarrow reports whether p has a form for narrow products. Weights of a backward pass don't.
 func (p *Weights) isNarrow() bool {
 	n, k := p.shape()
-	return !p.tall && n > 0 && IsNarrow(n, k)
+	return !p.tall && n > 0 && isNarrow(n, k)
 }
 
 // laneShape is the shape of the form for narrow products: W itself, padded with zeros.
@@ -75,18 +79,21 @@ type laneTile struct {
 	dstRow     uintptr
 }
 
-// narrowSums computes the sums of a narrow segment for some rows, from row i on, to p.rest.
-func (p *product) narrowSums(seg *Segment, i, rows int) {
+// narrowSums computes the sums of a narrow part for some rows, from row i on, to p.rest.
+func (p *product) narrowSums(part *part, i, rows int) {
+	seg := part.seg
 	n, cols := seg.W.laneShape()
-	k := seg.k()
 	t := &p.lanes
-	t.cols, t.w, t.wRow = n, &seg.W.lanes[0], uintptr(cols)*4
-	t.blocks, t.tail = k/sumLanes, k%sumLanes
+	// Of the chains of a long sum, only the last one may have a tail. So what a kernel reads behind
+	// the last block, and multiplies with zeros, is the padding of W, and not elements of it, which
+	// may be infinite.
+	t.cols, t.w, t.wRow = n, &seg.W.lanes[part.k0], uintptr(cols)*4
+	t.blocks, t.tail = part.lanes/sumLanes, part.lanes%sumLanes
 	t.mask = 1<<t.tail - 1
 	t.xRow, t.dstRow = uintptr(seg.X.Stride)*4, uintptr(p.pitch)*4
 	for last := i + rows; i < last; i += t.rows {
 		t.rows = min(last-i, p.set.laneRows())
-		t.x, t.dst = seg.at(i, 0), &p.rest[(i-p.i0)*p.pitch]
+		t.x, t.dst = seg.at(i, part.k0), &p.rest[(i-p.i0)*p.pitch]
 		p.set.dotLanes(t)
 	}
 }

@@ -40,7 +40,7 @@ func TestDotLanes(t *testing.T) {
 func TestNarrowParts(t *testing.T) {
 	for n := range 70 {
 		for k := range 2000 {
-			if IsNarrow(n, k) && !IsNarrow(n, k+1) {
+			if isNarrow(n, k) && !isNarrow(n, k+1) {
 				t.Fatalf("%d columns: sums of %d are in lanes, of %d not", n, k, k+1)
 			}
 		}

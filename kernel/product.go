@@ -81,17 +81,36 @@ func (f *factors) multiply(alpha, beta float32, c Matrix) {
 		panic(errShape)
 	}
 	f.check(c)
-	switch set := currentSet(); {
-	case k == 0 || m == 0 || n == 0:
+	if k == 0 || m == 0 || n == 0 {
 		Scale(c, beta)
-	case set == blasSet:
-		f.blas(alpha, beta, c)
-	default:
-		f.mul(set, alpha, beta, c)
+		return
+	}
+	f.inChains(currentSet(), alpha, beta, c)
+}
+
+// inChains is multiply with a set of kernels, one chain of the sums after the other. Nothing may be
+// empty.
+func (f *factors) inChains(set kernelSet, alpha, beta float32, c Matrix) {
+	_, k := shape(&f.a, f.aTall)
+	terms := maxTerms
+	if set == blasSet && !ownBLAS() {
+		terms = k // a foreign BLAS has an order of its own
+	}
+	// The factors are divided here, and not where their product is planned, because packing them takes
+	// memory in proportion to k: vectors, which are padded, take sixteen times theirs.
+	for l := 0; l < k; l += terms {
+		n := min(terms, k-l)
+		part := factors{slice(f.a, !f.aTall, l, n), slice(f.b, !f.bTall, l, n), f.aTall, f.bTall}
+		if set == blasSet {
+			part.blas(alpha, beta, c)
+		} else {
+			part.mul(set, alpha, beta, c)
+		}
+		beta = 1
 	}
 }
 
-// mul is multiply with our kernels.
+// mul is multiply with our kernels, for one chain.
 func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	ws := getWorkspace()
 	defer ws.put()

@@ -43,8 +43,16 @@ func MatrixDot(a, b Matrix) float64 {
 	return sum
 }
 
-// Sum returns the sum of the elements of x, from four partial sums of every fourth element.
-func Sum(x []float32) float32 {
+// Sum returns the sum of the elements of x. Its order depends on the length alone.
+func Sum(x []float32) (sum float32) {
+	for ; len(x) > maxTerms; x = x[maxTerms:] {
+		sum += shortSum(x[:maxTerms])
+	}
+	return sum + shortSum(x)
+}
+
+// shortSum adds up four partial sums of every fourth element.
+func shortSum(x []float32) float32 {
 	var a, b, c, d float32
 	for len(x) >= 4 {
 		a, b, c, d = a+x[0], b+x[1], c+x[2], d+x[3]

@@ -243,9 +243,16 @@ func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
 	}
 }
 
-// dot returns the sum of x·y.
-func (s kernelSet) dot(x, y []float32) float32 {
+// dot returns the sum of x·y, of every maxTerms elements by themselves.
+func (s kernelSet) dot(x, y []float32) (sum float32) {
 	y = head(y, len(x))
+	for ; len(x) > maxTerms; x, y = x[maxTerms:], y[maxTerms:] {
+		sum += s.shortDot(x[:maxTerms], y)
+	}
+	return sum + s.shortDot(x, y)
+}
+
+func (s kernelSet) shortDot(x, y []float32) float32 {
 	var sums [block]float32
 	n := s.blocks(len(x))
 	if n > 0 {

@@ -118,7 +118,7 @@ func (p *Product) Blocks(f func(block, col, cols int)) {
 // changing a bit.
 func (p *Product) Divisible(block int) bool {
 	w := p.blocks[block].w.m
-	return !kernel.IsNarrow(w.Rows, w.Cols)
+	return kernel.Divisible(w.Rows, w.Cols)
 }
 
 // Resumable reports whether the product can be divided in two before a column of a block, so that

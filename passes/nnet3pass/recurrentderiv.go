@@ -115,7 +115,7 @@ func (d *derivativeSplit) findBelow(least int) bool {
 	d.runs = slices.DeleteFunc(d.runs, func(a *fgraph.Apply) bool { return !d.divisible(a) })
 	rest := d.c.InputDim() - int(d.cut)
 	return len(d.runs) > 1 && int(d.cut)*d.c.OutputDim() >= least && rest > 0 &&
-		!kernel.IsNarrow(int(d.cut), d.c.OutputDim()) && !kernel.IsNarrow(rest, d.c.OutputDim())
+		kernel.Divisible(int(d.cut), d.c.OutputDim()) && kernel.Divisible(rest, d.c.OutputDim())
 }
 
 // divisible reports whether the layer below takes just the first columns of a derivative, and

@@ -18,12 +18,7 @@ func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, by
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
 	}
 	if !byBLAS || !otherBLAS(a.dtype) || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 || !allFinite(a) || !allFinite(x) {
-		if a.dtype == Float32 {
-			gemv(float32(alpha), a, x, float32(beta), y)
-		} else {
-			gemv(alpha, a, x, beta, y)
-		}
-		return nil
+		return ws.ownGemv(alpha, a, x, beta, y)
 	}
 	m, transposed, release, err := ws.asFactor(a)
 	if err != nil {
@@ -40,6 +35,46 @@ func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, by
 		blas64.Gemv(flag, alpha, general64(m), vector64(x), beta, vector64(y))
 	}
 	return nil
+}
+
+// maxTerms is the length of the longest sum that is added up in one go, as in products of matrices:
+// see package kernel.
+const maxTerms = 1 << 14
+
+// ownGemv is Gemv without a BLAS.
+func (ws *Workspace) ownGemv(alpha float64, a, x *Array, beta float64, y *Array) error {
+	if x.shape[0] <= maxTerms {
+		gemvOf(alpha, a, x, beta, y)
+		return nil
+	}
+	// Sums are added up piece by piece, because one that goes on for millions of float32s outgrows its
+	// terms. The pieces have a vector of their own: the sums of a matrix with contiguous columns would
+	// go on with what is in y.
+	t, b, v := new(Array), *a, *x
+	if err := ws.New(t, y.dtype, y.shape[0]); err != nil {
+		return err
+	}
+	defer ws.Release(t)
+	for first := 0; first < x.shape[0]; first += maxTerms {
+		n := min(maxTerms, x.shape[0]-first)
+		b.offset, b.shape[1] = a.offset+first*a.strides[1], n
+		v.offset, v.shape[0] = x.offset+first*x.strides[0], n
+		if first == 0 {
+			gemvOf(alpha, &b, &v, beta, y)
+			continue
+		}
+		gemvOf(alpha, &b, &v, 0, t)
+		ws.Add(y, t)
+	}
+	return nil
+}
+
+func gemvOf(alpha float64, a, x *Array, beta float64, y *Array) {
+	if a.dtype == Float32 {
+		gemv(float32(alpha), a, x, float32(beta), y)
+	} else {
+		gemv(alpha, a, x, beta, y)
+	}
 }
 
 // allFinite reports whether an array of floats has neither NaN nor infinities.

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -12,6 +13,38 @@ import (
 
 // otherImplementation stands for a BLAS that a program registers.
 type otherImplementation struct{ gonum.Implementation }
+
+// Long sums of float32s don't outgrow their terms, in any layout, and an element has the same bits
+// whatever the number of rows. NumPy's error for these vectors is 5e-4.
+func TestLongSums(t *testing.T) {
+	const m, k = 5, 1000000
+	var ws Workspace
+	a, x := Full(Float32, 0.1, m, k), Full(Float32, 0.1, k)
+	columns := Full(Float32, 0.1, k, m).Transpose(1, 0)
+	check := func(name string, y *Array) {
+		t.Helper()
+		for i, v := range y.Floats() {
+			if e := math.Abs(v/(k*0.01) - 1); !(e < 5e-4) || v != y.Float(0) {
+				t.Errorf("%s: element %d has the relative error %.2g", name, i, e)
+			}
+		}
+	}
+	for rows := 1; rows <= m; rows++ {
+		for name, a := range map[string]*Array{"rows": a, "columns": columns} {
+			b, y, z := new(Array), New(Float32, rows), New(Float32, rows, 1)
+			a.RangeTo(b, Range{Step: 1, Count: rows})
+			if err := errors.Join(ws.Gemv(1, b, x, 0, y, false), ws.MatMul(z, b, x.Reshape(k, 1))); err != nil {
+				t.Fatal(err)
+			}
+			check("Gemv of "+name, y)
+			check("MatMul of "+name, z)
+			if err := ws.Gemv(-1, b, x, 2, y, false); err != nil {
+				t.Fatal(err)
+			}
+			check("Gemv to a vector of "+name, y)
+		}
+	}
+}
 
 // TestGemvGer computes products with vectors of all layouts, with loops and with another BLAS.
 // Gonum's BLAS, whose bits depend on the processor, must not be called.
