@@ -6,15 +6,13 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // Long sums don't outgrow their terms: NumPy's errors for these vectors are 5e-4 and 7.5e-3.
 func TestLongSumsAreAccurate(t *testing.T) {
-	lengths := []int{1e6, 1e7}
-	if testing.Short() {
-		lengths = lengths[:1]
-	}
-	for _, k := range lengths {
+	for _, k := range []int{1e6, 1e7}[:longtest.Of(1, 2)] {
 		x := New(1, k)
 		Fill(x, 0.1)
 		column, y := Matrix{Rows: k, Cols: 1, Stride: 1, Data: x.Data}, New(1, 1)
