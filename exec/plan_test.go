@@ -5,12 +5,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
 // TestPlanRules: buffers that live at the same time do not overlap, and the memory holds them all.
 func TestPlanRules(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "buffers")
 		spans := make([]span, n)
 		for i := range spans {

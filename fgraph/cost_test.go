@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // These tests count the steps of the orders, so they detect quadratic behaviour on any
@@ -68,7 +70,7 @@ func consistentShort(g *FunctionGraph, h *DestroyHandler) error {
 }
 
 func TestInplaceCostIsLinear(t *testing.T) {
-	const n = 20_000
+	n := longtest.Of(4_000, 20_000)
 	sum := op("sum")
 	for name, link := range map[string]func(o *Variable) (*Variable, []*Variable){
 		"plain":  func(o *Variable) (*Variable, []*Variable) { return call(add, o), nil },

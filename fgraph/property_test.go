@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // dump shows everything that undoing a change must restore, including numbers and the
@@ -106,7 +108,7 @@ func newMachine(t *rapid.T, features ...Feature) *machine {
 }
 
 func TestPropertyReplaceKeepsInvariants(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		h := NewDestroyHandler(func(v *Variable) bool { return v.Name() != "z" })
 		finder := NewNodeFinder()
 		m := newMachine(t, h, finder)
@@ -173,7 +175,7 @@ func TestPropertyReplaceKeepsInvariants(t *testing.T) {
 }
 
 func TestPropertyHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		hist, full := NewHistory(), NewFullHistory()
 		m := newMachine(t, hist, full)
 		states := list(m.g.String())
@@ -220,7 +222,7 @@ func TestPropertyHistory(t *testing.T) {
 }
 
 func TestPropertyRevertEverything(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		hist, h := NewHistory(), NewDestroyHandler(anyInput)
 		m := newMachine(t, h, hist)
 		before := dump(m.g)
@@ -265,7 +267,7 @@ func TestPropertyRevertEverything(t *testing.T) {
 func TestPropertyMayOverwrite(t *testing.T) {
 	first, second := memOp{name: "tolerant", destroys: "00", same: true}, memOp{name: "second", destroys: "01"}
 	both := memOp{name: "both", destroys: "0001", same: true}
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		hist := NewHistory()
 		h := NewDestroyHandler(func(v *Variable) bool { return v.Name() != "z" })
 		m := newMachine(t, h, hist)

@@ -371,7 +371,7 @@ func TestEntriesRefuse(t *testing.T) {
 			f(a, rows, cols)
 			for arg := range len(a.given) {
 				for fault := range faults {
-					for seed := range uint64(4) {
+					for seed := range uint64(longtest.Of(1, 4)) {
 						a.reset(seed, seed%2 == 0, 2)
 						a.hostile, a.fault = arg, fault
 						p := panicOf(func() { f(a, rows, cols) })

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // Every kernel computes the bits of its Go twin, and accesses no other memory.
@@ -53,7 +55,7 @@ func TestNarrow(t *testing.T) {
 	r := newRand()
 	for _, set := range ownSets() {
 		for _, n := range []int{1, 3, 4, 15, 16, 23, 24, 25} {
-			for _, k := range []int{31, 32, 40, 64, 333, 9000} {
+			for _, k := range []int{31, 32, 40, 64, 333, 9000}[:longtest.Of(5, 6)] {
 				rows := min(150, 1+60000/k) // the reference is slow
 				x, w := random(r, rows, k, 3), random(r, n, k, 2)
 				p := newWeights(set, w, false)

@@ -43,7 +43,7 @@ func shuffled(t *testing.T, seed uint64, query string) *optdb.Optimizer {
 func TestShuffledNetworks(t *testing.T) {
 	orders := uint64(20)
 	if !longtest.Enabled() {
-		orders = 4
+		orders = 1
 	}
 	dirs, err := filepath.Glob("../nnet3/testdata/recipes/*")
 	if err != nil || len(dirs) == 0 {

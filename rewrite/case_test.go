@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/profile"
 )
 
@@ -343,7 +344,7 @@ func (inplaceRule) Describe() Description { return Description{Destroys: true} }
 // The work of an equilibrium is proportional to the size of the graph and the number of
 // rewrites, in either direction.
 func TestEquilibriumVisitsFew(t *testing.T) {
-	const n = 20_000
+	n := longtest.Of(4_000, 20_000)
 	for _, order := range []Order{InToOut, OutToIn} {
 		for name, rules := range map[string][]NodeRewriter{
 			"cancel": {cancel("cancel", "f")},

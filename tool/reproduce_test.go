@@ -267,6 +267,7 @@ func TestReproduceUsage(t *testing.T) {
 
 // TestSaturationBlamed: of a saturation the rule to blame is named, an equation that is false for negative numbers.
 func TestSaturationBlamed(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	rules := file(t, "wrong.rules", "# The absolute value of a product is the product.\nabsolute_product: saturate\n    (abs (mul x y)) <=> (mul x y)\n")
 	args := []string{"expr", "--query", "debug +saturate", "--vars", "x y z: vector", "--rules", rules, "--eval", "x=[1, -2]; y=[3, 1]; z=[1, 1]", "x*y + x*z + sin(y)**2 + cos(y)**2 + abs(x*z)"}

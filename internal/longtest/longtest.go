@@ -7,7 +7,10 @@ package longtest
 
 import (
 	"flag"
+	"sync"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 var long = flag.Bool("long", false, "run the whole of searches and random tests")
@@ -30,3 +33,18 @@ func Of(few, all int) int {
 	}
 	return few
 }
+
+// Check is rapid.Check, with a tenth of the cases unless the flag -long or -rapid.checks is set.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	fewer.Do(func() {
+		given := false
+		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+		if !*long && !given {
+			flag.Set("rapid.checks", "10")
+		}
+	})
+	rapid.Check(t, property)
+}
+
+var fewer sync.Once

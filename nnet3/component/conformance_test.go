@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -273,13 +274,13 @@ func readComponent(data []byte, typ string) (Component, error) {
 func TestBrokenFiles(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		data := written(t, k.c, true)
-		for n := range data {
+		for n := 0; n < len(data); n += longtest.Of(7, 1) {
 			if _, err := readComponent(data[:n], k.c.Type()); err == nil {
 				t.Fatalf("the first %d of %d bytes are enough", n, len(data))
 			}
 		}
 		rnd := rand.New(rand.NewPCG(1, 9))
-		for range 500 {
+		for range longtest.Of(50, 500) {
 			broken := bytes.Clone(data)
 			for range 1 + rnd.IntN(3) {
 				broken[2+rnd.IntN(len(broken)-2)] = byte(rnd.Uint32())

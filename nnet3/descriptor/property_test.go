@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -49,7 +50,7 @@ func drawText(t *rapid.T, depth int) string {
 // also compares the ways to ask for rows.
 func TestPrintParse(t *testing.T) {
 	parsed, drawn := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		drawn++
 		text := drawText(t, rapid.IntRange(0, 4).Draw(t, "depth"))
 		d, err := Parse(text, lookup)

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // onlyReader hides the length of its reader.
@@ -154,7 +156,7 @@ func packed(m Matrix) Matrix {
 
 // TestRoundTrip writes one of everything and reads it back, in both modes, from all sources.
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		e := drawEverything(t)
 		for _, binary := range []bool{true, false} {
 			var out bytes.Buffer

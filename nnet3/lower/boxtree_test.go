@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 func drawBox(t *rapid.T) box {
@@ -18,7 +20,7 @@ func drawBox(t *rapid.T) box {
 
 // TestBoxForest holds two trees against lists, under insertions, removals and searches.
 func TestBoxForest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		var f boxForest
 		var roots [2]int32
 		var lists [2][]int32

@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // TestPeakTree holds the tree against a slice.
 func TestPeakTree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "events")
 		tree, list := newPeakTree(n), make([]int64, n)
 		for range rapid.IntRange(0, 30).Draw(t, "additions") {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
@@ -17,7 +18,7 @@ import (
 // agrees with what is found out from scratch; in the end the emitted computation is sound, computes
 // the same, and takes no more memory than planned.
 func TestStorage(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
 		c, net, err := computationtest.Parse(text)
 		if err != nil {

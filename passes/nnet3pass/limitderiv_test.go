@@ -146,7 +146,7 @@ var limitQueries = []string{"none", "+fast_run", "+fast_compile", "+fast_run -co
 // TestLimitDerivTimesProperty: limits that include all times change nothing. Others have the same
 // results as derivatives set to zero by hand.
 func TestLimitDerivTimesProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	longtest.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {
@@ -357,7 +357,7 @@ func TestLimitDerivTimesKinds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for low := int32(-4); low < 12; low++ {
+				for low := int32(-4); low < 12; low += int32(longtest.Of(4, 1)) {
 					for high := low; high < 12; high += int32(longtest.Of(12, 3)) {
 						want := results(t, nn, zeroedByHand(c, low, high), req)
 						times := derivTimes{Min: low, Max: high, MaxRelative: math.MaxInt32}

@@ -23,7 +23,7 @@ func TestSaturateSteps(t *testing.T) {
 	r := newStepReplay(t)
 	seeds := 300
 	if !longtest.Enabled() {
-		seeds = 60
+		seeds = 20
 	}
 	steps := 0
 	for seed := range seeds {

@@ -59,7 +59,7 @@ var saturatedRuns = flag.Int("saturated", 2000, "how many random expressions Tes
 func TestSaturateRandom(t *testing.T) {
 	runs := *saturatedRuns
 	if !longtest.Enabled() {
-		runs = min(runs, 300)
+		runs = min(runs, 80)
 	}
 	patterns := saturatePatterns()
 	workers := runtime.GOMAXPROCS(0)
@@ -118,13 +118,13 @@ func TestSaturateGraphs(t *testing.T) {
 		}
 	}
 	for _, c := range graphCases() {
-		if c.size <= 50 {
+		if c.size <= longtest.Of(20, 50) {
 			g := c.graph(c.size)
 			compare(fmt.Sprint(c.name, " ", c.size), c.query, g.Inputs, g.Outputs)
 		}
 	}
 	for i, e := range readExpressions(t) {
-		if !longtest.Enabled() && i%7 > 0 {
+		if !longtest.Enabled() && i%20 > 0 {
 			continue
 		}
 		if s, out := parseExpression(t, expressionVars[i%4].vars, e.text); out != nil {

@@ -25,10 +25,7 @@ func TestLanguage(t *testing.T) {
 	}
 	positional := []string{"x", "X", "t", "i", "n", "s", "f", "p", "S", "v", "2", "0", "-1", "0.5", "10**12", "9223372036854775807", "'x'", "[1, 2]", "[]", "[[0, 1], [1, 0]]", "[x, X]", "(0, 1)", "None", "True", "'float32'", "...", "x[:2]", "X[i]"}
 	named := []string{"axis=1", "axis=-9", "axis=None", "axis=[0, 1]", "keepdims=1", "x=X", "x=2", "y=X", "y=i", "step=2", "step=0", "start=1", "stop=5", "dtype='float32'", "dtype=2", "shape=[3, 1]", "shape=x", "ndim=2", "ndim=X", "tensors=[x, x]", "wrt=x", "cost=s", "min=0", "value=X", "nonsense=1"}
-	tries := 120
-	if !longtest.Enabled() {
-		tries = 60
-	}
+	tries := longtest.Of(24, 120)
 	rng := rand.New(rand.NewPCG(1, 2))
 	computed := 0
 	for _, name := range expr.LanguageNames() {
@@ -65,7 +62,7 @@ func TestLanguage(t *testing.T) {
 			}
 		}
 	}
-	if computed < 300 {
+	if computed < longtest.Of(200, 300) {
 		t.Errorf("only %d calls were computed", computed)
 	}
 }

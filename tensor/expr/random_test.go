@@ -43,7 +43,7 @@ func TestRandomStructure(t *testing.T) {
 	}
 	runs := 2000
 	if !longtest.Enabled() {
-		runs = 400
+		runs = 100
 	}
 	for seed := range runs {
 		g := tensortest.NewGenerator(uint64(seed))

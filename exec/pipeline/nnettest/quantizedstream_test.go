@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -22,7 +23,7 @@ const company = 5
 func TestQuantizedStreams(t *testing.T) {
 	db := passes.Default()
 	tried := 0
-	for i := range uint64(*randomCases) {
+	for i := range uint64(longtest.Of(min(12, *randomCases), *randomCases)) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			c, _ := newWide(t, seed)
@@ -40,7 +41,7 @@ func TestQuantizedStreams(t *testing.T) {
 			}
 		})
 	}
-	if *randomCases >= 40 && tried < *randomCases/4 {
+	if longtest.Enabled() && *randomCases >= 40 && tried < *randomCases/4 {
 		t.Errorf("only %d streams of %d networks were tried", tried, *randomCases)
 	}
 }
