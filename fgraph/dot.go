@@ -1,94 +1,103 @@
 package fgraph
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-
-	"gonum.org/v1/gonum/graph"
-	"gonum.org/v1/gonum/graph/encoding"
-	"gonum.org/v1/gonum/graph/encoding/dot"
-	"gonum.org/v1/gonum/graph/simple"
 )
 
 // DOT returns the graph in the DOT language of Graphviz: a box for each apply, an ellipse for
 // each input and constant, and an edge for each use of a variable. The label of an edge has the
 // index of the output if the source has several, and that of the input if the target has
 // several.
-func (g *FunctionGraph) DOT(name string) ([]byte, error) {
+func (g *FunctionGraph) DOT(name string) string {
 	return g.LabelledDOT(name, func(a *Apply) string { return a.op.String() })
 }
 
 // LabelledDOT is [FunctionGraph.DOT] with labels for applies of the caller's choice.
-func (g *FunctionGraph) LabelledDOT(name string, label func(*Apply) string) ([]byte, error) {
-	d := dotGraph{DirectedGraph: simple.NewDirectedGraph()}
-	base := int64(len(g.applies))
+func (g *FunctionGraph) LabelledDOT(name string, label func(*Apply) string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "strict digraph %s {\n  // Node definitions.\n", dotQuote(name))
+	node := func(id, label, shape string) {
+		fmt.Fprintf(&b, "  %s [\n    label=%s\n    shape=%s\n  ];\n", id, dotQuote(label), shape)
+	}
+	for a := range g.Applies() {
+		node(a.dotID(), label(a), "box")
+	}
 	for v := range g.Variables() {
 		if v.owner == nil && (len(v.clients) > 0 || v.leaf.input) {
-			d.AddNode(&dotNode{id: base + int64(v.id), name: fmt.Sprintf("v%d", v.id), label: leafString(v), shape: "ellipse"})
+			node(v.dotID(), leafString(v), "ellipse")
 		}
 	}
-	for a := range g.Applies() {
-		d.AddNode(&dotNode{id: int64(a.id), name: fmt.Sprintf("a%d", a.id), label: label(a), shape: "box"})
-	}
-	outs := base + int64(len(g.variables))
 	for i := range g.outputs {
-		d.AddNode(&dotNode{id: outs + int64(i), name: fmt.Sprintf("out%d", i), label: fmt.Sprintf("output %d", i), shape: "plaintext"})
+		node(fmt.Sprintf("out%d", i), fmt.Sprintf("output %d", i), "plaintext")
+	}
+	b.WriteString("\n  // Edge definitions.\n")
+	for _, e := range g.dotEdges() {
+		fmt.Fprintf(&b, "  %s -> %s", e.from.dotID(), e.to)
+		if e.label != "" {
+			fmt.Fprintf(&b, " [label=%s]", dotQuote(e.label))
+		}
+		b.WriteString(";\n")
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// A dotEdge leads from an apply or a leaf to the node that reads it. A strict graph has one edge
+// between two nodes, so its label lists all uses.
+type dotEdge struct {
+	from      *Variable // the first one that is read, for its owner
+	to, label string
+}
+
+// dotEdges returns the edges in the order of their sources: applies, then leaves.
+func (g *FunctionGraph) dotEdges() []dotEdge {
+	var edges []dotEdge
+	at := make(map[string]int) // edges into the node at hand, by source
+	read := func(to string, inputs []*Variable) {
+		clear(at)
+		for i, v := range inputs {
+			label := v.suffix()
+			if len(inputs) > 1 {
+				label = strings.TrimSpace(fmt.Sprintf("%s %d", label, i))
+			}
+			if k, ok := at[v.dotID()]; ok {
+				edges[k].label += ", " + label
+				continue
+			}
+			at[v.dotID()] = len(edges)
+			edges = append(edges, dotEdge{v, to, label})
+		}
 	}
 	for a := range g.Applies() {
-		for i, v := range a.inputs {
-			d.read(g, v, int64(a.id), i, len(a.inputs) > 1)
-		}
+		read(a.dotID(), a.inputs)
 	}
 	for i, v := range g.outputs {
-		d.read(g, v, outs+int64(i), 0, false)
+		read(fmt.Sprintf("out%d", i), []*Variable{v})
 	}
-	return dot.Marshal(d, dotQuote(name), "", "  ")
+	slices.SortStableFunc(edges, func(a, b dotEdge) int {
+		return cmp.Compare(a.from.dotRank(g), b.from.dotRank(g))
+	})
+	return edges
 }
 
-type dotGraph struct{ *simple.DirectedGraph }
+func (a *Apply) dotID() string { return fmt.Sprintf("a%d", a.id) }
 
-// read adds the edge from v to input i of node to.
-func (d dotGraph) read(g *FunctionGraph, v *Variable, to int64, i int, several bool) {
-	from, label := int64(len(g.applies))+int64(v.id), v.suffix()
+func (v *Variable) dotID() string {
 	if v.owner != nil {
-		from = int64(v.owner.id)
+		return v.owner.dotID()
 	}
-	if several {
-		label = strings.TrimSpace(fmt.Sprintf("%s %d", label, i))
-	}
-	if e, ok := d.Edge(from, to).(*dotEdge); ok {
-		e.label += ", " + label
-		return
-	}
-	d.SetEdge(&dotEdge{d.Node(from), d.Node(to), label})
+	return fmt.Sprintf("v%d", v.id)
 }
 
-type dotNode struct {
-	id                 int64
-	name, label, shape string
-}
-
-func (n *dotNode) ID() int64     { return n.id }
-func (n *dotNode) DOTID() string { return n.name }
-func (n *dotNode) Attributes() []encoding.Attribute {
-	return []encoding.Attribute{{Key: "label", Value: dotQuote(n.label)}, {Key: "shape", Value: n.shape}}
-}
-
-type dotEdge struct {
-	from, to graph.Node
-	label    string
-}
-
-func (e *dotEdge) From() graph.Node { return e.from }
-func (e *dotEdge) To() graph.Node   { return e.to }
-func (e *dotEdge) ReversedEdge() graph.Edge {
-	return &dotEdge{e.to, e.from, e.label}
-}
-func (e *dotEdge) Attributes() []encoding.Attribute {
-	if e.label == "" {
-		return nil
+// dotRank orders the sources of edges.
+func (v *Variable) dotRank(g *FunctionGraph) int {
+	if v.owner != nil {
+		return int(v.owner.id)
 	}
-	return []encoding.Attribute{{Key: "label", Value: dotQuote(e.label)}}
+	return len(g.applies) + int(v.id)
 }
 
 // dotQuote quotes text for DOT.

@@ -67,8 +67,7 @@ func ExampleFunctionGraph_WriteTree() {
 func ExampleFunctionGraph_DOT() {
 	x := fgraph.NewInput(Float{}, "x")
 	g, _ := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{apply("mul", x, x)})
-	text, _ := g.DOT("square")
-	os.Stdout.Write(text)
+	fmt.Println(g.DOT("square"))
 	// Output:
 	// strict digraph "square" {
 	//   // Node definitions.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -13,14 +12,14 @@ import (
 // faults of the database and of the query together; a tag that no entry has, and settings
 // of an entry that the query leaves out, are faults unless the query is lenient. The optimizer of a query that selects nothing
 // does nothing. Later changes of the database do not change the optimizer.
-func (d *db) Build(q Query) (*Optimizer, error) {
+func (d *DB) Build(q Query) (*Optimizer, error) {
 	tags, dbs := d.vocabulary(q)
 	faults := append(d.faults(), q.unknown(tags, dbs)...)
 	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults}, "", 0)
 	faults = append(faults, q.idleSettings(choices, tags)...)
-	o := &Optimizer{name: optimizerName(q), query: q, db: *d, choices: choices}
+	o := &Optimizer{name: optimizerName(q), query: q, database: d.name, driver: d.driver, choices: choices}
 	if len(faults) == 0 {
-		faults = o.db.compile(choices)
+		o.driver, faults = compiled(d.name, d.driver, choices)
 	}
 	if len(faults) > 0 {
 		return nil, joined(faults)
@@ -28,25 +27,25 @@ func (d *db) Build(q Query) (*Optimizer, error) {
 	return o, nil
 }
 
-// compile compiles the rules of a SaturationDB and of those among the choices in it. It recurses as deep
-// as databases are nested.
-func (d *db) compile(choices []*choice) []error {
-	if d.kind == saturation {
-		p := d.saturation
-		p.Rules = rules(choices, "")
-		if err := p.Prepare(); err != nil {
-			return []error{fmt.Errorf("optdb: %s: %w", d.name, err)}
-		}
-		d.saturation = p
-		return nil
-	}
+// compiled returns the driver of a database after it has compiled the chosen rules, and compiles those
+// of databases among the choices. It recurses as deep as databases are nested.
+func compiled(name string, driver Driver, choices []*choice) (Driver, []error) {
 	var faults []error
 	for _, c := range choices {
 		if c.taken && c.entry.DB != nil {
-			faults = append(faults, c.inner.compile(c.nested)...)
+			var more []error
+			c.driver, more = compiled(c.entry.DB.Name(), c.driver, c.nested)
+			faults = append(faults, more...)
 		}
 	}
-	return faults
+	if c, ok := driver.(Compiler); ok {
+		d, err := c.Compile(rules(choices, ""))
+		if err != nil {
+			return driver, append(faults, fmt.Errorf("optdb: %s: %w", name, err))
+		}
+		driver = d
+	}
+	return driver, faults
 }
 
 // optimizerName returns the name of an optimizer in the profile: Theano's for a
@@ -60,66 +59,23 @@ func optimizerName(q Query) string {
 	return q.String()
 }
 
-// driver makes the rewriter that applies choices in the database to graphs of a
-// dialect.
-func (d *db) driver(name string, choices []*choice, dialect string) rewrite.GraphRewriter {
-	switch d.kind {
-	case sequence:
-		s := &rewrite.Sequence{Name: name}
-		for _, c := range choices {
-			if c.serves(dialect) {
-				s.Members = append(s.Members, c.member(dialect))
-			}
+// build returns the rewriter that a driver makes of choices for graphs of a dialect. It recurses as
+// deep as databases are nested.
+func build(driver Driver, name string, choices []*choice, dialect string) rewrite.GraphRewriter {
+	s := Selection{Name: name, Rules: rules(choices, dialect)}
+	for _, c := range choices {
+		if !c.serves(dialect) || c.isRule() {
+			continue
 		}
-		lookAhead(s)
-		return s
-	case equilibrium:
-		q := d.equilibrium
-		q.Name = name
-		q.Rules = rules(choices, dialect)
-		q.Globals, q.Final, q.Cleanup = nil, nil, nil
-		for _, c := range choices {
-			if !c.serves(dialect) || c.isRule() {
-				continue
-			}
-			list := &q.Globals
-			if c.entry.Final {
-				list = &q.Final
-			} else if c.entry.Cleanup {
-				list = &q.Cleanup
-			}
-			*list = append(*list, c.member(dialect))
+		list := &s.Graphs
+		if c.entry.Final {
+			list = &s.final
+		} else if c.entry.Cleanup {
+			list = &s.cleanup
 		}
-		q.Prepare()
-		return &q
-	case saturation:
-		p := d.saturation
-		if list := rules(choices, dialect); len(list) < len(p.Rules) { // otherwise they are compiled
-			p = p.With(list)
-			_ = p.Prepare() // as part of all rules, they are right
-		}
-		p.Name = name
-		return &p
-	case topo:
-		w := d.walk
-		w.Name = name
-		w.Rules = rules(choices, dialect)
-		w.Prepare()
-		return &w
+		*list = append(*list, c.member(dialect))
 	}
-	return idle{}
-}
-
-// lookAhead tells the saturations in a sequence what runs before and after them.
-func lookAhead(s *rewrite.Sequence) {
-	for i, m := range s.Members {
-		if p, ok := m.Rewriter.(*saturate.Pass); ok {
-			p.Later = &rewrite.Sequence{Name: s.Name, Members: s.Members[i+1:]}
-			for _, before := range s.Members[:i] {
-				p.Earlier = append(p.Earlier, before.Rewriter)
-			}
-		}
-	}
+	return driver.Build(s)
 }
 
 // serves reports whether a choice runs anything on graphs of a dialect. It
@@ -137,7 +93,7 @@ func (c *choice) serves(dialect string) bool {
 // member returns a chosen graph rewriter, or the driver of a chosen database.
 func (c *choice) member(dialect string) rewrite.Member {
 	if c.entry.DB != nil {
-		return rewrite.Member{Name: c.entry.Name, Rewriter: c.inner.driver(c.entry.Name, c.nested, dialect)}
+		return rewrite.Member{Name: c.entry.Name, Rewriter: build(c.driver, c.entry.Name, c.nested, dialect)}
 	}
 	return rewrite.Member{Name: c.entry.Name, Rewriter: c.entry.Rewriter.(rewrite.GraphRewriter)}
 }
@@ -145,7 +101,7 @@ func (c *choice) member(dialect string) rewrite.Member {
 // isRule reports whether the choice contributes node rewriters.
 func (c *choice) isRule() bool {
 	if c.entry.DB != nil {
-		return c.entry.DB.base().kind == group
+		return c.entry.DB.base().isGroup()
 	}
 	_, isGraph := c.entry.Rewriter.(rewrite.GraphRewriter)
 	return !isGraph
@@ -164,8 +120,4 @@ func rules(choices []*choice, dialect string) []rewrite.NodeRewriter {
 		}
 	}
 	return list
-}
-
-func (k kind) class() string {
-	return [...]string{"SeqOptimizer", "EquilibriumOptimizer", "TopoOptimizer", "group", saturate.Class}[k]
 }

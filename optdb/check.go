@@ -13,9 +13,9 @@ import (
 // Check reports faults of the database, and of the databases in it, that are not
 // known at registration: names of databases that no query can write, and
 // constraints against entries that do not exist.
-func (d *db) Check() error { return joined(d.faults()) }
+func (d *DB) Check() error { return joined(d.faults()) }
 
-func (d *db) faults() []error {
+func (d *DB) faults() []error {
 	var faults []error
 	for _, in := range d.databases() {
 		if !validTag(in.name) {
@@ -28,7 +28,7 @@ func (d *db) faults() []error {
 
 // entryFaults finds faults of an entry among others: tags that are names, and
 // in-place rewriters before position 50.
-func (d *db) entryFaults(e *Entry) []error {
+func (d *DB) entryFaults(e *Entry) []error {
 	var faults []error
 	if e.Name == d.name {
 		faults = append(faults, d.fault(e.Name, ErrTagIsName, "the database has that name, which is a tag of all its entries"))
@@ -48,7 +48,7 @@ func (d *db) entryFaults(e *Entry) []error {
 	}
 	// The position in the outermost database decides when it runs.
 	for _, top := range d.tops(e) {
-		if top.db.kind != sequence || top.entry.Position >= PositionInplace {
+		if !top.db.driver.Kind().Placed || top.entry.Position >= PositionInplace {
 			continue
 		}
 		if e.inplace() {
@@ -68,7 +68,7 @@ func (d *db) entryFaults(e *Entry) []error {
 	return faults
 }
 
-func (d *db) inplaceFault(e *Entry, top home) error {
+func (d *DB) inplaceFault(e *Entry, top home) error {
 	if e == top.entry {
 		return d.fault(e.Name, ErrInplace, "it is at %v in %s; if that belongs at 50 or later in another database, register it there first", e.Position, d.name)
 	}
@@ -76,7 +76,7 @@ func (d *db) inplaceFault(e *Entry, top home) error {
 }
 
 // tops returns the entries of outermost databases that contain an entry of d.
-func (d *db) tops(e *Entry) []home {
+func (d *DB) tops(e *Entry) []home {
 	todo := []home{{d, e}}
 	var tops []home
 	for len(todo) > 0 {
@@ -92,14 +92,14 @@ func (d *db) tops(e *Entry) []home {
 
 // hasInplace reports whether the entry, or an entry inside it, works in place.
 func (e *Entry) hasInplace() bool {
-	return e.inplace() || e.DB != nil && slices.ContainsFunc(e.DB.base().databases(), func(in *db) bool {
+	return e.inplace() || e.DB != nil && slices.ContainsFunc(e.DB.base().databases(), func(in *DB) bool {
 		return slices.ContainsFunc(in.entries, (*Entry).inplace)
 	})
 }
 
 // orderFaults finds constraints that do not hold. If all entries are registered,
 // constraints against unknown entries are faults, too.
-func (d *db) orderFaults(complete bool) []error {
+func (d *DB) orderFaults(complete bool) []error {
 	if !slices.ContainsFunc(d.entries, func(e *Entry) bool { return len(e.Before)+len(e.After) > 0 }) {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (e *Entry) inplace() bool {
 	return slices.Contains(e.Tags, TagInplace) || rewrite.Outline(e.Rewriter).Destroys
 }
 
-func (d *db) byNames() []*Entry {
+func (d *DB) byNames() []*Entry {
 	list := slices.Clone(d.entries)
 	slices.SortFunc(list, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 	return list
@@ -124,7 +124,7 @@ func (d *db) byNames() []*Entry {
 
 // sorted returns the entries in the order in which they run: by position, then by
 // constraints, then by name. It reports constraints that do not hold.
-func (d *db) sorted() ([]*Entry, []error) {
+func (d *DB) sorted() ([]*Entry, []error) {
 	list := d.byNames()
 	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(a.Position, b.Position) })
 	orders, faults := d.orders(list)
@@ -146,7 +146,7 @@ type order struct{ before, after *Entry }
 
 // orders collects the constraints of the entries, and reports those that the
 // positions contradict.
-func (d *db) orders(list []*Entry) ([]order, []error) {
+func (d *DB) orders(list []*Entry) ([]order, []error) {
 	var orders []order
 	var faults []error
 	for _, e := range list {

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/fileio"
-
-	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -15,12 +13,12 @@ import (
 // right before this position because it makes every replacement more expensive.
 const PositionInplace = 50
 
-// A Database is a [SequenceDB], an [EquilibriumDB], a [SaturationDB], a [TopoDB] or a
-// [GroupDB].
+// A Database is a [DB], or what has one embedded: a [SequenceDB], an [EquilibriumDB], a [TopoDB], a
+// [GroupDB], or a kind from elsewhere.
 type Database interface {
 	// Name returns the name of the database, which is a tag of all its entries.
 	Name() string
-	base() *db
+	base() *DB
 }
 
 // An Entry is a rewriter, or a nested database, in a database.
@@ -56,46 +54,38 @@ type Entry struct {
 // entries of different databases, order the databases.
 type Constraint struct{ Name, Reason string }
 
-type kind uint8
-
-const (
-	sequence kind = iota
-	equilibrium
-	topo
-	group
-	saturation
-)
-
-func (k kind) String() string {
-	return [...]string{"SequenceDB", "EquilibriumDB", "TopoDB", "GroupDB", "SaturationDB"}[k]
-}
-
-// db is the common part of the databases.
-type db struct {
-	kind    kind
+// A DB holds entries. Its driver says which, and makes a rewriter of those that a query selects. The
+// kinds of databases are a DB with a driver and a method Register.
+type DB struct {
+	driver  Driver
 	name    string
 	entries []*Entry // in the order of registration
 	byName  map[string]*Entry
 	within  []home // where the database is registered
-
-	equilibrium rewrite.Equilibrium // its settings, without rules
-	walk        rewrite.Walk
-	saturation  saturate.Pass
 }
+
+// New returns an empty database of the kind that the driver makes it.
+func New(name string, driver Driver) *DB {
+	return &DB{name: name, driver: driver, byName: make(map[string]*Entry)}
+}
+
+// SetDriver replaces the driver by one of the same kind with other settings. Optimizers that were
+// built before keep theirs.
+func (d *DB) SetDriver(driver Driver) { d.driver = driver }
 
 // A home is an entry for a database, and the database that holds the entry.
 type home struct {
-	db    *db
+	db    *DB
 	entry *Entry
 }
 
-func (d *db) base() *db { return d }
+func (d *DB) base() *DB { return d }
 
 // Name returns the name of the database, which is a tag of all its entries.
-func (d *db) Name() string { return d.name }
+func (d *DB) Name() string { return d.name }
 
 // Has reports whether the database has an entry of that name.
-func (d *db) Has(name string) bool { return d.byName[name] != nil }
+func (d *DB) Has(name string) bool { return d.byName[name] != nil }
 
 // DatabaseOf returns the database of type D that is registered under a name in
 // another database. If there is none, the error says what there is.
@@ -114,14 +104,14 @@ func DatabaseOf[D Database](in Database, name string) (D, error) {
 	}
 	found, ok := e.DB.(D)
 	if !ok {
-		return none, d.fault(name, ErrKind, "it is a %s", e.DB.base().kind)
+		return none, d.fault(name, ErrKind, "it is a %s", e.DB.base().driver.Kind().Name)
 	}
 	return found, nil
 }
 
 // Add registers entries, all or none. It returns all faults together. Only Check
 // and Build report a constraint that names an entry which is not registered yet.
-func (d *db) Add(entries ...Entry) error {
+func (d *DB) Add(entries ...Entry) error {
 	var faults []error
 	had := len(d.entries)
 	for i := range entries {
@@ -152,7 +142,7 @@ func (d *db) Add(entries ...Entry) error {
 }
 
 // Replace replaces the entry of the same name. On an error it changes nothing.
-func (d *db) Replace(e Entry) error {
+func (d *DB) Replace(e Entry) error {
 	have := d.byName[e.Name]
 	if have == nil {
 		return d.fault(e.Name, ErrUnknownEntry, "nothing to replace%s", didYouMean(e.Name, d.names()))
@@ -170,7 +160,7 @@ func (d *db) Replace(e Entry) error {
 }
 
 // put replaces entry number i with e. Both may be nil.
-func (d *db) put(i int, e *Entry) {
+func (d *DB) put(i int, e *Entry) {
 	if old := d.entries[i]; old != nil {
 		delete(d.byName, old.Name)
 		if old.DB != nil {
@@ -188,7 +178,7 @@ func (d *db) put(i int, e *Entry) {
 }
 
 // prepare checks an entry, all but its documentation, and fills in its defaults.
-func (d *db) prepare(e *Entry) []error {
+func (d *DB) prepare(e *Entry) []error {
 	var faults []error
 	fault := func(err error, format string, args ...any) {
 		faults = append(faults, d.fault(e.Name, err, format, args...))
@@ -223,7 +213,7 @@ func (d *db) prepare(e *Entry) []error {
 }
 
 // document fills in the documentation of an entry from its rewriter.
-func (d *db) document(e *Entry) []error {
+func (d *DB) document(e *Entry) []error {
 	if e.Doc != "" || e.DB != nil || d.refuses(e) != "" {
 		return nil
 	}
@@ -234,75 +224,95 @@ func (d *db) document(e *Entry) []error {
 }
 
 // refuses says why the database can't hold an entry. It returns "" if it can.
-func (d *db) refuses(e *Entry) string {
+func (d *DB) refuses(e *Entry) string {
 	_, isGraph := e.Rewriter.(rewrite.GraphRewriter)
 	_, isNode := e.Rewriter.(rewrite.NodeRewriter)
-	if e.Final || e.Cleanup {
-		switch {
-		case e.Final && e.Cleanup:
-			return "both final and cleanup"
-		case d.kind != equilibrium || isNode && !isGraph || e.DB != nil && e.DB.base().kind == group:
-			return "only a graph rewriter in an EquilibriumDB can be final or cleanup"
-		}
+	isGroup := e.DB != nil && e.DB.base().isGroup()
+	if e.Final && e.Cleanup {
+		return "both final and cleanup"
 	}
+	_, passes := d.driver.(equilibrium)
+	if (e.Final || e.Cleanup) && (!passes || isNode && !isGraph || isGroup) {
+		return "only a graph rewriter in an EquilibriumDB can be final or cleanup"
+	}
+	kind := d.driver.Kind()
 	switch {
+	case isGroup && !kind.Rules:
+		return fmt.Sprintf("the group %s can't be in a %s, register it in a TopoDB or an EquilibriumDB", e.DB.Name(), kind.Name)
+	case e.DB != nil && !isGroup && !kind.Graphs:
+		return fmt.Sprintf("a %s holds node rewriters and groups, not the %s %s", kind.Name, e.DB.base().driver.Kind().Name, e.DB.Name())
 	case e.DB != nil:
-		isGroup := e.DB.base().kind == group
-		if isGroup && d.kind == sequence {
-			return fmt.Sprintf("the group %s can't stand in a SequenceDB, register it in a TopoDB or an EquilibriumDB", e.DB.Name())
-		}
-		if !isGroup && d.rulesOnly() {
-			return fmt.Sprintf("a %s holds node rewriters and groups, not the %s %s", d.kind, e.DB.base().kind, e.DB.Name())
-		}
-		if d.saturates() {
-			return e.DB.base().unreadable()
-		}
+		return d.refusesIn(e.DB.base())
 	case !isGraph && !isNode:
 		return fmt.Sprintf("%T is neither a rewriter nor a database", e.Rewriter)
-	case !isGraph && d.kind == sequence:
-		return "a node rewriter can't stand in a SequenceDB, have it run by a rewrite.Walk or an EquilibriumDB"
-	case !isNode && d.rulesOnly():
-		return fmt.Sprintf("a %s holds node rewriters, not a graph rewriter", d.kind)
-	case d.saturates():
-		if err := saturate.Check(e.Rewriter.(rewrite.NodeRewriter)); err != nil {
+	case !isGraph && !kind.Rules:
+		return fmt.Sprintf("a node rewriter can't be in a %s, have it run by a rewrite.Walk or an EquilibriumDB", kind.Name)
+	case !isNode && !kind.Graphs:
+		return fmt.Sprintf("a %s holds node rewriters, not a graph rewriter", kind.Name)
+	case isNode:
+		return d.refusesRule(e.Rewriter.(rewrite.NodeRewriter))
+	}
+	return ""
+}
+
+// refusesRule says why a rule can't be in the database: its driver refuses it, or that of a
+// database around it if it is a group.
+func (d *DB) refusesRule(r rewrite.NodeRewriter) string {
+	if check := d.driver.Kind().CheckRule; check != nil {
+		if err := check(r); err != nil {
 			return err.Error()
+		}
+	}
+	if d.isGroup() {
+		for _, h := range d.within {
+			if why := h.db.refusesRule(r); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
 }
 
-// rulesOnly reports whether the database holds nothing but node rewriters, and groups of them.
-func (d *db) rulesOnly() bool { return d.kind == topo || d.kind == group || d.kind == saturation }
-
-// saturates reports whether the rules of the database must be text: it is a SaturationDB, or a
-// group in one.
-func (d *db) saturates() bool {
-	return d.kind == saturation || d.kind == group && slices.ContainsFunc(d.within, func(h home) bool { return h.db.saturates() })
-}
-
-// unreadable says which rule of a group can't be used in saturation, or returns "".
-func (d *db) unreadable() string {
-	for _, e := range d.entries {
+// refusesIn says why a rule of a group, or of a group in it, can't be in the database.
+func (d *DB) refusesIn(in *DB) string {
+	if !in.isGroup() {
+		return ""
+	}
+	for _, e := range in.entries {
+		why := ""
 		if r, ok := e.Rewriter.(rewrite.NodeRewriter); ok {
-			if err := saturate.Check(r); err != nil {
-				return err.Error()
-			}
-		} else if why := e.DB.base().unreadable(); why != "" {
+			why = d.refusesRule(r)
+		} else {
+			why = d.refusesIn(e.DB.base())
+		}
+		if why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func (d *db) fault(entry string, err error, format string, args ...any) error {
+// isGroup reports whether the rules of the database join those of the databases that it is in.
+func (d *DB) isGroup() bool {
+	_, ok := d.driver.(group)
+	return ok
+}
+
+// shared reports whether the database, or one that it is in if it is a group, shares its rules with
+// others, see [Kind.Shared].
+func (d *DB) shared() bool {
+	return d.driver.Kind().Shared || d.isGroup() && slices.ContainsFunc(d.within, func(h home) bool { return h.db.shared() })
+}
+
+func (d *DB) fault(entry string, err error, format string, args ...any) error {
 	return fmt.Errorf("optdb: %s/%s: %w: %s", d.name, fileio.Excerpt(entry, 0), err, fmt.Sprintf(format, args...))
 }
 
 // tags returns all tags of an entry: its name, the name of its database, and its
 // own tags.
-func (d *db) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
+func (d *DB) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
 
-func (d *db) names() []string {
+func (d *DB) names() []string {
 	names := make([]string, len(d.entries))
 	for i, e := range d.entries {
 		names[i] = e.Name
@@ -312,8 +322,8 @@ func (d *db) names() []string {
 
 // databases returns the database and all databases in it, each once, outer ones
 // first and siblings by name.
-func (d *db) databases() []*db {
-	list := []*db{d}
+func (d *DB) databases() []*DB {
+	list := []*DB{d}
 	for i := 0; i < len(list); i++ {
 		for _, e := range list[i].byNames() {
 			if e.DB != nil && !slices.Contains(list, e.DB.base()) {
@@ -322,85 +332,4 @@ func (d *db) databases() []*db {
 		}
 	}
 	return list
-}
-
-// A SequenceDB holds graph rewriters and databases that run one after the other.
-type SequenceDB struct{ db }
-
-// NewSequenceDB returns an empty database.
-func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newDB(sequence, name)} }
-
-// Register adds a rewrite.GraphRewriter that describes itself, see
-// rewrite.Describer, or a [Database]. To register any other rewriter, or a database
-// with documentation, use Add.
-func (d *SequenceDB) Register(name string, rewriterOrDB any, position float64, tags ...string) error {
-	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Position: position, Tags: tags})
-}
-
-// An EquilibriumDB holds node rewriters that are applied over and over until none
-// of them fires, and graph rewriters that run in each of these passes.
-type EquilibriumDB struct{ unordered }
-
-// NewEquilibriumDB returns an empty database.
-func NewEquilibriumDB(name string) *EquilibriumDB {
-	return &EquilibriumDB{unordered{newDB(equilibrium, name)}}
-}
-
-// Configure sets how the rules are applied: the Order, IgnoreNewTrees and MaxUse
-// of settings.
-func (d *EquilibriumDB) Configure(settings rewrite.Equilibrium) *EquilibriumDB {
-	d.equilibrium = settings
-	return d
-}
-
-// A SaturationDB holds rules that are text, see package pattern, or groups of them. Instead of
-// replacing, it collects what all of them say about a graph, and takes the cheapest form, see package
-// saturate. Rules that are Go functions can't be registered.
-type SaturationDB struct{ unordered }
-
-// NewSaturationDB returns an empty database.
-func NewSaturationDB(name string) *SaturationDB {
-	return &SaturationDB{unordered{newDB(saturation, name)}}
-}
-
-// Configure sets the limits, those of settings.
-func (d *SaturationDB) Configure(settings saturate.Pass) *SaturationDB {
-	d.saturation = settings
-	return d
-}
-
-// A TopoDB holds node rewriters, or groups of them, that are applied in one walk
-// over the graph.
-type TopoDB struct{ unordered }
-
-// NewTopoDB returns an empty database.
-func NewTopoDB(name string) *TopoDB { return &TopoDB{unordered{newDB(topo, name)}} }
-
-// Configure sets how the graph is walked: the Order, VisitNew and MaxUse of
-// settings.
-func (d *TopoDB) Configure(settings rewrite.Walk) *TopoDB {
-	d.walk = settings
-	return d
-}
-
-// A GroupDB holds node rewriters that belong together. It has no driver: they
-// join the rewriters of the TopoDB or EquilibriumDB that the group is registered
-// in.
-type GroupDB struct{ unordered }
-
-// NewGroupDB returns an empty database.
-func NewGroupDB(name string) *GroupDB { return &GroupDB{unordered{newDB(group, name)}} }
-
-// unordered is a database whose entries need no position.
-type unordered struct{ db }
-
-// Register adds a rewriter that describes itself, see rewrite.Describer, or a
-// [Database]. To register any other rewriter, or a database with documentation, use
-// Add.
-func (d *unordered) Register(name string, rewriterOrDB any, tags ...string) error {
-	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
-}
-
-func newDB(k kind, name string) db {
-	return db{kind: k, name: name, byName: make(map[string]*Entry)}
 }

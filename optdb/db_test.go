@@ -93,7 +93,7 @@ func TestCase54Faults(t *testing.T) {
 		{"wrong object", func() error { return optdb.NewSequenceDB("db").Register("a", 7, 1) }, optdb.ErrKind, "int is neither a rewriter nor a database"},
 		{"nothing", func() error { return optdb.NewEquilibriumDB("db").Register("a", nil) }, optdb.ErrKind, "<nil> is neither"},
 		{"node rewriter in a sequence", func() error { return optdb.NewSequenceDB("db").Register("a", node(), 1) }, optdb.ErrKind, "rewrite.Walk"},
-		{"group in a sequence", func() error { return optdb.NewSequenceDB("db").Register("a", optdb.NewGroupDB("g"), 1) }, optdb.ErrKind, "the group g can't stand in a SequenceDB"},
+		{"group in a sequence", func() error { return optdb.NewSequenceDB("db").Register("a", optdb.NewGroupDB("g"), 1) }, optdb.ErrKind, "the group g can't be in a SequenceDB"},
 		{"graph rewriter in a walk", func() error { return optdb.NewTopoDB("db").Register("a", ok) }, optdb.ErrKind, "a TopoDB holds node rewriters"},
 		{"sequence in a group", func() error { return optdb.NewGroupDB("db").Register("a", optdb.NewSequenceDB("s")) }, optdb.ErrKind, "not the SequenceDB s"},
 		{"cleanup and final", func() error {

@@ -2,17 +2,18 @@
 //
 // A [SequenceDB] has entries at positions: graph rewriters and other databases. An
 // [EquilibriumDB] has node rewriters, which are applied until none of them fires,
-// and graph rewriters that take part in each of its passes. A [SaturationDB] has
-// rules as text, of which it collects all that they say about a graph. A [TopoDB] has
+// and graph rewriters that take part in each of its passes. A [TopoDB] has
 // node rewriters for one walk over the graph. A [GroupDB] has node rewriters that join
-// those of the database it is registered in.
+// those of the database it is registered in. The set of kinds is open: a [Driver] makes
+// a [DB] one of another kind, such as the databases of package passes/saturate, whose
+// rules collect what they say about a graph instead of replacing.
 //
 // An [Entry] has a name and any number of tags. The name belongs to the entry, not
 // to the rewriter. It acts as a tag, too, and so does the name of the database. A
 // [Query] selects by tags, and [SequenceDB.Build] makes an [Optimizer] of what it
 // selects, which can be printed and explains why an entry is not in it.
 //
-// To add to a database that somebody else has made, such as the standard one,
+// To add to an existing database, such as the standard one,
 // register into it, or into a database inside it:
 //
 //	db.Register("simplify", walk, 0.5, "fast_run")
@@ -31,7 +32,7 @@
 // A query enters a nested database if it selects the database by its tags, as in
 // Theano, and then applies to the entries in it: +tag does not reach entries in a
 // database that lacks the tag. That way a mode such as fast_compile leaves out
-// whole databases, whatever the tags of their entries. The name of an entry, as
+// whole databases, regardless of the tags of their entries. The name of an entry, as
 // opposed to a tag, opens all databases around it, and a subquery decides by itself
 // what to select in a database.
 //

@@ -18,11 +18,12 @@ import (
 // An Optimizer runs what a query selected from a database. It never changes, and
 // it is a rewrite.GraphRewriter.
 type Optimizer struct {
-	name    string
-	query   Query
-	db      db // its settings
-	choices []*choice
-	drivers sync.Map // by dialect: a rewrite.GraphRewriter, made on first use
+	name      string
+	query     Query
+	database  string // its name
+	driver    Driver // of the database
+	choices   []*choice
+	rewriters sync.Map // by dialect: a rewrite.GraphRewriter, made on first use
 }
 
 // Name returns the name of the optimizer in the profile: for a mode Theano's, such
@@ -35,7 +36,7 @@ func (o *Optimizer) Describe() rewrite.Description {
 }
 
 // Class returns the class of the optimizer in the profile.
-func (o *Optimizer) Class() string { return o.db.kind.class() }
+func (o *Optimizer) Class() string { return o.driver.Kind().Class }
 
 // Query returns the query that the optimizer was built from.
 func (o *Optimizer) Query() Query { return o.query }
@@ -43,12 +44,12 @@ func (o *Optimizer) Query() Query { return o.query }
 // Debugging reports whether the query is for debugging, see [Query.Debugging].
 func (o *Optimizer) Debugging() bool { return o.query.debug }
 
-// driver returns the rewriter for graphs of a dialect.
-func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
-	if r, ok := o.drivers.Load(dialect); ok {
+// rewriter returns the rewriter for graphs of a dialect.
+func (o *Optimizer) rewriter(dialect string) rewrite.GraphRewriter {
+	if r, ok := o.rewriters.Load(dialect); ok {
 		return r.(rewrite.GraphRewriter)
 	}
-	r, _ := o.drivers.LoadOrStore(dialect, o.db.driver(o.name, o.choices, dialect))
+	r, _ := o.rewriters.LoadOrStore(dialect, build(o.driver, o.name, o.choices, dialect))
 	return r.(rewrite.GraphRewriter)
 }
 
@@ -56,7 +57,7 @@ func (o *Optimizer) driver(dialect string) rewrite.GraphRewriter {
 // other on a graph of a dialect, as they appear in the profile. On graphs of the
 // dialect "" everything runs.
 func (o *Optimizer) Passes(dialect string) []string {
-	s, ok := o.driver(dialect).(*rewrite.Sequence)
+	s, ok := o.rewriter(dialect).(*rewrite.Sequence)
 	if !ok {
 		return []string{o.name}
 	}
@@ -69,12 +70,12 @@ func (o *Optimizer) Passes(dialect string) []string {
 
 // AddRequirements attaches the features that the optimizer needs.
 func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
-	return o.driver(g.Dialect()).AddRequirements(g)
+	return o.rewriter(g.Dialect()).AddRequirements(g)
 }
 
 // Apply runs the optimizer as part of another rewriter.
 func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	return o.driver(g.Dialect()).Apply(o.options(ctx), g, rec)
+	return o.rewriter(g.Dialect()).Apply(o.options(ctx), g, rec)
 }
 
 // Rewrite optimizes g. rec, which may be nil, records the run; the caller begins
@@ -197,7 +198,7 @@ func (o *Optimizer) Explain(name string) string {
 		lines = append(lines, fmt.Sprintf("%s: %s%s", c.path, state, c.why))
 	}
 	if len(lines) == 0 {
-		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", fileio.Excerpt(name, 0), o.db.name, didYouMean(name, words))
+		return fmt.Sprintf("%s: unknown: no entry of that name in %s%s", fileio.Excerpt(name, 0), o.database, didYouMean(name, words))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -209,7 +210,7 @@ func (o *Optimizer) String() string {
 		return "no optimizer\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s %s\n", o.db.name, o.Class(), o.query)
+	fmt.Fprintf(&b, "%s %s %s\n", o.database, o.Class(), o.query)
 	for _, c := range o.all() {
 		if c.taken {
 			l, place := c.listing(rewrite.Outline), ""
@@ -269,13 +270,13 @@ type Listing struct {
 
 // Entries returns all entries of the database in the order in which they would run,
 // databases before the entries in them.
-func (d *db) Entries() []Listing { return d.list(rewrite.Describe) }
+func (d *DB) Entries() []Listing { return d.list(rewrite.Describe) }
 
 // Outline is Entries without Cases, and without what else only a rule that has been made
 // can say, see rewrite.Later. It makes none.
-func (d *db) Outline() []Listing { return d.list(rewrite.Outline) }
+func (d *DB) Outline() []Listing { return d.list(rewrite.Outline) }
 
-func (d *db) list(describe func(any) rewrite.Description) []Listing {
+func (d *DB) list(describe func(any) rewrite.Description) []Listing {
 	everything := view{out: " ", faults: new([]error)}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
 	var list []Listing
@@ -289,7 +290,7 @@ func (d *db) list(describe func(any) rewrite.Description) []Listing {
 
 // Names returns the names of all entries of the database and of those in it, each once. It describes
 // none, so it is quick.
-func (d *db) Names() []string {
+func (d *DB) Names() []string {
 	var names []string
 	known := make(map[string]bool)
 	for _, in := range d.databases() {
@@ -326,14 +327,14 @@ func (c *choice) listing(describe func(any) rewrite.Description) Listing {
 	e := c.entry
 	l := Listing{
 		Path: c.path, Name: e.Name, Depth: c.depth, Doc: e.Doc, Tags: slices.Clone(e.Tags),
-		Position: e.Position, Placed: c.db.kind == sequence,
+		Position: e.Position, Placed: c.db.driver.Kind().Placed,
 		Class: "rule", Dialect: c.dialect, Inplace: e.DB == nil && e.inplace(), Database: e.DB != nil, Why: c.why,
 	}
 	if conf := c.configurable(); conf != nil {
 		l.Settings = conf.Settings()
 	}
 	if e.DB != nil {
-		l.Class = e.DB.base().kind.class()
+		l.Class = e.DB.base().driver.Kind().Class
 		return l
 	}
 	d := describe(e.Rewriter)

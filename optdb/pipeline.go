@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 
-	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -236,7 +235,7 @@ func (c *choice) whole() bool {
 
 // arranged returns the entries of the database in the order of a pipeline, with the
 // items that name them, and then those that it leaves out, with nil.
-func (d *db) arranged(l pipeline) ([]*Entry, []*item) {
+func (d *DB) arranged(l pipeline) ([]*Entry, []*item) {
 	var entries []*Entry
 	var items []*item
 	for i := range l {
@@ -255,7 +254,7 @@ func (d *db) arranged(l pipeline) ([]*Entry, []*item) {
 
 // listFaults returns an error for each item that is not in the database, and for each
 // order that contradicts a constraint.
-func (d *db) listFaults(l pipeline) []error {
+func (d *DB) listFaults(l pipeline) []error {
 	var faults []error
 	fault := func(name string, err error, format string, args ...any) {
 		faults = append(faults, d.fault(name, err, format, args...))
@@ -324,14 +323,7 @@ func (c *choice) configure(list []given) []error {
 		c.entry = &e
 		return faults
 	}
-	switch t := conf.(type) {
-	case *rewrite.Equilibrium:
-		c.inner.equilibrium = *t
-	case *rewrite.Walk:
-		c.inner.walk = *t
-	case *saturate.Pass:
-		c.inner.saturation = *t
-	}
+	c.driver = conf.(Driver)
 	return faults
 }
 
@@ -350,13 +342,6 @@ func (c *choice) configurable() rewrite.Configurable {
 		conf, _ := c.entry.Rewriter.(rewrite.Configurable)
 		return conf
 	}
-	switch c.inner.kind {
-	case equilibrium:
-		return &c.inner.equilibrium
-	case topo:
-		return &c.inner.walk
-	case saturation:
-		return &c.inner.saturation
-	}
-	return nil
+	conf, _ := c.driver.(rewrite.Configurable)
+	return conf
 }

@@ -14,7 +14,7 @@ import (
 // A choice is the decision of a query about an entry.
 type choice struct {
 	entry  *Entry
-	db     *db
+	db     *DB
 	path   string // names from the outermost database's entry down, joined by "/"
 	depth  int
 	taken  bool
@@ -23,7 +23,7 @@ type choice struct {
 	// dialect is that of the entry, or else of the innermost database around it that
 	// has one.
 	dialect  string
-	inner    db      // the settings of the database, if the entry is one
+	driver   Driver  // of the database, if the entry is one, with its settings
 	settings []given // changed by the query
 	listed   bool    // the pipeline gives settings, so a term of the query does not count
 	sub      *Query  // the subquery for the database, if there is one
@@ -46,7 +46,7 @@ type view struct {
 
 // choose decides about all entries of a database, in the order in which they run.
 // It recurses as deep as databases are nested.
-func (d *db) choose(v view, path string, depth int) []*choice {
+func (d *DB) choose(v view, path string, depth int) []*choice {
 	entries, _ := d.sorted()
 	items := make([]*item, len(entries))
 	if v.list != nil {
@@ -74,7 +74,7 @@ func (d *db) choose(v view, path string, depth int) []*choice {
 }
 
 // extras turns the extras of a query into choices.
-func (d *db) extras(v view, path string, depth int) []*choice {
+func (d *DB) extras(v view, path string, depth int) []*choice {
 	var list []*choice
 	for i, x := range v.q.extras {
 		e := &Entry{Name: x.name, Rewriter: x.rewriter, Position: x.position, Doc: "Added by the query."}
@@ -82,7 +82,7 @@ func (d *db) extras(v view, path string, depth int) []*choice {
 		if d.byName[e.Name] != nil || slices.ContainsFunc(v.q.extras[:i], func(o extra) bool { return o.name == x.name }) {
 			faults = append(faults, d.fault(e.Name, ErrDuplicate, "the query adds it"))
 		}
-		if (v.early || d.kind == sequence && depth == 0 && e.Position < PositionInplace) && e.hasInplace() {
+		if (v.early || d.driver.Kind().Placed && depth == 0 && e.Position < PositionInplace) && e.hasInplace() {
 			faults = append(faults, d.fault(e.Name, ErrInplace, "the query adds it"))
 		}
 		if *v.faults = append(*v.faults, faults...); len(faults) > 0 {
@@ -100,7 +100,7 @@ func (d *db) extras(v view, path string, depth int) []*choice {
 
 // decide applies a query to one entry, which it of the pipeline names. For a database
 // it decides whether to enter it; required tags concern only the entries inside.
-func (d *db) decide(v view, e *Entry, it *item) (bool, string) {
+func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
 	tags := d.tags(e)
 	if v.out != "" {
 		return false, v.out
@@ -157,11 +157,11 @@ func (c *choice) enter(v view, it *item) {
 		*v.faults = append(*v.faults, c.configure(given)...)
 		return
 	}
-	c.inner = *c.entry.DB.base()
+	c.driver = c.entry.DB.base().driver
 	*v.faults = append(*v.faults, c.configure(given)...)
 	inner := view{
 		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults,
-		early: v.early || c.depth == 0 && c.db.kind == sequence && c.entry.Position < PositionInplace,
+		early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
 	}
 	var own bool
 	if inner.q, own = v.q.subFor(c.entry); own && (it == nil || it.nested == nil) {
@@ -205,7 +205,7 @@ func (c *choice) named(v view, included []string) []string {
 	var names []string
 	for _, t := range included {
 		for _, in := range c.entry.DB.base().databases() {
-			if in.byName[t] != nil && !slices.Contains(names, t) && !(in.saturates() && c.elsewhere(t)) {
+			if in.byName[t] != nil && !slices.Contains(names, t) && !(in.shared() && c.elsewhere(t)) {
 				names = append(names, t)
 			}
 		}
@@ -214,10 +214,10 @@ func (c *choice) named(v view, included []string) []string {
 }
 
 // elsewhere reports whether a database beside the one of a choice has an entry of that name. A rule
-// that it shares with a SaturationDB does not ask for saturation.
+// of a database that shares its rules, such as one for saturation, does not open that database.
 func (c *choice) elsewhere(name string) bool {
 	for _, in := range c.db.databases() {
-		if in.byName[name] != nil && !in.saturates() {
+		if in.byName[name] != nil && !in.shared() {
 			return true
 		}
 	}
@@ -235,7 +235,7 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 
 // vocabulary returns all tags, names among them, and the names of all databases that a
 // query may use. Extras of the query count as entries.
-func (d *db) vocabulary(q Query) (tags, dbs map[string]bool) {
+func (d *DB) vocabulary(q Query) (tags, dbs map[string]bool) {
 	tags = map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs = make(map[string]bool)
 	for _, in := range append(d.databases(), q.added(tags, dbs)...) {
@@ -255,8 +255,8 @@ func (d *db) vocabulary(q Query) (tags, dbs map[string]bool) {
 
 // added returns the databases among the extras of a query and its subqueries. It
 // adds the names of all extras to tags and dbs.
-func (q Query) added(tags, dbs map[string]bool) []*db {
-	var list []*db
+func (q Query) added(tags, dbs map[string]bool) []*DB {
+	var list []*DB
 	for _, x := range q.extras {
 		tags[x.name] = true
 		if in, ok := x.rewriter.(Database); ok {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -81,7 +82,7 @@ func table() []row {
 			after: reasons{"useless": "it has less to do on a smaller graph"}},
 		{position: 1.5, name: "stabilize", rewriter: optdb.NewEquilibriumDB("stabilize"), tags: run, doc: "replaces expressions with ones that neither overflow nor lose digits",
 			after: reasons{"canonicalize": "its rules match the normal form"}},
-		{position: 1.6, name: "saturate", rewriter: optdb.NewSaturationDB("saturate"), dialect: tensors, doc: "collects what equations say about the graph, and takes the cheapest form",
+		{position: 1.6, name: "saturate", rewriter: saturate.NewDB("saturate"), dialect: tensors, doc: "collects what equations say about the graph, and takes the cheapest form",
 			after:  reasons{"canonicalize": "in the normal form there is less to collect", "local_elemwise_alloc": "what is filled in would look different"},
 			before: reasons{"BlasOpt": "its rules match products, not BLAS calls"}},
 		{position: 1.7, name: "BlasOpt", rewriter: optdb.NewSequenceDB("BlasOpt"), dialect: tensors, tags: both, doc: "turns matrix products into BLAS calls",

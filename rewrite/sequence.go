@@ -13,6 +13,14 @@ type Member struct {
 	Rewriter GraphRewriter
 }
 
+// A Situated rewriter depends on its place in a sequence, as one does that judges its result by what
+// later members make of it. Situate returns the rewriter for a place: earlier ran before it, and their
+// requirements still hold; later runs what follows.
+type Situated interface {
+	GraphRewriter
+	Situate(earlier []GraphRewriter, later GraphRewriter) GraphRewriter
+}
+
 // A Sequence runs graph rewriters one after another. It adds the requirements of each right
 // before it runs.
 type Sequence struct {

@@ -349,11 +349,7 @@ func (f *exprFlags) print(ctx context.Context, c *Console, text string, report *
 			return err
 		}
 	case "dot":
-		dot, err := fn.Graph().DOT("expr")
-		if err != nil {
-			return err
-		}
-		c.Print("%s\n", dot)
+		c.Print("%s\n", fn.Graph().DOT("expr"))
 	case "html":
 		if err := f.page(ctx, c, text); err != nil {
 			return err

@@ -216,17 +216,13 @@ func printDOT(c *Console, f *graphfile.File, title string) error {
 		if len(f.More) > 0 {
 			name = fmt.Sprintf("segment %d", i+1)
 		}
-		dot, err := g.LabelledDOT(name, func(a *fgraph.Apply) string {
+		c.Print("%s\n", g.LabelledDOT(name, func(a *fgraph.Apply) string {
 			var types []string
 			for _, v := range a.Outputs() {
 				types = append(types, v.Type().String())
 			}
 			return a.Op().String() + "\n" + strings.Join(types, ", ")
-		})
-		if err != nil {
-			return err
-		}
-		c.Print("%s\n", dot)
+		}))
 	}
 	return nil
 }

@@ -63,6 +63,13 @@ func (p *Pass) Describe() rewrite.Description {
 	return rewrite.Description{Name: p.Name, Class: Class, Doc: "collects what rules say about the graph, and takes the cheapest form"}
 }
 
+// Situate returns the pass for a place in a sequence.
+func (p *Pass) Situate(earlier []rewrite.GraphRewriter, later rewrite.GraphRewriter) rewrite.GraphRewriter {
+	c := *p
+	c.Earlier, c.Later = earlier, later
+	return &c
+}
+
 // AddRequirements does nothing.
 func (p *Pass) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
@@ -16,7 +17,7 @@ func saturation(t testing.TB, rules string) *optdb.Optimizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := optdb.NewSaturationDB("saturate")
+	db := saturate.NewDB("saturate")
 	for _, r := range list {
 		s, err := pattern.New(tensorpass.Vocabulary(), r)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
@@ -29,7 +30,7 @@ factor: ; mine
     (add (dot x y) (dot x z) ...rest) <=> (add (dot x (add y z)) ...rest)
 `)
 	check(err)
-	db := optdb.NewSaturationDB("saturate")
+	db := saturate.NewDB("saturate")
 	for _, e := range equations {
 		rule, err := pattern.New(tensorpass.Vocabulary(), e)
 		check(err)

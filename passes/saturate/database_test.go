@@ -1,4 +1,4 @@
-package optdb_test
+package saturate_test
 
 import (
 	"context"
@@ -54,9 +54,9 @@ func letterRule(name, text string) optdb.Entry {
 }
 
 // saturating returns a database with a SaturationDB between an EquilibriumDB and a walk.
-func saturating(t *testing.T) (*optdb.SequenceDB, *optdb.SaturationDB) {
+func saturating(t *testing.T) (*optdb.SequenceDB, *saturate.DB) {
 	t.Helper()
-	db, simplify, sat, group := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("simplify"), optdb.NewSaturationDB("saturate"), optdb.NewGroupDB("more")
+	db, simplify, sat, group := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("simplify"), saturate.NewDB("saturate"), optdb.NewGroupDB("more")
 	must(t, db.Add(
 		optdb.Entry{Name: "simplify", DB: simplify, Position: 1, Tags: []string{"fast_run"}},
 		optdb.Entry{Name: "saturate", DB: sat, Position: 2},
@@ -69,7 +69,7 @@ func saturating(t *testing.T) (*optdb.SequenceDB, *optdb.SaturationDB) {
 	return db, sat
 }
 
-func TestSaturationDB(t *testing.T) {
+func TestDB(t *testing.T) {
 	db, _ := saturating(t)
 	for _, test := range []struct{ query, want, graph string }{
 		{"+fast_run", "simplify ff", "[A(b(A(b(f(x)))))]"},
@@ -131,7 +131,7 @@ func TestSaturationRefuses(t *testing.T) {
 	for _, e := range []optdb.Entry{
 		{Name: "walk", Doc: "A walk.", Rewriter: rewrite.In2Out("walk")},
 		{Name: "seq", DB: optdb.NewSequenceDB("seq")},
-		{Name: "other", DB: optdb.NewSaturationDB("other")},
+		{Name: "other", DB: saturate.NewDB("other")},
 	} {
 		if err := sat.Add(e); !errors.Is(err, optdb.ErrKind) {
 			t.Errorf("%s: %v", e.Name, err)
@@ -149,9 +149,9 @@ func TestSaturationRefuses(t *testing.T) {
 	}
 }
 
-// TestSaturationInEquilibrium: an EquilibriumDB may hold a SaturationDB, and comes to an end.
+// TestSaturationInEquilibrium: an EquilibriumDB may hold a SaturationDB, and terminates.
 func TestSaturationInEquilibrium(t *testing.T) {
-	eq, sat := optdb.NewEquilibriumDB("eq"), optdb.NewSaturationDB("saturate").Configure(saturate.Pass{Nodes: 100, Laps: 5})
+	eq, sat := optdb.NewEquilibriumDB("eq"), saturate.NewDB("saturate").Configure(saturate.Pass{Nodes: 100, Laps: 5})
 	must(t, eq.Add(letterRule("undo", "(c x) => (A (A x))"), letterRule("e", "(e x) => (A x)"), optdb.Entry{Name: "saturate", DB: sat, Tags: []string{"t"}}))
 	must(t, sat.Add(letterRule("swap", "(A (b x)) <=> (b (A x))"), letterRule("cut", "(A (A (A x))) => (d x)")))
 	o, err := eq.Build(optdb.Include("t", "saturate"))
@@ -163,9 +163,9 @@ func TestSaturationInEquilibrium(t *testing.T) {
 	}
 }
 
-// A SaturationDB of a stranger's rules.
-func ExampleSaturationDB() {
-	db := optdb.NewSaturationDB("saturate").Configure(saturate.Pass{Nodes: 1000})
+// A database of rules for ops that the package does not know.
+func ExampleDB() {
+	db := saturate.NewDB("saturate").Configure(saturate.Pass{Nodes: 1000})
 	err := db.Add(letterRule("swap", "(A (b x)) <=> (b (A x))"), letterRule("cut", "(A (A x)) => (c x)"), letterRule("drop", "(b x) => x"))
 	if err != nil {
 		panic(err)
@@ -192,4 +192,56 @@ func ExampleSaturationDB() {
 	//     cut rule
 	//     drop rule
 	//     swap rule
+}
+
+// letter is an op named by a letter.
+type letter string
+
+func (l letter) String() string { return string(l) }
+
+// thing is the type of all values of letters.
+type thing struct{}
+
+func (thing) String() string             { return "thing" }
+func (thing) Accepts(u fgraph.Type) bool { return u == thing{} }
+
+// letters returns the graph of a word: the first letter is applied to the input.
+func letters(t *testing.T, word string) *fgraph.FunctionGraph {
+	t.Helper()
+	x := fgraph.NewInput(thing{}, "x")
+	v := x
+	for _, l := range word {
+		v = fgraph.NewApply(letter(l), []*fgraph.Variable{v}, thing{}).Out()
+	}
+	g, err := fgraph.New([]*fgraph.Variable{x}, []*fgraph.Variable{v})
+	must(t, err)
+	return g
+}
+
+// names returns the selected entries by name, in the order in which they run.
+func names(o *optdb.Optimizer) string {
+	var list []string
+	for _, l := range o.Entries() {
+		list = append(list, l.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+// build builds the optimizer of a query.
+func build(t *testing.T, db *optdb.SequenceDB, query string) *optdb.Optimizer {
+	t.Helper()
+	q, err := optdb.ParseQuery(query)
+	must(t, err)
+	o, err := db.Build(q)
+	must(t, err)
+	return o
+}
+
+func must(t testing.TB, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
