@@ -333,26 +333,36 @@ func (c *compiler) refs(pos int, names []string, where string) []ref {
 
 // same reports whether two expressions are the same computation, up to the order of the
 // arguments of commutative ops.
-func (c *compiler) same(a, b Expr) bool { return c.canonical(a) == c.canonical(b) }
+func (c *compiler) same(a, b Expr) bool {
+	numbers := make(map[string]int)
+	return c.number(numbers, a) == c.number(numbers, b)
+}
 
-// canonical returns the text of an expression with sorted arguments of commutative ops.
-func (c *compiler) canonical(e Expr) string {
+// number numbers expressions by value: two that are the same up to the order of arguments get one
+// number. The key of a call has the numbers of its arguments and not their text, which would grow
+// with the depth, and exponentially if it were quoted at each.
+func (c *compiler) number(numbers map[string]int, e Expr) int {
+	key := ""
 	switch e := e.(type) {
 	case *Bind:
-		return c.canonical(e.Expr)
+		return c.number(numbers, e.Expr)
 	case *Call:
-		args := make([]string, len(e.Args))
+		args := make([]int, len(e.Args))
 		for i, a := range e.Args {
-			args[i] = c.canonical(a)
+			args[i] = c.number(numbers, a)
 		}
 		if op, _, ok := c.operator(e.Op); ok && op.Commutes {
 			slices.Sort(args)
 		}
-		return fmt.Sprintf("(%s.%d %q)", e.Op, e.Output, args)
+		key = fmt.Sprintf("(%s.%d %d)", e.Op, e.Output, args)
 	case nil:
-		return ""
+	default:
+		key = e.String()
 	}
-	return e.String()
+	if _, known := numbers[key]; !known {
+		numbers[key] = len(numbers)
+	}
+	return numbers[key]
 }
 
 type refKind uint8

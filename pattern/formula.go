@@ -2,11 +2,10 @@ package pattern
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/nnopt/nnopt/kernel/elementary"
 )
 
 // A formula is the content of a [Calc]: sums, products and powers of numbers and names, with
@@ -24,6 +23,14 @@ type Formula struct {
 	names []string
 }
 
+// powOf returns the powers of a vocabulary.
+func powOf(v Vocabulary) func(x, y float64) float64 {
+	if p, ok := v.(Powerer); ok {
+		return p.Pow
+	}
+	return math.Pow
+}
+
 // Formula parses the formula.
 func (c Calc) Formula() (*Formula, error) {
 	root, err := parseFormula(string(c))
@@ -39,9 +46,9 @@ func (c Calc) Formula() (*Formula, error) {
 func (f *Formula) Names() []string { return f.names }
 
 // Value computes the formula from the values of its names, which are given by number. It reports false
-// if one is unknown.
+// if one is unknown. Powers are those of math.Pow.
 func (f *Formula) Value(of func(name int) (float64, bool)) (float64, bool) {
-	return f.root.eval(func(name string) (float64, bool) { return of(slices.Index(f.names, name)) })
+	return f.root.eval(math.Pow, func(name string) (float64, bool) { return of(slices.Index(f.names, name)) })
 }
 
 // parseFormula reads a formula. It nests at most maxDepth deep.
@@ -158,7 +165,7 @@ func (f *formula) names(yield func(string)) {
 }
 
 // eval computes the formula from the values of its names. It reports false if one is unknown.
-func (f *formula) eval(value func(name string) (float64, bool)) (float64, bool) {
+func (f *formula) eval(pow func(x, y float64) float64, value func(name string) (float64, bool)) (float64, bool) {
 	switch f.op {
 	case 'n':
 		return f.value, true
@@ -168,7 +175,7 @@ func (f *formula) eval(value func(name string) (float64, bool)) (float64, bool) 
 	var v [2]float64
 	for i, a := range f.args {
 		var ok bool
-		if v[i], ok = a.eval(value); !ok {
+		if v[i], ok = a.eval(pow, value); !ok {
 			return 0, false
 		}
 	}
@@ -182,7 +189,7 @@ func (f *formula) eval(value func(name string) (float64, bool)) (float64, bool) 
 	case '/':
 		return v[0] / v[1], true
 	case '^':
-		return elementary.Pow(v[0], v[1]), true
+		return pow(v[0], v[1]), true
 	}
 	return -v[0], true
 }

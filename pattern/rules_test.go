@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -155,4 +156,27 @@ func FuzzParseRules(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDeepRules: the cost of a rule grows with its size, however deep it nests, and rules that are too
+// deep are refused.
+func TestDeepRules(t *testing.T) {
+	rule := func(depth int) string {
+		return strings.Repeat("(add ", depth) + "x" + strings.Repeat(" (op1 x))", depth) + " => x"
+	}
+	for _, depth := range []int{30, 90} {
+		used := alloctest.Bytes(func() {
+			if _, err := pattern.Compile(toys{}, rule(depth)); err != nil {
+				t.Errorf("depth %d: %v", depth, err)
+			}
+		})
+		if bound := uint64(depth << 14); used > bound {
+			t.Errorf("depth %d: %d bytes were allocated, more than %d", depth, used, bound)
+		}
+	}
+	for _, depth := range []int{101, 10_000, 1_000_000} {
+		if _, err := pattern.Compile(toys{}, rule(depth)); !errors.Is(err, pattern.ErrSyntax) {
+			t.Errorf("depth %d: %.200v", depth, err)
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 
 // A Vocabulary defines the names of ops in patterns and the meaning of numbers. A front end has
 // one, with a name for each of its ops. It may also be [Families], a [Conformer], a [Numberer], a
-// [Broadcaster], a [Hinter] and a [Library].
+// [Powerer], a [Broadcaster], a [Hinter] and a [Library].
 type Vocabulary interface {
 	// Operator returns the operator with that name, which includes parameters in braces, and
 	// whether there is one.
@@ -42,6 +42,12 @@ type Conformer interface {
 type Numberer interface {
 	// Number returns the number that all elements of v are known to be.
 	Number(v *fgraph.Variable) (float64, bool)
+}
+
+// A Powerer is a vocabulary that computes the powers of formulas, for example with the same bits on
+// every processor. Without one they are those of math.Pow.
+type Powerer interface {
+	Pow(x, y float64) float64
 }
 
 // A Hinter is a vocabulary that helps with names that it does not have.

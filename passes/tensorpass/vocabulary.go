@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -230,6 +231,9 @@ func (vocabulary) Equal(l pattern.Literal, v *variable) bool {
 
 // Number returns the value of all elements of v, if it is known.
 func (vocabulary) Number(v *variable) (float64, bool) { return uniform(v) }
+
+// Pow computes powers in formulas.
+func (vocabulary) Pow(x, y float64) float64 { return elementary.Pow(x, y) }
 
 // Broadcasts selects the ops that [uniform] looks through.
 func (vocabulary) Broadcasts() []rewrite.Track { return broadcasters }
