@@ -61,30 +61,30 @@ not2:
 	JEQ  to1x1
 not1:
 	RET
-to6x2:
-	JMP quantWords6x2AVX2<>(SB)
-to6x1:
-	JMP quantWords6x1AVX2<>(SB)
-to5x2:
-	JMP quantWords5x2AVX2<>(SB)
-to5x1:
-	JMP quantWords5x1AVX2<>(SB)
-to4x2:
-	JMP quantWords4x2AVX2<>(SB)
-to4x1:
-	JMP quantWords4x1AVX2<>(SB)
-to3x2:
-	JMP quantWords3x2AVX2<>(SB)
-to3x1:
-	JMP quantWords3x1AVX2<>(SB)
-to2x2:
-	JMP quantWords2x2AVX2<>(SB)
-to2x1:
-	JMP quantWords2x1AVX2<>(SB)
-to1x2:
-	JMP quantWords1x2AVX2<>(SB)
 to1x1:
 	JMP quantWords1x1AVX2<>(SB)
+to1x2:
+	JMP quantWords1x2AVX2<>(SB)
+to2x1:
+	JMP quantWords2x1AVX2<>(SB)
+to2x2:
+	JMP quantWords2x2AVX2<>(SB)
+to3x1:
+	JMP quantWords3x1AVX2<>(SB)
+to3x2:
+	JMP quantWords3x2AVX2<>(SB)
+to4x1:
+	JMP quantWords4x1AVX2<>(SB)
+to4x2:
+	JMP quantWords4x2AVX2<>(SB)
+to5x1:
+	JMP quantWords5x1AVX2<>(SB)
+to5x2:
+	JMP quantWords5x2AVX2<>(SB)
+to6x1:
+	JMP quantWords6x1AVX2<>(SB)
+to6x2:
+	JMP quantWords6x2AVX2<>(SB)
 
 TEXT quantWords1x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xRow(DI), R9
@@ -3572,22 +3572,22 @@ not2:
 	JEQ  to1x1
 not1:
 	RET
-to4x2:
-	JMP quantHalved4x2AVX2<>(SB)
-to4x1:
-	JMP quantHalved4x1AVX2<>(SB)
-to3x2:
-	JMP quantHalved3x2AVX2<>(SB)
-to3x1:
-	JMP quantHalved3x1AVX2<>(SB)
-to2x2:
-	JMP quantHalved2x2AVX2<>(SB)
-to2x1:
-	JMP quantHalved2x1AVX2<>(SB)
-to1x2:
-	JMP quantHalved1x2AVX2<>(SB)
 to1x1:
 	JMP quantHalved1x1AVX2<>(SB)
+to1x2:
+	JMP quantHalved1x2AVX2<>(SB)
+to2x1:
+	JMP quantHalved2x1AVX2<>(SB)
+to2x2:
+	JMP quantHalved2x2AVX2<>(SB)
+to3x1:
+	JMP quantHalved3x1AVX2<>(SB)
+to3x2:
+	JMP quantHalved3x2AVX2<>(SB)
+to4x1:
+	JMP quantHalved4x1AVX2<>(SB)
+to4x2:
+	JMP quantHalved4x2AVX2<>(SB)
 
 TEXT quantHalved1x1AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xRow(DI), R9
@@ -5592,30 +5592,30 @@ not2:
 	JEQ  to1x1
 not1:
 	RET
-to6x2:
-	JMP quantBytes6x2AVXVNNI<>(SB)
-to6x1:
-	JMP quantBytes6x1AVXVNNI<>(SB)
-to5x2:
-	JMP quantBytes5x2AVXVNNI<>(SB)
-to5x1:
-	JMP quantBytes5x1AVXVNNI<>(SB)
-to4x2:
-	JMP quantBytes4x2AVXVNNI<>(SB)
-to4x1:
-	JMP quantBytes4x1AVXVNNI<>(SB)
-to3x2:
-	JMP quantBytes3x2AVXVNNI<>(SB)
-to3x1:
-	JMP quantBytes3x1AVXVNNI<>(SB)
-to2x2:
-	JMP quantBytes2x2AVXVNNI<>(SB)
-to2x1:
-	JMP quantBytes2x1AVXVNNI<>(SB)
-to1x2:
-	JMP quantBytes1x2AVXVNNI<>(SB)
 to1x1:
 	JMP quantBytes1x1AVXVNNI<>(SB)
+to1x2:
+	JMP quantBytes1x2AVXVNNI<>(SB)
+to2x1:
+	JMP quantBytes2x1AVXVNNI<>(SB)
+to2x2:
+	JMP quantBytes2x2AVXVNNI<>(SB)
+to3x1:
+	JMP quantBytes3x1AVXVNNI<>(SB)
+to3x2:
+	JMP quantBytes3x2AVXVNNI<>(SB)
+to4x1:
+	JMP quantBytes4x1AVXVNNI<>(SB)
+to4x2:
+	JMP quantBytes4x2AVXVNNI<>(SB)
+to5x1:
+	JMP quantBytes5x1AVXVNNI<>(SB)
+to5x2:
+	JMP quantBytes5x2AVXVNNI<>(SB)
+to6x1:
+	JMP quantBytes6x1AVXVNNI<>(SB)
+to6x2:
+	JMP quantBytes6x2AVXVNNI<>(SB)
 
 TEXT quantBytes1x1AVXVNNI<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xRow(DI), R9
@@ -8865,30 +8865,30 @@ not2:
 	JEQ  to1x1
 not1:
 	RET
-to6x2:
-	JMP quantWords6x2AVXVNNI<>(SB)
-to6x1:
-	JMP quantWords6x1AVXVNNI<>(SB)
-to5x2:
-	JMP quantWords5x2AVXVNNI<>(SB)
-to5x1:
-	JMP quantWords5x1AVXVNNI<>(SB)
-to4x2:
-	JMP quantWords4x2AVXVNNI<>(SB)
-to4x1:
-	JMP quantWords4x1AVXVNNI<>(SB)
-to3x2:
-	JMP quantWords3x2AVXVNNI<>(SB)
-to3x1:
-	JMP quantWords3x1AVXVNNI<>(SB)
-to2x2:
-	JMP quantWords2x2AVXVNNI<>(SB)
-to2x1:
-	JMP quantWords2x1AVXVNNI<>(SB)
-to1x2:
-	JMP quantWords1x2AVXVNNI<>(SB)
 to1x1:
 	JMP quantWords1x1AVXVNNI<>(SB)
+to1x2:
+	JMP quantWords1x2AVXVNNI<>(SB)
+to2x1:
+	JMP quantWords2x1AVXVNNI<>(SB)
+to2x2:
+	JMP quantWords2x2AVXVNNI<>(SB)
+to3x1:
+	JMP quantWords3x1AVXVNNI<>(SB)
+to3x2:
+	JMP quantWords3x2AVXVNNI<>(SB)
+to4x1:
+	JMP quantWords4x1AVXVNNI<>(SB)
+to4x2:
+	JMP quantWords4x2AVXVNNI<>(SB)
+to5x1:
+	JMP quantWords5x1AVXVNNI<>(SB)
+to5x2:
+	JMP quantWords5x2AVXVNNI<>(SB)
+to6x1:
+	JMP quantWords6x1AVXVNNI<>(SB)
+to6x2:
+	JMP quantWords6x2AVXVNNI<>(SB)
 
 TEXT quantWords1x1AVXVNNI<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xRow(DI), R9

@@ -75,54 +75,54 @@ not2:
 	BEQ to1x1
 not1:
 	RET
-to6x4:
-	JMP quantBytes6x4Dot<>(SB)
-to6x3:
-	JMP quantBytes6x3Dot<>(SB)
-to6x2:
-	JMP quantBytes6x2Dot<>(SB)
-to6x1:
-	JMP quantBytes6x1Dot<>(SB)
-to5x4:
-	JMP quantBytes5x4Dot<>(SB)
-to5x3:
-	JMP quantBytes5x3Dot<>(SB)
-to5x2:
-	JMP quantBytes5x2Dot<>(SB)
-to5x1:
-	JMP quantBytes5x1Dot<>(SB)
-to4x4:
-	JMP quantBytes4x4Dot<>(SB)
-to4x3:
-	JMP quantBytes4x3Dot<>(SB)
-to4x2:
-	JMP quantBytes4x2Dot<>(SB)
-to4x1:
-	JMP quantBytes4x1Dot<>(SB)
-to3x4:
-	JMP quantBytes3x4Dot<>(SB)
-to3x3:
-	JMP quantBytes3x3Dot<>(SB)
-to3x2:
-	JMP quantBytes3x2Dot<>(SB)
-to3x1:
-	JMP quantBytes3x1Dot<>(SB)
-to2x4:
-	JMP quantBytes2x4Dot<>(SB)
-to2x3:
-	JMP quantBytes2x3Dot<>(SB)
-to2x2:
-	JMP quantBytes2x2Dot<>(SB)
-to2x1:
-	JMP quantBytes2x1Dot<>(SB)
-to1x4:
-	JMP quantBytes1x4Dot<>(SB)
-to1x3:
-	JMP quantBytes1x3Dot<>(SB)
-to1x2:
-	JMP quantBytes1x2Dot<>(SB)
 to1x1:
 	JMP quantBytes1x1Dot<>(SB)
+to1x2:
+	JMP quantBytes1x2Dot<>(SB)
+to1x3:
+	JMP quantBytes1x3Dot<>(SB)
+to1x4:
+	JMP quantBytes1x4Dot<>(SB)
+to2x1:
+	JMP quantBytes2x1Dot<>(SB)
+to2x2:
+	JMP quantBytes2x2Dot<>(SB)
+to2x3:
+	JMP quantBytes2x3Dot<>(SB)
+to2x4:
+	JMP quantBytes2x4Dot<>(SB)
+to3x1:
+	JMP quantBytes3x1Dot<>(SB)
+to3x2:
+	JMP quantBytes3x2Dot<>(SB)
+to3x3:
+	JMP quantBytes3x3Dot<>(SB)
+to3x4:
+	JMP quantBytes3x4Dot<>(SB)
+to4x1:
+	JMP quantBytes4x1Dot<>(SB)
+to4x2:
+	JMP quantBytes4x2Dot<>(SB)
+to4x3:
+	JMP quantBytes4x3Dot<>(SB)
+to4x4:
+	JMP quantBytes4x4Dot<>(SB)
+to5x1:
+	JMP quantBytes5x1Dot<>(SB)
+to5x2:
+	JMP quantBytes5x2Dot<>(SB)
+to5x3:
+	JMP quantBytes5x3Dot<>(SB)
+to5x4:
+	JMP quantBytes5x4Dot<>(SB)
+to6x1:
+	JMP quantBytes6x1Dot<>(SB)
+to6x2:
+	JMP quantBytes6x2Dot<>(SB)
+to6x3:
+	JMP quantBytes6x3Dot<>(SB)
+to6x4:
+	JMP quantBytes6x4Dot<>(SB)
 
 TEXT quantBytes1x1Dot<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
@@ -8170,54 +8170,54 @@ not2:
 	BEQ to1x1
 not1:
 	RET
-to6x4:
-	JMP quantWords6x4NEON<>(SB)
-to6x3:
-	JMP quantWords6x3NEON<>(SB)
-to6x2:
-	JMP quantWords6x2NEON<>(SB)
-to6x1:
-	JMP quantWords6x1NEON<>(SB)
-to5x4:
-	JMP quantWords5x4NEON<>(SB)
-to5x3:
-	JMP quantWords5x3NEON<>(SB)
-to5x2:
-	JMP quantWords5x2NEON<>(SB)
-to5x1:
-	JMP quantWords5x1NEON<>(SB)
-to4x4:
-	JMP quantWords4x4NEON<>(SB)
-to4x3:
-	JMP quantWords4x3NEON<>(SB)
-to4x2:
-	JMP quantWords4x2NEON<>(SB)
-to4x1:
-	JMP quantWords4x1NEON<>(SB)
-to3x4:
-	JMP quantWords3x4NEON<>(SB)
-to3x3:
-	JMP quantWords3x3NEON<>(SB)
-to3x2:
-	JMP quantWords3x2NEON<>(SB)
-to3x1:
-	JMP quantWords3x1NEON<>(SB)
-to2x4:
-	JMP quantWords2x4NEON<>(SB)
-to2x3:
-	JMP quantWords2x3NEON<>(SB)
-to2x2:
-	JMP quantWords2x2NEON<>(SB)
-to2x1:
-	JMP quantWords2x1NEON<>(SB)
-to1x4:
-	JMP quantWords1x4NEON<>(SB)
-to1x3:
-	JMP quantWords1x3NEON<>(SB)
-to1x2:
-	JMP quantWords1x2NEON<>(SB)
 to1x1:
 	JMP quantWords1x1NEON<>(SB)
+to1x2:
+	JMP quantWords1x2NEON<>(SB)
+to1x3:
+	JMP quantWords1x3NEON<>(SB)
+to1x4:
+	JMP quantWords1x4NEON<>(SB)
+to2x1:
+	JMP quantWords2x1NEON<>(SB)
+to2x2:
+	JMP quantWords2x2NEON<>(SB)
+to2x3:
+	JMP quantWords2x3NEON<>(SB)
+to2x4:
+	JMP quantWords2x4NEON<>(SB)
+to3x1:
+	JMP quantWords3x1NEON<>(SB)
+to3x2:
+	JMP quantWords3x2NEON<>(SB)
+to3x3:
+	JMP quantWords3x3NEON<>(SB)
+to3x4:
+	JMP quantWords3x4NEON<>(SB)
+to4x1:
+	JMP quantWords4x1NEON<>(SB)
+to4x2:
+	JMP quantWords4x2NEON<>(SB)
+to4x3:
+	JMP quantWords4x3NEON<>(SB)
+to4x4:
+	JMP quantWords4x4NEON<>(SB)
+to5x1:
+	JMP quantWords5x1NEON<>(SB)
+to5x2:
+	JMP quantWords5x2NEON<>(SB)
+to5x3:
+	JMP quantWords5x3NEON<>(SB)
+to5x4:
+	JMP quantWords5x4NEON<>(SB)
+to6x1:
+	JMP quantWords6x1NEON<>(SB)
+to6x2:
+	JMP quantWords6x2NEON<>(SB)
+to6x3:
+	JMP quantWords6x3NEON<>(SB)
+to6x4:
+	JMP quantWords6x4NEON<>(SB)
 
 TEXT quantWords1x1NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9

@@ -438,6 +438,26 @@ func BenchmarkQuantized(b *testing.B) {
 	}
 }
 
+// Tiles are as high as kernels are, cover all rows, and are of almost one height.
+func TestNextTiles(t *testing.T) {
+	for _, highest := range []int{4, 6, 8} {
+		for rows := 1; rows < 200; rows++ {
+			lowest, left, calls := highest, rows, 0
+			for left > 0 {
+				height, tiles := nextTiles(left, highest)
+				if left -= height * tiles; height < 1 || height > highest || height == 7 || tiles < 1 || left < 0 {
+					t.Fatalf("%d rows, at most %d: %d tiles of %d leave %d", rows, highest, tiles, height, left)
+				}
+				lowest = min(lowest, height)
+				calls++
+			}
+			if calls > 5 || rows > highest && lowest < highest/2 {
+				t.Errorf("%d rows, at most %d: %d calls, the lowest has %d rows", rows, highest, calls, lowest)
+			}
+		}
+	}
+}
+
 // Only kernels that the processor can execute are chosen. The processor of the third list of sets
 // (AMD's Zen 4) has VNNI with registers of AVX-512 only.
 func TestChooseQuantSet(t *testing.T) {

@@ -128,11 +128,7 @@ func (p *quantProduct) strip(first, next, s int) {
 	t.vecs = end - panel
 	t.tail = min(p.y.Cols-j, t.vecs*lanes) - (t.vecs-1)*lanes
 	t.mask = 1<<t.tail - 1
-	// Heights of tiles differ by one at most.
 	precision := p.segs[0].W.precision
-	tiles := (next - first + p.set.tileRows(precision) - 1) / p.set.tileRows(precision)
-	low := (next - first) / tiles
-	high := (next - first) % tiles
 	for i := range p.segs {
 		p.segment(i, first, j)
 		if p.begin != nil {
@@ -140,13 +136,34 @@ func (p *quantProduct) strip(first, next, s int) {
 		}
 		p.fetchAfter(i, j)
 		t.done = 0
-		if t.rows, t.tiles = low+1, high; high > 0 {
-			p.set.tiles(t, precision)
-		}
-		if t.rows, t.tiles = low, tiles-high; t.tiles > 0 {
+		for left := next - first; left > 0; {
+			height, tiles := nextTiles(left, p.set.tileRows(precision))
+			left -= height * tiles
+			t.rows, t.tiles = height, tiles
 			p.set.tiles(t, precision)
 		}
 	}
+}
+
+// nextTiles returns the height of the next tiles of some rows, at most that of the highest tile, and
+// their number. Heights differ by one at most, except that none is 7: see internal/gen/quant.go.
+func nextTiles(rows, highest int) (height, tiles int) {
+	all := (rows + highest - 1) / highest
+	height, tiles = rows/all, all
+	if high := rows % all; high > 0 {
+		height, tiles = height+1, high
+	}
+	switch left := rows - height*tiles; {
+	case rows == 7:
+		return 4, 1 // and 3
+	case height == 7:
+		return 8, max(tiles/2, 1) // and 6 in place of two of 7, or 5 in place of 7 and 6
+	case left == 7 && tiles > 1:
+		return height, tiles - 1
+	case left == 7: // after 8, 4 and 3 would follow, of which 3 takes as long as 4
+		return 5, 3
+	}
+	return height, tiles
 }
 
 // fetchAfter has the kernel fetch the weights that come after those of term i from column j on.

@@ -9,11 +9,7 @@ func writeQuantTilesNEON(e *emitter) {
 		e.suffix = how.suffix
 		g := &quantTiles{tiles: tiles{emitter: e, done: "quantTile_done"}, how: how}
 		g.dispatch()
-		for rows := 1; rows <= g.tall(); rows++ {
-			for n := 1; n <= g.wide(); n++ {
-				g.kernelNEON(rows, n)
-			}
-		}
+		g.eachKernel(g.kernelNEON)
 	}
 }
 
