@@ -2,8 +2,10 @@ package kernel
 
 import (
 	"os"
+	"runtime"
 	"slices"
 
+	"golang.org/x/sys/cpu"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/gonum"
@@ -24,6 +26,23 @@ var kernelSetNames = [...]string{blasSet: "blas", goSet: "go", neonSet: "neon", 
 
 // String returns the name of the set.
 func (s kernelSet) String() string { return kernelSetNames[s] }
+
+// errNoAssembly is the panic of assembly that was written for other processors.
+const errNoAssembly = "kernel: no assembly for this processor"
+
+// supportedSets returns the sets that this processor can execute, the best last.
+func supportedSets() []kernelSet {
+	x := &cpu.X86
+	switch {
+	case runtime.GOARCH == "arm64":
+		return []kernelSet{blasSet, goSet, neonSet}
+	case runtime.GOARCH != "amd64" || !x.HasAVX2 || !x.HasFMA:
+		return []kernelSet{goSet, blasSet}
+	case !x.HasAVX512F:
+		return []kernelSet{blasSet, goSet, avx2Set}
+	}
+	return []kernelSet{blasSet, goSet, avx2Set, avx512Set}
+}
 
 // bestSet is the best set that this processor can execute, or the one that the environment asks
 // for.
@@ -98,3 +117,73 @@ func (s kernelSet) laneRows() int { return s.byWidth(6, 3) }
 
 // padded returns n rounded up to whole vectors.
 func (s kernelSet) padded(n int) int { return (n + s.lanes() - 1) &^ (s.lanes() - 1) }
+
+// tile runs a kernel. It calls directly, so that t can stay on the stack.
+func (s kernelSet) tile(t *tile) {
+	switch {
+	case s == avx512Set:
+		tileAVX512(t)
+	case s == avx2Set:
+		tileAVX2(t)
+	case s != neonSet:
+		s.tileGo(t)
+	case t.tail == s.lanes():
+		tileNEON(t)
+	default:
+		s.partialTile(t)
+	}
+}
+
+// partialTile runs a kernel whose last vector is partial, which NEON can't load or store. Such a
+// tile has one panel. Its sums are whole vectors of scratch memory.
+func (s kernelSet) partialTile(t *tile) {
+	var sums [maxTileRows * 16]float32
+	cols := t.vecs * s.lanes()
+	stored := cols - s.lanes() + t.tail
+	if t.p != nil {
+		for i := range t.rows {
+			for j := range stored {
+				sums[i*cols+j] = t.begun(uintptr(i), uintptr(j)*4)
+			}
+		}
+	}
+	whole := *t
+	whole.flags, whole.tail = 0, s.lanes()
+	whole.p, whole.pRow = &sums[0], uintptr(cols)*4
+	whole.y, whole.yRow = whole.p, whole.pRow
+	tileNEON(&whole)
+	for i := range t.rows {
+		for j := range stored {
+			*elem(t.y, uintptr(i)*t.yRow+uintptr(j)*4) = t.finish(sums[i*cols+j], uintptr(i), uintptr(j)*4)
+		}
+	}
+}
+
+// dotLanes runs a kernel of narrow products, for at most laneRows rows.
+func (s kernelSet) dotLanes(t *laneTile) {
+	switch s {
+	case avx512Set:
+		dotLanesAVX512(t)
+	case avx2Set:
+		dotLanesAVX2(t)
+	case neonSet:
+		dotLanesNEON(t)
+	default:
+		dotLanesGo(t)
+	}
+}
+
+// dTile adds alpha·a·b to a whole tile of c. a and b are packed.
+func (s kernelSet) dTile(alpha float64, a, b []float64, depth int, c []float64, stride int) {
+	s.checkTile(a, b, depth, c, stride)
+	switch s {
+	case avx512Set:
+		dTileAVX512(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	case avx2Set:
+		dTileAVX2(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	case neonSet:
+		dTileNEON(&a[0], &b[0], depth, &c[0], uintptr(8*stride), alpha)
+	default:
+		s.dTileGo(alpha, a, b, depth, c, stride)
+	}
+}

@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package kernel
 
 import "unsafe"
@@ -15,9 +13,6 @@ func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src [
 	return count
 }
 
-//go:noescape
-func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr)
-
 // transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done. What comes next is so
 // many elements ahead of src, and it may be outside.
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols, ahead int) int {
@@ -28,9 +23,6 @@ func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStrid
 	return 8 * n
 }
 
-//go:noescape
-func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr, n int)
-
 // transpose4 sets 4 columns of dst to rows of src. It returns how many columns of src it has done.
 func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStride, cols int) int {
 	n := squares(s, 4, dst, stride, src, srcStride, cols)
@@ -39,9 +31,6 @@ func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStrid
 	}
 	return 4 * n
 }
-
-//go:noescape
-func copyStripes(dst unsafe.Pointer, dstStripe uintptr, src unsafe.Pointer, srcRow uintptr, rows, stripes, units int)
 
 // stripes copies n stripes of width columns from some rows of src, the first of which begins at at, with the given stride. In dst a
 // stripe begins apart elements after the one before. It reports false if the assembly can't.

@@ -100,7 +100,7 @@ func quantizedReference(p Precision, xs, ws []Matrix, ep Epilogue, y Matrix) Mat
 }
 
 func eachQuantSet(t *testing.T, f func(t *testing.T, set quantSet, p Precision)) {
-	for _, set := range supportedQuantSets() {
+	for _, set := range quantSets {
 		for _, p := range []Precision{Int8, Int16} {
 			t.Run(fmt.Sprintf("%s/%s", set, p), func(t *testing.T) { f(t, set, p) })
 		}
@@ -420,7 +420,7 @@ func BenchmarkQuantized(b *testing.B) {
 			}
 			report(b)
 		})
-		for _, set := range supportedQuantSets()[1:] {
+		for _, set := range quantSets[1:] {
 			for _, p := range []Precision{Int8, Int16} {
 				q := quantized(b, set, p, w)
 				var rows QuantizedRows

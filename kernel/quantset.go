@@ -1,6 +1,12 @@
 package kernel
 
-import "os"
+import (
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // quantSet is a family of kernels for quantized products. All give the same bits.
 type quantSet uint8
@@ -19,11 +25,33 @@ func (s quantSet) String() string {
 	return [...]string{"go", "neon", "avx2", "neondot", "avxvnni", "avx512vnni"}[s]
 }
 
+// quantSets are the sets that this processor can execute, the best last.
+var quantSets = supportedQuantSets()
+
+func supportedQuantSets() []quantSet {
+	sets := []quantSet{quantGo}
+	x := &cpu.X86
+	switch {
+	case runtime.GOARCH == "arm64":
+		if sets = append(sets, quantNEON); cpu.ARM64.HasASIMDDP {
+			sets = append(sets, quantDot)
+		}
+	case runtime.GOARCH == "amd64" && x.HasAVX2 && x.HasFMA:
+		if sets = append(sets, quantAVX2); x.HasAVXVNNI {
+			sets = append(sets, quantAVXVNNI)
+		}
+		if x.HasAVX512F && x.HasAVX512VNNI {
+			sets = append(sets, quantAVX512)
+		}
+	}
+	return sets
+}
+
 // wanted is the name of the kernels that the environment asks for.
 var wanted = os.Getenv("NNOPT_KERNELS")
 
 // currentQuantSet is the best set that goes with the set for other products.
-func currentQuantSet() quantSet { return chooseQuantSet(supportedQuantSets(), bestSet, wanted) }
+func currentQuantSet() quantSet { return chooseQuantSet(quantSets, bestSet, wanted) }
 
 // chooseQuantSet returns the best of the supported sets, the best last, that goes with the set for
 // other products and with the name of the kernels that are asked for.
@@ -91,4 +119,82 @@ func (s quantSet) stripPanels() int {
 		return 4
 	}
 	return 2
+}
+
+// tiles runs a kernel.
+func (s quantSet) tiles(t *quantTile, p Precision) {
+	words := s.words(p)
+	switch {
+	case s == quantAVX512 && words:
+		quantWordsAVX512(t)
+	case s == quantAVX512:
+		quantBytesAVX512(t)
+	case s == quantAVXVNNI && words:
+		quantWordsAVXVNNI(t)
+	case s == quantAVXVNNI:
+		quantBytesAVXVNNI(t)
+	case s.halves(p):
+		quantHalvedAVX2(t)
+	case s == quantAVX2:
+		quantWordsAVX2(t)
+	case s == quantGo:
+		t.tilesGo()
+	case t.tail != s.lanes():
+		s.partialTiles(t, p)
+	case words:
+		quantWordsNEON(t)
+	default:
+		quantBytesDot(t)
+	}
+}
+
+// partialTiles runs a kernel for tiles whose last vector is partial, which NEON can't load or
+// store. Products are whole vectors of scratch memory.
+func (s quantSet) partialTiles(t *quantTile, p Precision) {
+	var products [6 * 16]float32
+	cols := t.vecs * s.lanes()
+	for ; t.tiles > 0; t.tiles-- {
+		i := uintptr(t.done)
+		whole := *t
+		whole.tiles, whole.done, whole.flags, whole.tail = 1, 0, 0, s.lanes()
+		if t.k > 0 {
+			whole.x = elem(t.x, i*t.xRow)
+		}
+		whole.rowScale = elem(t.rowScale, i*t.rowScaleRow)
+		whole.y, whole.yRow = &products[0], uintptr(cols)*unsafe.Sizeof(products[0])
+		s.tiles(&whole, p)
+		for r := range t.rows {
+			for j := range cols - s.lanes() + t.tail {
+				c := uintptr(j) * 4
+				*elem(t.y, (i+uintptr(r))*t.yRow+c) = t.finish(products[r*cols+j], i+uintptr(r), c)
+			}
+		}
+		t.done += t.rows
+	}
+}
+
+// rowProducts sets to to what rows of codes contribute to the sums of a kernel that halves
+// multiplications. Only AVX2 has such a kernel.
+func (s quantSet) rowProducts(codes *byte, apart uintptr, quads int, to []int32) {
+	quantRowProductsAVX2(codes, apart, len(to), quads, &to[0])
+}
+
+// quantize quantizes rows.
+func (s quantSet) quantize(q *quantizing, words bool) {
+	switch {
+	case s == quantGo || q.k < s.lanes():
+		q.quantizeGo(words)
+	case s == quantAVX512 && words:
+		quantizeWordsAVX512(q)
+	case s == quantAVX512:
+		quantizeBytesAVX512(q)
+	case s.arm() && words:
+		quantizeWordsNEON(q)
+	case s.arm():
+		quantizeBytesNEON(q)
+	case words:
+		quantizeWordsAVX2(q)
+	default:
+		quantizeBytesAVX2(q)
+	}
 }

@@ -37,6 +37,7 @@ type emitter struct {
 	names     map[string]string   // operands by name
 	rotate    int                 // how far the vector registers are renumbered
 	bitwise   func(string) string // the instruction for AND, OR and XOR
+	functions []string            // that Go calls, with their parameters
 	uses      []string            // constants that stand for themselves in instructions, in order
 	pointed   bool                // the address of the constants is needed, on arm64
 }
@@ -159,6 +160,7 @@ func (e *emitter) writeMask(label string, n int) {
 // register. "-" leaves one in memory.
 func (e *emitter) open(name, params string, registers ...string) {
 	list, size := parse(params)
+	e.functions = append(e.functions, fmt.Sprintf("%s%s(%s)", name, e.suffix, params))
 	e.line("\n// func %s%s(%s)\nTEXT ·%[1]s%[2]s(SB), NOSPLIT, $0-%[4]d\n", name, e.suffix, params, size)
 	for i, p := range list {
 		switch {
