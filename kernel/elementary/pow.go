@@ -113,9 +113,6 @@ func logPair(x float64) pair {
 	return pair{h, h2 - h + rest}
 }
 
-// powHalf is the first interval of powLogs whose mantissas are halved, those above √2.
-const powHalf = 53
-
 // ln(2) in two parts, of which the first is a multiple of 2^-42.
 const (
 	powLn2High = 0.6931471805598903

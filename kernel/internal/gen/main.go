@@ -1,5 +1,5 @@
-// Gen writes the assembly of package kernel and its declarations. Run it with go generate in the
-// folder of that package.
+// Gen writes the assembly of package kernel, its declarations, and the tables of package elementary.
+// Run it with go generate in the folder of package kernel.
 package main
 
 import (
@@ -60,6 +60,7 @@ func generate() map[string][]byte {
 		}
 		out["asm_"+arch+".go"] = declarations(arch, own, all)
 	}
+	out["elementary/powtable.go"] = powTables()
 	return out
 }
 
