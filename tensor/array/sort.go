@@ -5,31 +5,23 @@ import "math"
 // Sort sets out to the elements of in, sorted along a dimension: the smallest first, NaN last, and
 // equal ones, such as zeros of both signs, in their order. Out is contiguous and has the type and
 // shape of in.
-func Sort(out, in *Array, axis int) {
-	switch in.dtype {
-	case Bool:
-		sortLines(in, out, axis, keyOfBool, pickValues[bool])
-	case Int64:
-		sortLines(in, out, axis, keyOfInt, pickValues[int64])
-	case Float32:
-		sortLines(in, out, axis, keyOfFloat[float32], pickValues[float32])
-	case Float64:
-		sortLines(in, out, axis, keyOfFloat[float64], pickValues[float64])
-	}
-}
+func Sort(out, in *Array, axis int) { sorters[in.dtype].values(out, in, axis) }
 
 // ArgSort sets out to the positions of the elements of in along a dimension, in the order of Sort.
 // Out holds integers, is contiguous and has the shape of in.
-func ArgSort(out, in *Array, axis int) {
-	switch in.dtype {
-	case Bool:
-		sortLines(in, out, axis, keyOfBool, pickPlaces[bool])
-	case Int64:
-		sortLines(in, out, axis, keyOfInt, pickPlaces[int64])
-	case Float32:
-		sortLines(in, out, axis, keyOfFloat[float32], pickPlaces[float32])
-	case Float64:
-		sortLines(in, out, axis, keyOfFloat[float64], pickPlaces[float64])
+func ArgSort(out, in *Array, axis int) { sorters[in.dtype].places(out, in, axis) }
+
+// A sorter sorts elements of one type.
+type sorter struct{ values, places func(out, in *Array, axis int) }
+
+var sorters = [numDTypes]sorter{
+	Bool: sorterOf(keyOfBool), Int64: sorterOf(keyOfInt), Float32: sorterOf(keyOfFloat[float32]), Float64: sorterOf(keyOfFloat[float64]),
+}
+
+func sorterOf[T Element](key func(T) uint64) sorter {
+	return sorter{
+		func(out, in *Array, axis int) { sortLines(in, out, axis, key, pickValues[T]) },
+		func(out, in *Array, axis int) { sortLines(in, out, axis, key, pickPlaces[T]) },
 	}
 }
 
