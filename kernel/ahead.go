@@ -50,6 +50,7 @@ func (a *ahead) begin(set kernelSet, s stretch, fetches int) {
 		return
 	}
 	for i := range s.parts {
+		// What lanes read is not fetched: their parts have no steps.
 		a.bytes += 4 * s.parts[i].steps * set.padded(s.end-s.j)
 	}
 }
@@ -61,12 +62,18 @@ func (a *ahead) during(t *tile) {
 	if n == 0 || a.bytes <= 0 || a.left == 0 && !a.piece() {
 		return
 	}
+	// Every tile gets a share in proportion to its fetches, of what is left and not of all: so
+	// rounding, and pieces that end within a tile, do not add up. The last tile gets the rest.
 	share := uintptr(a.bytes)
 	if n < a.fetches {
 		share = uintptr(uint64(a.bytes) * uint64(n) / uint64(a.fetches))
 	}
+	// A kernel fetches addresses at equal distances, and a piece ends where memory has something
+	// else. What a tile can't fetch for that reason is left to the next one.
 	share = min(share, a.left)
 	t.ahead = a.at
+	// Steps below a line fetch some lines twice, which costs little; steps above one would leave
+	// lines out.
 	t.aheadStep = min((share+uintptr(n)-1)/uintptr(n), lineBytes)
 	share = min(t.aheadStep*uintptr(n), a.left)
 	a.at, a.left = a.at+share, a.left-share
@@ -83,6 +90,8 @@ func (a *ahead) piece() bool {
 			continue
 		}
 		_, k := w.shape()
+		// A part of a panel lies between its other parts, so every panel is a piece. Whole panels
+		// follow each other, and so are one piece.
 		width := a.set.padded(a.end - a.col)
 		if p.steps < k {
 			width = min(width, a.set.panelCols())
@@ -139,6 +148,7 @@ func (p *product) fetch(s stretch, during []part, n, tiles int) {
 // planNext plans the first stretch of the next product.
 func (p *product) planNext(ws *workspace) {
 	p.next = stretch{}
+	// The next product may never come: what is fetched in vain costs time, but changes nothing.
 	if len(p.ep.Next) == 0 || p.set.fetches(4) == 0 || p.tiles < leastTiles {
 		return
 	}
@@ -146,11 +156,15 @@ func (p *product) planNext(ws *workspace) {
 	k := 0
 	for _, w := range p.ep.Next {
 		cols, steps := w.shape()
+		// Weights that were packed for other kernels, or do not fit each other, have no panels to
+		// fetch.
 		if w.set != p.set || cols != n {
 			return
 		}
 		k += steps
 	}
+	// The next product reads first what it plans now: the first group of its columns, of all
+	// segments or of the first part.
 	cols, steps := blocking(p.set, n, k)
 	ws.next = ws.next[:0]
 	for _, w := range p.ep.Next {

@@ -40,11 +40,15 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 		return
 	}
 	few := x.Rows <= fewSumRows
+	// The moments of many rows, as batch normalization needs them, have a way of their own if no
+	// column is left over, because they are read from memory.
 	if product != nil && !few && s.blocks(x.Cols)*block == x.Cols {
 		s.rowMoments(sum, alpha, product, x, y)
 		return
 	}
 	whole := x.Cols &^ 3
+	// The last columns, less than a vector of four, are summed from top to bottom and multiplied
+	// once.
 	for j := whole; j < x.Cols && !few; j++ {
 		total := float32(0)
 		for i := range x.Rows {
@@ -53,6 +57,8 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 		sum[j] = fma32(alpha, total, sum[j])
 	}
 	for i, rows := 0, chunkRows; i < x.Rows; i += rows {
+		// At the end groups become smaller by halves, as the remaining number of rows says in
+		// binary.
 		for rows > x.Rows-i {
 			rows /= 2
 		}
@@ -88,6 +94,7 @@ func (s kernelSet) rowMoments(sum []float32, alpha float32, product []float64, x
 		}
 		for r := i; r < i+rows; r += 2 {
 			x0, x1, y0, y1 := &Row(x, r)[0], &Row(x, r+1)[0], &Row(y, r)[0], &Row(y, r+1)[0]
+			// The first two rows of a group overwrite the sums of the group before.
 			if r == i {
 				firstMomentsBlocks(&group[0], &product[0], x0, x1, y0, y1, n)
 			} else {
@@ -108,8 +115,10 @@ func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
 	group := min(x.Rows, sumRows)
 	first := x.Cols % block
 	for i := 0; i < x.Rows; i += group {
+		// The first columns, those that do not fill a block, are summed in two halves.
 		for j := range first {
 			pairs := alternatingSum(x.Data[i*x.Stride+j:], x.Stride, group)
+			// OpenBLAS does not fuse here if a group has more than two rows.
 			if group > 2 {
 				sum[j] += float32(alpha * pairs)
 			} else {
@@ -156,6 +165,7 @@ func (s kernelSet) colProducts(product []float64, x, y Matrix) {
 	}
 	for i := 0; i < x.Rows; i += 2 {
 		for j := n; j < x.Cols; j++ {
+			// A last row without a partner has a product without a sum.
 			p := float32(x.Data[i*x.Stride+j] * y.Data[i*y.Stride+j])
 			if i+1 < x.Rows {
 				p = fma32(x.Data[i*x.Stride+j], y.Data[i*y.Stride+j], float32(x.Data[(i+1)*x.Stride+j]*y.Data[(i+1)*y.Stride+j]))

@@ -78,6 +78,10 @@ func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	defer doubleScratches.Put(w)
 	s := bestSet
 	mr, nr := s.dTileSize()
+	// The order of the loops decides what stays where: a block of b in the second-level cache while
+	// all rows of a pass, a block of rows of a in the first-level cache while the columns of b
+	// pass, and a tile of c in registers for dDepth steps. Only the order of steps matters for the
+	// bits.
 	for j0 := 0; j0 < b.Cols; j0 += dCols {
 		cols := min(dCols, b.Cols-j0)
 		for k0 := 0; k0 < a.Cols; k0 += dDepth {
@@ -104,6 +108,8 @@ func (w *doubleScratch) tile(s kernelSet, alpha float64, a, b []float64, depth i
 		s.dTile(alpha, a, b, depth, c, stride)
 		return
 	}
+	// The kernel reads and writes whole tiles. The padding of the packed factors is zero, so what
+	// it adds outside of c is harmless, and is dropped.
 	edge := w.edge[:mr*nr]
 	for i := range rows {
 		copy(edge[i*nr:][:cols], c[i*stride:])
@@ -146,6 +152,8 @@ func (s kernelSet) dTileGo(alpha float64, a, b []float64, depth int, c []float64
 func packLines(s kernelSet, dst []float64, at int, src []float64, across, along, n, depth, width int) {
 	whole := n / width * width
 	switch {
+	// Lines that are side by side in memory are copied in stripes, contiguous lines are transposed
+	// four at a time, and any others go element by element.
 	case across == 1:
 		packStripes(s, dst, src, at, along, depth, whole, width)
 	case along == 1 && across >= 0:

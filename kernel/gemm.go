@@ -129,6 +129,9 @@ type product struct {
 func (p *product) compute(ws *workspace) {
 	p.plan(ws)
 	p.planNext(ws)
+	// Columns are the outer loop: a group of W stays in the second-level cache while all rows pass
+	// by, and W is read from memory once. x, which is read again for every group, is usually
+	// smaller.
 	for j := 0; j < p.y.Cols; j += p.cols {
 		n := min(p.cols, p.y.Cols-j)
 		if !p.divided {
@@ -142,6 +145,8 @@ func (p *product) compute(ws *workspace) {
 
 // plan divides the work.
 func (p *product) plan(ws *workspace) {
+	// How large a group is depends on the steps of all segments, because a tile meets the panels of
+	// all of them before the next tile.
 	k, steps := 0, 0
 	for i := range p.segs {
 		k += p.segs[i].k()
@@ -154,6 +159,10 @@ func (p *product) plan(ws *workspace) {
 	}
 	ws.parts = p.parts
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
+	// Tiles whose sums are stored once, in y, need no memory for unfinished ones. If k is divided,
+	// every part of W meets partTiles tiles before the next part takes its place in the cache, and
+	// their sums wait meanwhile. A narrow product waits, too: for the epilogue. The sums of several
+	// whole segments stay in the first-level cache if one tile meets all segments before the next.
 	switch {
 	case len(p.parts) == 1 && p.parts[0].lanes == 0:
 		p.batch = p.tiles
@@ -163,6 +172,8 @@ func (p *product) plan(ws *workspace) {
 	default:
 		p.batch = 1
 	}
+	// Two buffers, because a chain starts at zero, and not with the sum of the terms before: that
+	// sum waits in one, while the parts of a chain hand over what they have so far in the other.
 	p.pitch = min(p.cols, p.set.padded(p.y.Cols))
 	n := p.batch * maxTileRows * p.pitch
 	p.sums = ws.floats(2 * n)
@@ -173,9 +184,13 @@ func (p *product) plan(ws *workspace) {
 // steps of k, or 0 for all of them.
 func blocking(set kernelSet, n, k int) (cols, steps int) {
 	width := set.panelCols()
+	// Not even one panel stays in the cache if it is that long. Then a group is chosen for the
+	// steps of a part.
 	if panelBytes(set, k) > longPanel {
 		k, steps = partSteps, partSteps
 	}
+	// A last panel that is not full ends a group. A product that fits in one group has at most one,
+	// so it may be as wide as it is. Other groups are whole panels.
 	if whole := set.padded(n); whole <= groupCols && 4*whole*k <= groupBytes {
 		return whole, steps
 	}
@@ -194,6 +209,9 @@ func (p *product) divide(s, steps int) {
 	if steps == 0 {
 		steps = maxTerms
 	}
+	// A part ends where its chain ends, or after a number of steps. A segment without steps has a
+	// part, too: its sums are zero, or those that it continues, and the epilogue is still to be
+	// done.
 	for l, more := 0, true; more; more = l < k {
 		end := min(k, l-l%maxTerms+maxTerms) // of the chain
 		t := part{seg: seg, w: seg.W, k0: l, steps: min(steps, end-l), to: inRest}
@@ -206,6 +224,7 @@ func (p *product) divide(s, steps int) {
 			t.from = inY
 		}
 		l += t.steps + t.lanes
+		// The chain is finished, unless the next segment continues it.
 		if l == end && (l < k || next == nil || !next.Continue) {
 			p.finish(&t, next == nil && l == k)
 		}
@@ -220,6 +239,8 @@ func (p *product) finish(t *part, last bool) {
 	if p.mul != 1 {
 		t.flags |= tileMul
 	}
+	// The sum of the terms before comes before the bias: the bias of a TDNN is added to its first
+	// or to its last term, and the bits depend on it.
 	if !first {
 		t.add = inSums
 	} else if p.ep.Accumulate && !p.segs[0].Continue {
@@ -247,13 +268,16 @@ func (p *product) finish(t *part, last bool) {
 	}
 }
 
-// row returns the first row of a tile.
+// row returns the first row of a tile. Heights differ by one at most: seven rows are four and three,
+// and not six and one, because reading W takes as long for one row as for three.
 func (p *product) row(tile int) int { return tile * p.y.Rows / p.tiles }
 
 // group computes columns [j, j+n) of the tiles of rows [first, last).
 func (p *product) group(first, last, j, n int) {
 	p.i0, p.j0 = p.row(first), j
 	width := p.set.panelCols()
+	// Only the last panel of all may be partial. A kernel takes panels of one width, so it is a
+	// call of its own.
 	rest := n % width
 	p.t.mul, p.t.alpha = p.mul, p.ep.Alpha
 	for s := range p.parts {
@@ -266,6 +290,8 @@ func (p *product) group(first, last, j, n int) {
 		for t := first; t < last; t++ {
 			i := p.row(t)
 			p.t.rows = p.row(t+1) - i
+			// The kernel of narrow products only adds up. What a tile does to its sums is then done
+			// by a tile that has no steps, and continues what the lanes have left in rest.
 			if part.lanes > 0 {
 				p.narrowSums(part, i, p.t.rows)
 			}
@@ -286,8 +312,11 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	lanes := p.set.lanes()
 	t.panels = panels
 	t.vecs = (width + lanes - 1) / lanes
+	// Panels that follow each other are whole, so the tail and the mask, which hold for each of
+	// them, matter for the last panel of a row only.
 	t.tail = width - (t.vecs-1)*lanes
 	t.mask = 1<<t.tail - 1
+	// Without steps there may be no element of x and of W to point at.
 	if t.k > 0 {
 		t.x = part.seg.at(i, part.k0)
 		t.w, t.wStep, t.wSkip = part.seg.W.panel(j, t.vecs*lanes, part.k0, t.k)

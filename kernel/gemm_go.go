@@ -11,6 +11,8 @@ func (s kernelSet) tileGo(t *tile) {
 	stored := cols - s.lanes() + t.tail
 	var sums chainSums
 	for panel := range t.panels {
+		// Two rows at a time, so that the elements of W are loaded half as often. The sums are the
+		// same chains as in assembly, because rows do not meet.
 		for i := 0; i < t.rows; i += 2 {
 			rows := min(2, t.rows-i)
 			for r := range rows {
@@ -41,6 +43,9 @@ type chainSums [2 * 16]float32
 func chainsGo(x0, x1 *float32, xStep uintptr, w *float32, wStep uintptr, cols, k int, sums *chainSums) {
 	for j := 0; j < cols; j += 2 {
 		a, b, c, d := sums[j], sums[j+1], sums[cols+j], sums[cols+j+1]
+		// The products are exact in double precision, and almost always the sum, rounded to double
+		// precision and then to single, is the one that is rounded once. So the slow way is needed
+		// for all four as soon as one needs it, which is rare.
 		for l := range uintptr(k) {
 			u, v := *elem(x0, l*xStep), *elem(x1, l*xStep)
 			at := l*wStep + uintptr(j)*4
@@ -112,8 +117,14 @@ func fma32(x, y, z float32) float32 {
 	if roundsOnce(s) {
 		return float32(s)
 	}
+	// Knuth's two-sum: b is what s has got of a, and e what rounding has lost. It is exact, as
+	// every operation here is one of doubles that can't overflow.
 	b := s - p
 	e := (p - (s - b)) + (a - b) // s + e is the exact sum
+	// Rounding to odd: of the two doubles around the exact sum, the one whose last bit is set. It
+	// is no tie of the shorter format, and on the same side of all ties as the exact sum, so that
+	// the second rounding does what a single one would do. s is one of the two, so it moves towards
+	// the exact sum if its last bit is not set.
 	if e != 0 && e == e {
 		if bits := math.Float64bits(s); bits&1 == 0 {
 			if (e > 0) == (s > 0) {

@@ -49,6 +49,8 @@ func (p *Weights) laneShape() (rows, cols int) {
 // packLanes fills that form.
 func (p *Weights) packLanes() {
 	rows, cols := p.laneShape()
+	// Rows and steps of zeros make the kernel regular: it always computes narrowGroup columns, and
+	// blocks of W as long as those of x.
 	for i := range rows {
 		row := p.lanes[i*cols : (i+1)*cols]
 		n := 0
@@ -109,6 +111,7 @@ func dotLanesGo(t *laneTile) {
 			for l := range steps {
 				sums[l%sumLanes] = fma32(*elem(x, 4*l), *elem(w, 4*l), sums[l%sumLanes])
 			}
+			// The lanes beyond the tail get a product of zeros in assembly.
 			for l := steps; l%sumLanes > 0; l++ {
 				sums[l%sumLanes] += 0
 			}

@@ -50,6 +50,7 @@ func (b openBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 		b.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, bb, ldb, beta, c, ldc)
 		return
 	}
+	// Every element is computed by itself, because its order of sums may depend on its place.
 	x, w := f.a, f.b // rows of both are multiplied
 	if f.aTall {
 		x = transposed(x)
@@ -60,6 +61,8 @@ func (b openBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 	small := m*n*k <= maxSmall
 	inOne := small && (f.aTall || f.bTall) // a sum is one chain
 	chains := n                            // the number of columns before those in lanes
+	// Small products A·Bᵀ with few elements are in lanes altogether, small products A·B only in
+	// their last columns. A transposed A, large products and short sums never are.
 	switch {
 	case !small || f.aTall || k < minLaneSteps:
 	case f.bTall && n%sumLanes <= laneCols:
@@ -71,6 +74,7 @@ func (b openBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 		xi, yi := Row(x, i), Row(y, i)
 		for j := range yi {
 			sum := float32(0)
+			// With beta 0 the result is not read: it may be NaN.
 			if beta != 0 {
 				sum = float32(beta * yi[j])
 			}
@@ -82,6 +86,8 @@ func (b openBLAS) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 			case inOne:
 				sum = fma32(alpha, dotChain(xi, wj), sum)
 			default:
+				// Chains are multiplied by alpha and added to the element one after the other, each
+				// with one rounding.
 				for first := 0; first < k; {
 					last := first + chainLength(k-first)
 					sum = fma32(alpha, dotChain(xi[first:last], wj[first:last]), sum)

@@ -69,6 +69,8 @@ func pack(set kernelSet, panels []float32, w Matrix) {
 		width := set.padded(n)
 		panel := panels[j*w.Cols : (j+width)*w.Cols]
 		transpose(set, panel, width, Rows(w, j, n))
+		// The padding is multiplied, though its sums are never stored, and memory that is used again may
+		// hold anything.
 		if n < width {
 			for l := range w.Cols {
 				clear(panel[l*width+n : (l+1)*width])
@@ -84,6 +86,8 @@ func packTransposed(set kernelSet, panels []float32, w Matrix) {
 	packStripes(set, panels, w.Data, 0, w.Stride, w.Rows, whole, width)
 	rest, dst := w.Cols-whole, panels[whole*w.Rows:]
 	width = set.padded(rest)
+	// A last stripe of whole vectors is like the others, only narrower. Any other one is padded row
+	// by row.
 	if rest == width {
 		packStripes(set, dst, w.Data, whole, w.Stride, w.Rows, rest, width)
 		return
@@ -110,6 +114,7 @@ func packStripes[T float32 | float64](s kernelSet, dst, src []T, at, stride, row
 		if stripes(s, to, rows*width, src, from, stride, count, n/width, width) {
 			continue
 		}
+		// Without assembly, runs are copied one by one, in the same order.
 		for i := 0; i < n; i += width {
 			for k := range count {
 				copy(to[i*rows+k*width:][:width], src[from+k*stride+i:])
@@ -135,10 +140,14 @@ func transpose(set kernelSet, dst []float32, stride int, src Matrix) {
 		i := 0
 		for ; i+8 <= src.Rows; i += 8 {
 			at := i*src.Stride + l
+			// Fetched is what will be read when fetchRows more rows are done: a row further below
+			// or, behind the last whole rows, one of the first in the next columns.
 			ahead := fetchRows * src.Stride
 			if i+fetchRows >= last {
 				ahead += transposeCols - last*src.Stride
 			}
+			// The assembly takes squares of eight. Columns that are no whole square, and rows below
+			// the last square, are copied one by one.
 			done := set.transpose8(dst[l*stride+i:], stride, src.Data[at:], src.Stride, n, ahead)
 			for r := i; r < i+8; r++ {
 				scatter(dst, stride, l+done, src.Data[r*src.Stride+l+done:r*src.Stride+l+n], r)

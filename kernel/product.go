@@ -114,6 +114,7 @@ func (f *factors) inChains(set kernelSet, alpha, beta float32, c Matrix) {
 func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
+	// A tall left factor is read down its columns. With few rows that is as good as along them.
 	if f.aTall && f.a.Rows > tallRows {
 		f.mulTall(set, ws, alpha, beta, c)
 		return
@@ -128,6 +129,8 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c Matrix) {
 	k := f.a.Rows
 	if f.bTall && c.Rows*c.Cols <= sliceElements {
+		// One of two tall factors has to be transposed, and it should be the smaller one. If that
+		// is B, the result is the transpose of C, which is transposed at the end.
 		swap := k*c.Rows > k*c.Cols+c.Rows*c.Cols // B and the transpose of C have fewer elements than A
 		if swap || k >= 2*sliceSteps {
 			f.mulSlices(set, ws, swap, alpha, beta, c)
@@ -139,6 +142,8 @@ func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c M
 	if 4*k*c.Cols > farBytes {
 		n = max(n, mostTall)
 	}
+	// All transposes have the same place in the workspace: the next one is written when the product
+	// with the one before is done, and is then still in the cache.
 	used := ws.used
 	for i := 0; i < c.Rows; i += n {
 		ws.used = used
@@ -165,6 +170,9 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 		first, last := s*k/slices, (s+1)*k/slices
 		ws.prepare(set, Rows(right, first, last-first), true, left.Cols)
 		ws.segs[0] = Segment{X: ws.transposed(set, Rows(left, first, last-first)), W: &ws.weights, Continue: s > 0}
+		// Slices continue the sums of those before, so the sums are the chains of the whole
+		// product. The epilogue can't be that of the last slice, because C may be the transpose of
+		// sums.
 		multiply(set, ws, ws.segs[:], &Epilogue{}, 1, sums)
 	}
 	if swap {
@@ -195,6 +203,9 @@ func readInPlace(set kernelSet, m *Matrix, rows int) bool {
 	if rows > fewInPlace && panelBytes(set, 1) <= lineBytes {
 		return false
 	}
+	// A step of a panel is a piece of a row. Rows whose distance is a multiple of a power of two
+	// share the sets of a cache that are as far apart: count how many lines meet in a set, and
+	// compare with what the cache holds in one.
 	steps, most := m.Rows, mostWays
 	if panelBytes(set, steps) > longPanel {
 		steps, most = partSteps, 2*mostWays
@@ -220,6 +231,8 @@ func (w *workspace) transposed(set kernelSet, m Matrix) Matrix {
 // addTo computes C = alpha·X·Wᵀ + beta·C for the one segment.
 func (w *workspace) addTo(set kernelSet, alpha, beta float32, c Matrix) {
 	var ep Epilogue
+	// Both products with alpha and beta are rounded before they are added, here as in a tile:
+	// beta·C is its residual.
 	switch beta {
 	case 0:
 	case 1:

@@ -99,11 +99,15 @@ func (p *quantProduct) compute(ws *workspace) {
 		bytes += p.segs[i].W.quads * 4 * stepBytes
 	}
 	precision := p.segs[0].W.precision
+	// A block of rows is as large as the second-level cache allows, and whole tiles high. Blocks of
+	// about the same height, and not a low one at the end, whose tiles would read all of W for few
+	// rows.
 	height := p.set.tileRows(precision)
 	rows := max(quantBlock/max(bytes, 1)/height, 1) * height
 	blocks := (p.y.Rows + rows - 1) / rows
 	rows = (p.y.Rows+blocks-1)/blocks + 1 // of a block at most
 	p.pitch = p.set.stripPanels() * p.set.lanes()
+	// A strip of a block is computed term by term, so only its sums need room.
 	if len(p.segs) > 1 {
 		p.sums = ws.floats(rows * p.pitch)
 	}
@@ -169,11 +173,14 @@ func nextTiles(rows, highest int) (height, tiles int) {
 // fetchAfter has the kernel fetch the weights that come after those of term i from column j on.
 func (p *quantProduct) fetchAfter(i, j int) {
 	t := &p.t
+	// What comes next is the same strip of the next term, or the next strip of the first one.
 	if i++; i == len(p.segs) {
 		i, j = 0, j+t.vecs*p.set.lanes()
 	}
 	w := p.segs[i].W
 	from := j * w.quads * 4 * stepBytes
+	// Behind the last strip there is nothing to fetch. The kernel fetches in any case, so it gets
+	// an address where nothing is lost.
 	if from >= len(w.panels) {
 		t.ahead, t.aheadEnd = (*byte)(unsafe.Pointer(t.w)), (*byte)(unsafe.Pointer(t.w))
 		return
@@ -206,12 +213,15 @@ func (p *quantProduct) segment(i, first, j int) {
 	row := s.First + first*s.Step
 	t.k = w.quads
 	t.xRow = uintptr(s.Step * x.stride)
+	// Without codes there is nothing to point at. The kernel then only does the epilogue of zeros.
 	t.x, t.w = nil, nil
 	if t.k > 0 {
 		t.x = (*float32)(unsafe.Pointer(&x.codes[row*x.stride+s.Col*x.set.codeSize(x.precision)]))
 		t.w = (*float32)(unsafe.Pointer(&w.panels[j*w.quads*4*stepBytes]))
 	}
 	groups := x.groups()
+	// A term reads columns of one group, whose scale and offset are the ones that count. Parameters
+	// are pairs, by row and by group.
 	param := 2 * row * groups
 	if w.k > 0 {
 		param += 2 * (s.Col / x.group)
@@ -223,6 +233,8 @@ func (p *quantProduct) segment(i, first, j int) {
 	}
 	t.flags = 0
 	y, yRow := &p.y.Data[first*p.y.Stride+j], uintptr(p.y.Stride)*4
+	// The sum of the terms before is in sums, and before the first term what is accumulated is in
+	// y. The rest of the epilogue belongs to the last term.
 	if i > 0 {
 		t.flags, t.q, t.qRow = tileAdd, &p.sums[0], uintptr(p.pitch)*4
 	} else if p.ep.Accumulate {
@@ -262,6 +274,8 @@ func (t *quantTile) tilesGo() {
 			var sums [2 * lanes]int32
 			for l := range uintptr(t.k * 4) { // steps of two words
 				x := (*[2]int16)(unsafe.Add(unsafe.Pointer(t.x), i*t.xRow+l*stepBytes))
+				// Sums of integers are exact, so the order, which differs from that of assembly,
+				// does not matter.
 				x0, x1 := int32(x[0]), int32(x[1])
 				w := unsafe.Slice((*[2]int16)(unsafe.Add(unsafe.Pointer(t.w), l*uintptr(cols)*stepBytes)), cols)
 				for j := range w {

@@ -104,16 +104,22 @@ func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix)
 		clear(q.params)
 		return
 	}
+	// A float32 of that size has no fraction: adding it rounds to an integer, halves to even, and
+	// leaves that integer in the last bits. The half above 2^23 keeps negative integers in the same
+	// binade.
 	const round = 1<<23 + 1<<22 // its last bit counts ones
 	t := quantizing{
 		levels: float32(p.Levels()), middle: float32(p.middle()),
 		magic: float32(round - p.middle()), base: math.Float32bits(round), wide: 1 << 65,
 	}
+	// The dot products of arm64 take signed bytes. Inverting the highest bit subtracts 128, which
+	// what sums begin with makes up for.
 	if set == quantDot {
 		t.flip = 1 << 7
 	}
 	q.clearGaps()
 	q.fill(m, &t)
+	// Kernels count groups, and a row may have several that are marked.
 	if q.marked = t.marked; q.groups() > 1 && t.marked > 0 {
 		q.marked = 0
 		for i := range q.rows {
@@ -135,6 +141,8 @@ func (q *QuantizedRows) fill(m Matrix, t *quantizing) {
 	}
 	whole, rest := m.Cols/q.group, m.Cols%q.group
 	t.xRow, t.codesRow = uintptr(q.group)*4, uintptr(q.group*size)
+	// If all groups are as wide as others, and no row is padded, then the groups of all rows follow
+	// each other like rows of a narrower matrix: one call takes them all.
 	rows := 1 // at a time
 	if rest == 0 && m.Stride == m.Cols && q.stride == m.Cols*size {
 		rows = m.Rows
@@ -157,6 +165,8 @@ func (q *QuantizedRows) clearGaps() {
 	if !q.set.halves(q.precision) {
 		return
 	}
+	// The weights for these columns are zero. But where multiplications are halved, a code is added
+	// to a weight before it is multiplied, and any sum that wraps would be wrong.
 	if used := q.cols * q.set.codeSize(q.precision); used < q.stride {
 		for i := range q.rows {
 			clear(q.codes[i*q.stride+used : (i+1)*q.stride])
@@ -247,13 +257,18 @@ func (q *quantizing) quantizeGo(words bool) {
 // parameters stores the parameters of a row. It returns the least element and the number of levels
 // per unit.
 func (q *quantizing) parameters(x, params []float32) (low, perUnit float32) {
+	// What is strange adds up to NaN: infinities and NaN times zero are NaN, and what is finite
+	// times zero is zero. So there is one test at the end in place of one for each element.
 	low, high, strange := x[0], x[0], float32(0)
 	for _, v := range x {
 		low, high = min(low, v), max(high, v)
 		strange += float32(v * 0)
 	}
 	spread := high - low
+	// A range that is too wide is infinite after the multiplication.
 	strange += float32(float32(spread*q.wide) * 0)
+	// A constant row has a spread of zero, all of its codes are zero, and its offset is the
+	// constant.
 	if spread > 0 {
 		perUnit = q.levels / spread
 		strange += float32(perUnit * 0)

@@ -35,6 +35,7 @@ func newQuantizedWeights(set quantSet, p Precision, w Matrix) (*QuantizedWeights
 	q := &QuantizedWeights{n: w.Rows, k: w.Cols, precision: p, set: set}
 	q.place()
 	codes := make([]int32, w.Cols)
+	// The codes of a column depend on the column alone. Where they are stored depends on the strip.
 	for i := range set.strips(w.Rows) {
 		first, next := set.strip(w.Rows, i)
 		for j := first * set.lanes(); j < min(next*set.lanes(), w.Rows); j++ {
@@ -45,8 +46,10 @@ func newQuantizedWeights(set quantSet, p Precision, w Matrix) (*QuantizedWeights
 			q.scale[j] = float32(scale)
 			q.sum[j] = float32(float64(sum) * scale)
 			switch {
+			// Signed bytes of x are 128 too small, in every term.
 			case set == quantDot:
 				q.begin[j] = int32(sum) << 7
+			// See halved in internal/gen/quant.go: what a column contributes is subtracted once.
 			case set.halves(p):
 				q.begin[j] = -halvedProducts(codes)
 			}
@@ -120,6 +123,8 @@ const maxSum = 1<<31 - 1
 func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 	largest, total := magnitudes(row)
 	const leastScale = 1.0 / (1 << 120)
+	// most bounds the sum of the absolute codes of a column: with the largest code of x, or the
+	// largest absolute one of words, it gives maxSum.
 	levels, fewest, most := 127.0, 100.0, maxSum/255.0
 	if p == Int16 {
 		levels, fewest, most = 32767, 400.0, maxSum/4096.0
@@ -132,9 +137,13 @@ func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 		return 0, true
 	}
 	scale = largest / levels
+	// Long columns of large elements need coarser levels, or their sums could overflow. If that
+	// leaves fewer levels than fewest, the product would not be worth its error.
 	if s := total / most; s > scale {
 		scale = s
 	}
+	// Rounding the scale to a float32 may make it smaller, and so codes larger. It is increased by
+	// more than that before.
 	return float64(float32(scale * (1 + 1e-6))), scale >= leastScale && largest/scale >= fewest
 }
 
@@ -166,6 +175,8 @@ func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, s
 		return 0, 0, ok
 	}
 	for l, v := range row {
+		// Halves are rounded away from zero: truncation after adding a half is the same on every
+		// processor.
 		x := float64(v) / scale
 		c := int32(x + 0.5)
 		if x < 0 {

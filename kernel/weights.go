@@ -33,10 +33,13 @@ func (p *Weights) SetTransposed(w Matrix) { p.become(currentSet(), w, true) }
 func (p *Weights) become(set kernelSet, w Matrix, tall bool) {
 	checkApart(&w)
 	p.w, p.tall, p.set = w, tall, set
+	// A foreign BLAS reads the matrix itself.
 	if set == blasSet {
 		return
 	}
 	n := p.size()
+	// Weights of a backward pass are packed anew whenever parameters have changed, into the same
+	// memory.
 	if cap(p.panels) < n {
 		p.panels = alignedFloats(n)
 	}
@@ -141,6 +144,8 @@ func mulSegments(ws *workspace, segs []Segment, ep *Epilogue, y Matrix) {
 	checkProduct(segs, ep, y)
 	set := currentSet()
 	if set != blasSet {
+		// Weights know for which kernels they were packed. They differ from each other, or are not
+		// packed at all, only if the program has registered another BLAS meanwhile.
 		set = segs[0].W.set
 		for i := range segs {
 			if segs[i].W.set != set || set == blasSet {

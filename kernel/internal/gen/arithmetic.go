@@ -120,6 +120,8 @@ func (g *vectors) colProducts() {
 		return
 	}
 	g.open("colProducts", "dst *float64, x, y *float32, strideX, strideY uintptr, pairs int", "DI", "DX", "SI", "R8", "R9", "CX")
+	// Sixteen sums in double precision fill four registers of AVX2; the float32s of two rows take
+	// two.
 	for i := range block / 4 {
 		g.p("VMOVUPD %d(DI), Y%d", 32*i, 4+i)
 	}
@@ -146,6 +148,8 @@ func (g *vectors) pairMoments(name string, first bool) {
 	g.open(name, "sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int", "DI", "SI", "DX", "R8", "R9", "R10", "CX")
 	g.label("next")
 	g.parts(func(i int) {
+		// Reading sums and writing them back for every pair of rows costs less than it seems: they
+		// stay in the first-level cache, while x and y come from memory in long runs.
 		at := i * g.width()
 		g.p("VMOVUPS %d(DX), Y0; VMOVUPS %[1]d(R8), Y1", at)
 		if first {

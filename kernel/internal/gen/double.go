@@ -88,6 +88,8 @@ func (g *doubles) polynomial(p, x, coefficients string) {
 // polynomialNEON is polynomial where a fused instruction overwrites the summand: it loads every
 // coefficient to the register that takes the next sum.
 func (g *doubles) polynomialNEON(p, x string, coefficients []string) {
+	// Two registers take turns: one has the sum so far, and the coefficient in the other becomes
+	// the next sum.
 	sums := []string{g.vec(temp), g.names[p]}
 	at := len(coefficients) % 2 // the last sum is in p
 	for i, c := range coefficients {
@@ -108,6 +110,7 @@ const (
 
 // choose sets dst to a where x compares with y, and to b elsewhere.
 func (g *doubles) choose(x string, predicate int, y, a, b, dst string) {
+	// With AVX-512 comparisons set mask registers, with AVX2 and NEON all bits of an element.
 	if g.lanes == 16 {
 		g.p("VCMPPD $%d, %s, %s, K1; VBLENDMPD %s, %s, K1, %s", predicate, y, x, a, b, dst)
 	} else {

@@ -23,6 +23,8 @@ func writeDoubleTiles(e *emitter) {
 		}
 		e.p("ADDQ R8, R9")
 	}
+	// A step is an outer product of a column of a, whose elements are broadcast, and a row of b.
+	// The accumulators take all registers but those for the row and one for an element.
 	e.label("step")
 	for j := range vecs {
 		e.p("VMOVUPD %d(DX), %s", j*e.width(), b(j))
@@ -34,6 +36,7 @@ func writeDoubleTiles(e *emitter) {
 		}
 	}
 	e.p("ADDQ $%d, SI; ADDQ $%d, DX; DECQ CX; JNZ  step", 8*rows, vecs*e.width())
+	// alpha was not loaded before, because all registers are taken.
 	e.p("VBROADCASTSD alpha+40(FP), %s", x)
 	for i := range rows {
 		for j := range vecs {

@@ -184,6 +184,7 @@ func parse(params string) (list []param, size int) {
 		name, typ, _ := strings.Cut(p, " ")
 		list = append(list, param{name: name, typ: typ})
 	}
+	// A name without a type has that of the next one, as in Go.
 	for i := len(list) - 2; i >= 0; i-- {
 		if list[i].typ == "" {
 			list[i].typ = list[i+1].typ
@@ -194,6 +195,7 @@ func parse(params string) (list []param, size int) {
 		if list[i].typ == "float32" {
 			width = 4
 		}
+		// Arguments are aligned to their size. go vet compares the offsets with the declarations.
 		list[i].at = (size + width - 1) &^ (width - 1)
 		size = list[i].at + width
 	}
@@ -227,6 +229,8 @@ func (e *emitter) function(f function) {
 		switch {
 		case p.typ == "float32":
 			register = e.vec(15 - numbers)
+			// Loads of arm64 with an offset have no index, so every pointer moves. On amd64 one
+			// index moves for all of them.
 			if e.arm() {
 				register = e.vec(temp - 1 - numbers)
 			}
@@ -293,6 +297,9 @@ func (e *emitter) hoist(f function, vectors map[string]string) (hoisted []string
 	if !e.arm() {
 		return nil
 	}
+	// Writing the body twice is simpler than asking it beforehand: which constants it needs depends
+	// on the formulas, on the number of vectors of a block and on constants that another
+	// instruction has loaded.
 	text := e.buf
 	e.buf, e.uses, e.pointed = bytes.Buffer{}, nil, false
 	e.body(f, vectors)
@@ -305,6 +312,8 @@ func (e *emitter) hoist(f function, vectors map[string]string) (hoisted []string
 		e.line("\tMOVD $%s<>(SB), %s\n", e.constants.label, base)
 	}
 	for _, c := range used {
+		// The first ones that are used get registers. A constant has a name from then on, so a
+		// second use is no second register.
 		if r := firstHoisted + len(hoisted); r <= lastHoisted && e.names[c] == "" {
 			e.p("VMOVUPS %s, %s", c, e.vec(r))
 			e.names[c] = e.vec(r)

@@ -58,9 +58,12 @@ func (g *tiles) name(rows, n int) string { return fmt.Sprintf("tile%dx%d%s<>", r
 
 // dispatch writes the function that Go calls.
 func (g *tiles) dispatch() {
+	// Kernels have no frame, and the dispatcher jumps to them. So they find the argument where it
+	// does, and return to its caller.
 	g.open("tile", "t *tile", "DI")
 	g.p("MOVQ tile_rows(DI), AX; MOVQ tile_vecs(DI), CX")
 	for rows := maxRows; rows >= 1; rows-- {
+		// Without a match it is the last height, one, which needs no comparison.
 		if rows > 1 {
 			g.p("CMPQ AX, $%d; JNE  not%[1]d", rows)
 		}
@@ -100,6 +103,8 @@ func (g *tiles) kernel(rows, n int) {
 	if !g.arm() {
 		g.p("MOVQ tile_ahead(DI), R14")
 	}
+	// Panels of a group follow each other in W and in y. The columns that are finished, in R11,
+	// count for everything that has columns: y, the bias, the scale and what is added.
 	g.label("panel")
 	g.rowPointers()
 	g.prefetch()
@@ -117,6 +122,8 @@ func (g *tiles) rowPointers() {
 		return
 	}
 	g.p("MOVQ tile_x(DI), SI")
+	// An address has a base and once, twice or four times a distance: one pointer reaches three
+	// rows.
 	if g.rows > 3 {
 		g.p("LEAQ (SI)(R9*2), R8; ADDQ R9, R8")
 	}
@@ -134,6 +141,7 @@ func (g *tiles) prefetch() {
 func (g *tiles) prefetchRows(flag, field, stride, next string) {
 	g.p("TESTQ $const_%s, tile_flags(DI); JZ    %s", flag, next)
 	g.pointer(field, stride)
+	// The loop over k gives the lines time to arrive.
 	g.eachRow("AX", "R12", func(row int) { g.prefetchPanel("AX", 0) })
 	g.label(next)
 }
@@ -161,6 +169,7 @@ func (g *tiles) start() {
 		for v := range g.n {
 			g.load("AX", v, g.acc(row, v))
 		}
+		// The sums of the next panel are beside these.
 		g.prefetchPanel("AX", g.panelBytes())
 	})
 	g.label("begin")
@@ -172,10 +181,15 @@ func (g *tiles) loop() {
 		g.loopNEON()
 		return
 	}
+	// Four steps at a time: their addresses in the panel are BX, and BX with one, two or three
+	// times the distance, so BX moves once. The remaining steps, fewer than four, are made one by
+	// one.
 	g.p("MOVQ tile_wStep(DI), R13; LEAQ (R13)(R13*2), AX; MOVQ tile_aheadStep(DI), R12; MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
 	g.label("steps")
 	for u := range unroll {
 		g.step(u)
+		// As many fetches as fetches in ahead.go says: a step of AVX-512 reads four lines of W, one
+		// of AVX2 a single line.
 		if g.lanes == 16 || u == 0 {
 			g.fetchAhead()
 		}
@@ -227,6 +241,8 @@ func (g *tiles) eachRow(ptr, stride string, f func(row int)) {
 
 // load loads vector v of a row. The last vector may be partial.
 func (g *tiles) load(ptr string, v int, dst string) {
+	// Only the last vector of a panel is masked. In a whole panel its mask has all bits, so that
+	// one kernel serves both.
 	off := v * g.lanes * 4
 	switch {
 	case v < g.n-1 || g.arm():
@@ -253,6 +269,7 @@ func (g *tiles) tmp(i int) string { return g.vec(g.w + 1 + i) }
 
 // epilogue completes the sums and stores them.
 func (g *tiles) epilogue() {
+	// What follows has the order of tile.finish in Go, and every operation is rounded by itself.
 	g.loadMask()
 	g.p("MOVQ tile_flags(DI), R13; TESTQ R13, R13; JZ   store")
 	g.when("tileMul", "sum", func() {
@@ -353,6 +370,7 @@ func (g *tiles) store() {
 		return
 	}
 	// A masked store of AVX2 is slow on some processors.
+	// The choice is made once for all rows.
 	g.p("CMPQ tile_tail(DI), $%d; JNE  partial", g.lanes)
 	rows("VMOVUPS %s, %[3]d(AX)")
 	g.p("JMP next")

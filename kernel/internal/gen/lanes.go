@@ -59,6 +59,8 @@ func (g *lanes) acc(row, col, part int) string { return g.vec((row*g.cols+col)*g
 func (g *lanes) kernel(rows int) {
 	g.rows, g.cols = rows, 4
 	if g.lanes == 8 && rows > 1 {
+		// A block takes two vectors of AVX2, so three rows and two columns have twelve
+		// accumulators. The other four registers are for two columns of W, for x and for the mask.
 		g.cols = 2 // more than two would not fit
 	}
 	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", g.name(rows))
@@ -80,6 +82,8 @@ func (g *lanes) kernel(rows int) {
 	for i := range rows * g.cols * g.parts {
 		g.p("%s %s, %[2]s, %[2]s", g.zero, g.vec(i))
 	}
+	// The blocks before the tail are whole: there is at least one, because a narrow product has 32
+	// steps or more.
 	g.p("MOVQ laneTile_blocks(DI), CX")
 	g.label("step")
 	g.block(false)
@@ -94,6 +98,7 @@ func (g *lanes) kernel(rows int) {
 	g.p("DECQ CX; JNZ  step")
 	g.p("MOVQ  laneTile_tail(DI), CX; TESTQ CX, CX; JZ    sum")
 	if g.lanes == 8 {
+		// The mask begins as many words before the zeros as the tail has elements.
 		g.p("NEGQ CX; LEAQ laneMask<>+%d(SB), R13", 4*laneSums)
 	}
 	g.block(true)
@@ -117,6 +122,8 @@ func (g *lanes) block(tail bool) {
 		if tail && g.lanes == 8 {
 			g.p("VMOVUPS %d(R13)(CX*4), %s", at, mask)
 		}
+		// With one row each vector of W is used once, so it stays an operand in memory. With more
+		// it is loaded once.
 		factors := make([]string, g.cols)
 		for col := range factors {
 			factors[col] = fmt.Sprintf("%d%s", at, w[col])
@@ -126,6 +133,8 @@ func (g *lanes) block(tail bool) {
 			}
 		}
 		for row := range g.rows {
+			// Masked elements of x are zeros. The padding of W is zeros, too, so their products
+			// are.
 			v := g.vec(scratch + 2)
 			if g.lanes == 16 {
 				v = g.vec(scratch + 4 + row%4)
@@ -155,6 +164,9 @@ func (g *lanes) sums() {
 			g.p("ADDQ CX, AX")
 		}
 		if g.cols == 2 {
+			// The order of additions is that of addPairs in Go for all sets: neighbours first. A
+			// register has sixteen lanes of one sum, or eight of them, so other registers meet in
+			// the same places of the tree.
 			g.quarters("Y0", g.acc(row, 0, 0), g.acc(row, 1, 0), g.acc(row, 0, 1), g.acc(row, 1, 1))
 			g.halves(0)
 			g.p("VMOVHLPS X0, X0, X1; VADDPS X1, X0, X0; VMOVLPS X0, (AX)")
@@ -178,6 +190,9 @@ func (g *lanes) quarters(dst, a, b, c, d string) {
 	if g.lanes == 16 {
 		spare = 28
 	}
+	// Adding neighbours of two registers halves them, and the halves make one. After two rounds,
+	// each quarter has four sums of four lanes, one for each column, and the rest of the tree adds
+	// quarters.
 	x, y, scratch := g.vec(spare), g.vec(spare+1), g.vec(spare+2)
 	g.neighbours(x, a, b, scratch)
 	g.neighbours(y, c, d, scratch)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Functions are written in the notation of AVX, and translated for arm64. So each formula stands
+// Functions are written in the notation of AVX, and translated for arm64. So each formula is written
 // once, and the bits are the same. Go's assembler lacks most of the vector instructions with
 // floats; they become words, with the text of the instruction in a comment, which a test compares
 // with the disassembly.
@@ -82,6 +82,8 @@ func (e *emitter) fmlaBy(size int, d, n, m string, i int) {
 // shift writes d = n shifted by some bits.
 func (e *emitter) shift(op, d, n string, by int) {
 	name, shape, _ := strings.Cut(op, ".")
+	// Shifts to the right are encoded as twice the size of an element less the distance, of which
+	// the shape has one size.
 	code := by
 	if name != "shl" {
 		code = 8*map[string]int{"4s": 4, "2d": 8}[shape] - by
@@ -160,6 +162,8 @@ var branches = map[string]string{"JZ": "BEQ", "JEQ": "BEQ", "JNZ": "BNE", "JNE":
 func (e *emitter) translate(name string, o []string) {
 	last := o[len(o)-1]
 	switch {
+	// The order of cases matters: to clear a register is also an XOR, and a broadcast also begins
+	// with V.
 	case strings.HasSuffix(name, "XORPS") && o[0] == last && o[1] == last:
 		e.line("\tVMOVI $0, V%d.B16\n", number(last))
 	case three[name] != "":
@@ -220,6 +224,8 @@ func (e *emitter) translateVector(name string, o []string) {
 	case "VMIN":
 		e.extreme(shape, e.vector(o[0], temp), e.vector(o[1], temp+1), last, true)
 	case "VFMADD213":
+		// AVX adds the first operand to the product of the others, and overwrites a factor. fmla
+		// overwrites the summand, so the sum is made in a temporary register.
 		sum := e.vec(temp)
 		e.move(o[0], sum)
 		e.word("fmla"+shape, sum, o[1], last)
@@ -240,6 +246,7 @@ func (e *emitter) extreme(shape, a, b, d string, least bool) {
 	if least {
 		more, less = a, b
 	}
+	// The mask may not overwrite an argument that blend still needs.
 	mask := d
 	if d == a || d == b {
 		mask = e.vec(temp)
@@ -295,6 +302,8 @@ func (e *emitter) compare(shape, predicate, x, y, d string) {
 // translateScalar writes the instructions with general registers.
 func (e *emitter) translateScalar(name string, o []string) {
 	last := address(o[len(o)-1])
+	// arm64 computes in registers only. SUBS, for DECQ, sets the flags that the branch behind it
+	// reads, and a store leaves them alone.
 	if strings.Contains(last, "(") && (name == "ADDQ" || name == "DECQ") { // in memory
 		e.line("\tMOVD %s, %s\n", last, scratch)
 		e.translateScalar(name, append(o[:len(o)-1:len(o)-1], scratch))

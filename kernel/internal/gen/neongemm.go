@@ -18,6 +18,9 @@ func (g *tiles) rowPointersNEON() {
 // each row at a time.
 func (g *tiles) loopNEON() {
 	g.line("\tMOVD tile_k(R0), R5\n\tMOVD tile_wStep(R0), R15\n\tMOVD ZR, %s\n\tCMP $4, R10\n\tBNE single\n", stepOffset)
+	// fmla multiplies by one element of a vector. So four steps need one load for each row of x,
+	// and none of the broadcasts of amd64. Rows of a transposed x have their elements apart: they
+	// take single steps.
 	g.line("\tLSR $2, R5\n\tCBZ R5, rest\n")
 	g.label("steps")
 	g.loadRows()
@@ -52,6 +55,8 @@ func (g *tiles) loadIndexed(row int) uint32 {
 
 // stepNEON writes a step of k, with elements u of the rows of x, and moves R4 to the next step.
 func (g *tiles) stepNEON(u int) {
+	// Two vectors of W at a time: one load, and twelve multiplications that do not wait for each
+	// other with six rows.
 	g.eachPair(g.n, func(v, n int) {
 		g.loadPair("R4", 16*v, temp, n)
 		for row := range g.rows {
@@ -91,6 +96,7 @@ func writeDoubleTilesNEON(e *emitter) {
 		e.p("PREFETCHT0 (R9); PREFETCHT0 64(R9); ADDQ R8, R9")
 	}
 	e.label("step")
+	// Four elements of a column of a are in two registers, and each is a factor by itself.
 	e.line("\tFLDPQ.P 32(R1), (F%d, F%d)\n", a, a+1)
 	e.eachPair(vecs, func(j, n int) { e.loadPair("R2", 16*j, b+j, n) })
 	for j := range vecs {
@@ -137,6 +143,8 @@ func (g *lanes) kernelNEON(rows int) {
 	for _, f := range []struct{ field, reg string }{{"w", "R1"}, {"wRow", "R13"}, {"xRow", "R11"}, {"dst", "R2"}, {"cols", "R14"}} {
 		g.line("\tMOVD laneTile_%s(R0), %s\n", f.field, f.reg)
 	}
+	// NEON has no masked loads. What is behind a row may be unmapped, and what is in the next row
+	// may be infinite.
 	g.copyTails()
 	g.label("group")
 	for i := range rows * g.cols * g.parts {
@@ -155,6 +163,8 @@ func (g *lanes) kernelNEON(rows int) {
 	g.line("\tMOVD laneTile_blocks(R0), R5\n\tMOVD laneTile_tail(R0), R19\n")
 	g.label("step")
 	g.blockNEON(x, w)
+	// After the blocks the same code makes one more step with the copies of the tails, while R19
+	// says that there are some.
 	g.line("\tSUBS $1, R5\n\tBNE step\n\tCBZ R19, sum\n\tMOVD ZR, R19\n\tMOVD $1, R5\n")
 	for i := range rows {
 		g.line("\tMOVD $tails-%d(SP), %s\n", tailBytes-i*laneSums*4, x[i])
@@ -209,6 +219,7 @@ func (g *lanes) sumsNEON() {
 	g.line("\tMOVD R2, R3\n\tMOVD laneTile_dstRow(R0), R4\n")
 	for row := range g.rows {
 		for col := range g.cols {
+			// faddp adds neighbours of both arguments, so its result keeps the order of addPairs.
 			a := func(part int) string { return g.acc(row, col, part) }
 			pairs(a(0), a(0), a(1))
 			pairs(a(2), a(2), a(3))

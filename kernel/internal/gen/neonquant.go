@@ -53,6 +53,7 @@ func (g *quantTiles) beginNEON() {
 		}
 		return
 	}
+	// All rows begin alike: what a column contributes does not depend on x.
 	g.line("\tMOVD quantTile_begin(R0), R3\n")
 	for v := range g.n {
 		g.p("VMOVUPS %d(AX), %s", 16*v, g.acc(0, v))
@@ -71,6 +72,8 @@ func (g *quantTiles) multiply(acc, w, x string, u int) {
 		g.line("\tWORD $0x%08x // sdot v%d.4s, v%d.16b, v%d.4b[%d]\n", bits, d, n, m, u)
 		return
 	}
+	// The first words of four columns are in the lower half of a vector, the second ones in the
+	// upper half: each half has a word of x as its factor.
 	for half, op := range []string{"smlal", "smlal2"} {
 		i := uint32(2*u + half)
 		bits := words[op+".h"] | i&1<<20 | i>>1&1<<21 | i>>2<<11 | m<<16 | n<<5 | d
@@ -116,6 +119,7 @@ func writeQuantizeNEON(e *emitter) {
 // remains is less than a vector.
 func loopsNEON(e *emitter, name string, f func(n int)) {
 	e.line("\tMOVD R1, R3\n\tMOVD R2, R5\n\tJMP %sCheck\n", name)
+	// Conditions are at the ends of both loops, so that a round has one branch.
 	for _, n := range []int{4, 1} {
 		loop, check := name, name+"Check"
 		if n == 1 {

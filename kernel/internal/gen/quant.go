@@ -61,6 +61,8 @@ func named(name, instruction string) multiplier {
 // AVX-512 only.
 func vex(name string, opcode int) multiplier {
 	return multiplier{name: name, suffix: "AVXVNNI", add: func(g *quantTiles, w, x, acc int) {
+		// The three bytes of a VEX prefix: the fourth bits of the registers, inverted, and map 2;
+		// then x, inverted, 256 bits and prefix 66. The opcode and both other registers follow.
 		inverted := func(register, bit int) int { return (^register >> 3 & 1) << bit }
 		g.line("\tBYTE $0xc4; BYTE $%#02x; BYTE $%#02x; BYTE $%#02x; BYTE $%#02x // acc %d += x %d * w %d\n",
 			inverted(acc, 7)|1<<6|inverted(w, 5)|2, (^x&15)<<3|1<<2|1, opcode, 0xc0|(acc&7)<<3|w&7, acc, x, w)
@@ -151,6 +153,9 @@ func (g *quantTiles) kernel(rows, n int) {
 	if g.how.halves {
 		most, perStep, room = stepsAtOnce/2, 2, g.w-4
 	}
+	// An addition to a sum waits for the one before, for several cycles. Eight sums or more hide
+	// that. Low tiles have fewer, so consecutive steps get sums of their own, if registers are
+	// left. Sums of integers are exact: it changes no bit.
 	for g.sets < most && rows*n*g.sets < 8 && 2*rows*n*g.sets <= room {
 		g.sets *= 2
 	}
@@ -160,6 +165,8 @@ func (g *quantTiles) kernel(rows, n int) {
 		g.p("MOVL  tile_mask(DI), AX; KMOVW AX, K1")
 	}
 	g.label("tile")
+	// The rows of a tile come after those that are done. W is read again from the beginning: for
+	// the next tile it is in the first-level cache.
 	g.p("MOVQ tile_x(DI), SI; MOVQ quantTile_done(DI), AX; IMULQ R9, AX; ADDQ AX, SI")
 	if rows > 3 {
 		g.p("LEAQ (SI)(R9*2), R8; ADDQ R9, R8")
@@ -188,11 +195,13 @@ func (g *quantTiles) kernel(rows, n int) {
 	}
 	g.p("DECQ CX; JNZ  steps; MOVQ R13, quantTile_ahead(DI)")
 	g.label("summed")
+	// The sets are added in pairs, to the first one.
 	for sets := g.sets / 2; sets > 0; sets /= 2 {
 		for i := range rows * n * sets {
 			g.p("VPADDD %s, %s, %[2]s", g.vec(i+rows*n*sets), g.vec(i))
 		}
 	}
+	// From here on it is the epilogue of other products, with floats in the accumulators.
 	g.floats()
 	g.epilogue()
 	g.p("ADDQ $%d, quantTile_done(DI); DECQ quantTile_tiles(DI); JNZ  tile", rows)
@@ -211,6 +220,8 @@ func (g *quantTiles) fetchNext() {
 
 // begin clears the sums, or begins with what a row and a column contribute.
 func (g *quantTiles) begin() {
+	// The first set begins with what rows and columns contribute; others, and those of other
+	// multipliers, with zero.
 	first := 0
 	if g.how.halves {
 		g.p("MOVQ quantTile_begin(DI), AX; MOVQ quantTile_rowBegin(DI), R12; MOVQ quantTile_done(DI), R10; LEAQ (R12)(R10*4), R12")
@@ -239,11 +250,14 @@ func (g *quantTiles) halvedSteps(u int) {
 			g.p("VMOVDQU %d(BX), %s", (u+second)*g.panelBytes()+v*g.lanes*4, w(v, second))
 		}
 	}
+	// Two steps make one multiplication, so sets take turns every two steps.
 	first := u / 2 % g.sets * g.rows * g.n
 	for row := range g.rows {
 		g.p("VPBROADCASTD %d(%s), %s; VPBROADCASTD %d(%[2]s), %[5]s", 4*u, quantRows[row], x0, 4*u+4, x1)
 		for v := range g.n {
 			acc := g.vec(first + row*g.n + v)
+			// A dword of x holds two words, which belong to two terms. With x0 and x1 the dwords of
+			// two steps, (x0 + w1)·(x1 + w0) has the products of four terms but x0·x1 and w0·w1.
 			g.p("VPADDW %s, %s, %s; VPADDW %s, %s, %s", x0, w(v, 1), sum0, x1, w(v, 0), sum1)
 			g.p("VPMADDWD %s, %s, %[1]s; VPADDD %[1]s, %[3]s, %[3]s", sum0, sum1, acc)
 		}
@@ -283,6 +297,7 @@ func (g *quantTiles) step(u int) {
 // floats makes floats of the sums: the product of the quantized numbers.
 func (g *quantTiles) floats() {
 	for i := range g.rows * g.n {
+		// Sums of more than 24 bits are rounded here, once.
 		g.p("VCVTDQ2PS %s, %[1]s", g.vec(i))
 	}
 	number, product := g.vec(g.w+2), g.vec(g.w+3)
@@ -293,6 +308,8 @@ func (g *quantTiles) floats() {
 			g.p("VMULPS %s, %s, %[2]s", g.vec(g.w+v), g.acc(row, v))
 		}
 	}
+	// The order is that of the formula in quantgemm.go: by the scale of the column first, because
+	// it comes for all rows at once.
 	g.pointer("quantTile_rowScale", "quantTile_rowScaleRow")
 	g.eachRow("AX", "R12", func(row int) {
 		g.p("VBROADCASTSS (AX), %s", number)

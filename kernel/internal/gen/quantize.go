@@ -40,6 +40,7 @@ func writeQuantize(e *emitter) {
 // writeByteOrder writes the order of the dwords of four vectors whose elements are packed to bytes.
 func (e *emitter) writeByteOrder() {
 	e.line("\n")
+	// Four vectors at a time, with extremes of their own: a minimum waits for the one before.
 	for i := range 4 {
 		e.line("DATA byteOrder<>+%d(SB)/8, $%#018x\n", 8*i, i|(i+4)<<32)
 	}
@@ -65,6 +66,8 @@ func extremes(e *emitter) {
 			visit(i, fmt.Sprintf("%d(SI)(AX*4)", i*e.width()))
 		}
 	})
+	// The last vector overlaps the one before. To look at an element twice changes neither extreme,
+	// and a sum that is zero or NaN stays so.
 	visit(0, "(SI)(R11*4)")
 	for _, r := range []struct {
 		first       int
@@ -106,6 +109,8 @@ func across(e *emitter, instruction string, r int) {
 // parameters writes the computation of a row's parameters. It leaves the least element in register
 // 0, and steps per unit in register 5.
 func parameters(e *emitter) {
+	// As in parameters in Go: X8 becomes NaN if anything is strange, and a constant row has no
+	// steps per unit.
 	e.p("VSUBSS X0, X4, X3; VMULSS quantizing_wide(DI), X3, X6; VMULSS X15, X6, X6; VADDSS X6, X8, X8; VXORPS X5, X5, X5; VUCOMISS X15, X3; JEQ flat")
 	e.p("VDIVSS X3, X14, X5; VMULSS X15, X5, X6; VADDSS X6, X8, X8")
 	e.label("flat")
@@ -121,6 +126,9 @@ func encode(e *emitter, words bool) {
 	if words {
 		size = 2
 	}
+	// AVX-512 takes the last byte or word of every dword. AVX2 has no such instruction: it packs
+	// signed integers with saturation, and so begins with integers, not with the bits of rounded
+	// floats.
 	some := encodeAVX512
 	if e.lanes == 8 {
 		some = encodeAVX2
@@ -136,6 +144,7 @@ func encode(e *emitter, words bool) {
 	loops(e, "encode", 4, func(n int) {
 		some(e, n, words, "%d(SI)(AX*4)", fmt.Sprintf("%%d(R8)(AX*%d)", size))
 	})
+	// The last vector writes some codes again, with the same values.
 	some(e, 1, words, "%d(SI)(R11*4)", fmt.Sprintf("%%d(R8)(R11*%d)", size))
 }
 
