@@ -46,6 +46,8 @@ func Erfcx(x float64) float64 {
 	case x >= 1.25:
 		return Exp(-0.5625+erfcFar(x)) / x
 	}
+	// A rounding error of the square is a relative error of its exponential. So expPair gets it,
+	// too.
 	square := float64(x * x)
 	return expPair(square, math.FMA(x, x, -square)) * Erfc(x)
 }
@@ -64,6 +66,8 @@ func erfc(x float64) float64 {
 		w := plus(1-8.45062911510467529297e-01, -v.high)
 		return w.high + (w.low - v.low)
 	}
+	// The logarithm of the result is -x² - 0.5625 + erfcFar(x) - log(x). -x² may be as large as
+	// 784, so the rounding errors of the sum would cost up to ten bits: they are collected.
 	square := float64(x * x)
 	minus := plus(-square, -0.5625)
 	sum := plus(minus.high, erfcFar(x))

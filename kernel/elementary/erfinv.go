@@ -10,6 +10,7 @@ func Erfinv(y float64) float64 {
 		return math.NaN()
 	case a == 1:
 		return math.Copysign(math.Inf(1), y)
+	// Above, the error function has fewer digits than its complement, and 1-a is exact.
 	case a > 0.5:
 		return withSign(erfcinv(1-a), y)
 	}
@@ -19,6 +20,7 @@ func Erfinv(y float64) float64 {
 	if a < 1e-9 {
 		return withSign(float64(a*(math.Sqrt(math.Pi)/2)), y)
 	}
+	// Each step of Halley's method triples the number of correct digits.
 	for range 2 {
 		x = halley(x, Erf(x)-a)
 	}

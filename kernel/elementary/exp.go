@@ -7,6 +7,8 @@ func Exp(x float64) float64 {
 	if x != x {
 		return x
 	}
+	// Beyond the bounds the result is 0 or infinite, as it is at them, and n stays small enough for
+	// exponents.
 	n, s := reduce(min(max(x, -746), 710))
 	return times2(s+1, n)
 }
@@ -38,6 +40,8 @@ func Tanh(x float64) float64 {
 		return x
 	}
 	a := math.Abs(x)
+	// em/(em+2) keeps all digits near zero, where a quotient of exponentials would lose them. From
+	// 20 on the result is 1.
 	em := expm1(min(a+a, 40))
 	return withSign(em/(em+2), x)
 }
@@ -45,10 +49,12 @@ func Tanh(x float64) float64 {
 // Sinh returns the hyperbolic sine of x.
 func Sinh(x float64) float64 {
 	a := math.Abs(x)
+	// The exponential overflows before its half does. NaN goes this way, too.
 	if !(a < 709) {
 		h := Exp(a / 2)
 		return withSign(h/2*h, x)
 	}
+	// e**a - e**-a in terms of e**a - 1, so that nothing cancels near zero.
 	em := expm1(a)
 	return withSign((em+em/(em+1))/2, x)
 }
@@ -75,12 +81,15 @@ const (
 // reduce returns n = round(x/ln 2), and e**r - 1 for r = x - n·ln 2.
 func reduce(x float64) (n, s float64) {
 	n = math.FMA(x, math.Log2E, magic) - magic
+	// ln2High has so many zeros at its end that its product with n is exact, and close to x, so
+	// that the difference is, too.
 	r := math.FMA(-n, ln2High, x)
 	return n, series(math.FMA(-n, ln2Low, r))
 }
 
 // series returns e**r - 1 for a small r.
 func series(r float64) float64 {
+	// The Taylor series of degree 13: for |r| ≤ ln(2)/2 the next term is below 2^-56 of r.
 	p := 1.0 / 6227020800
 	for _, c := range [...]float64{1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5} {
 		p = math.FMA(p, r, c)

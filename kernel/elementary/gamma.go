@@ -19,6 +19,8 @@ func Gamma(x float64) float64 {
 			return 0
 		}
 		return math.Copysign(0, -1)
+	// The difference x-n is exact, and Γ(x) = Γ(x-n+2)·(x-n+2)···(x-1). The product is kept in two
+	// parts, because up to 170 factors would add up their errors.
 	case n >= 2:
 		return factors(gammaNearTwo(x-n), x, 2-int(n), 0).high
 	default: // two divisors, since the product of all factors may overflow
@@ -81,6 +83,8 @@ func Lgamma(x float64) float64 {
 	case x < 0x1p-60 && x > -0x1p-60:
 		return -Log(math.Abs(x))
 	case x < 0:
+		// Reflection: Γ(x)·Γ(-x) = -π/(x·sin πx). The sine of the distance from the nearest integer
+		// keeps its digits near the poles.
 		f := x - math.Round(x)
 		return Log(math.Pi/float64(math.Abs(Sin(math.Pi*f))*-x)) - Lgamma(-x)
 	case x < 0.5:
@@ -136,12 +140,17 @@ func Digamma(x float64) float64 {
 		if !(f != 0) {
 			return math.NaN()
 		}
+		// Reflection: ψ(x) = ψ(1-x) - π·cot πx. Near poles and near zeros of ψ the error of the
+		// angle matters: rest is that of the product and of π, times the derivative of the
+		// cotangent.
 		angle := float64(math.Pi * f)
 		rest := math.FMA(math.Pi, f, -angle) + float64(f*1.2246467991473532e-16)
 		cot := 1 / Tan(angle)
 		cot -= float64(rest * math.FMA(cot, cot, 1))
 		return math.FMA(-math.Pi, cot, Digamma(1-x))
 	case x < 1:
+		// ψ(x) = ψ(x+1) - 1/x, with the polynomial at its distance from the zero of ψ, so that the
+		// result is precise near it.
 		q := 1 / x
 		v := math.FMA((x-(digammaZero-1))-digammaRest, horner(x-0.5, digammaP), -q) // at x+1, minus 1/x
 		if q > 1<<50 {
@@ -153,6 +162,7 @@ func Digamma(x float64) float64 {
 		return Log(x) - 0.5/x - float64(z*horner(z, digammaFar))
 	}
 	sum, lost := 0.0, 0.0
+	// ψ(x) = ψ(x-1) + 1/(x-1). Up to eight terms are added with what rounding loses of them.
 	for x > 2 {
 		x--
 		q := 1 / x
@@ -211,11 +221,15 @@ func zeta(s float64, x pair) float64 {
 		v = Pow(q.high, -s)
 		return v, float64(float64(v*s) * (-q.low / q.high))
 	}
+	// The terms of the formula of Euler and Maclaurin decrease while s and their number are small
+	// against 2π(x+k). With x+k above s+6, the twelve that follow are enough.
 	least := max(10, min(s, 1000)+6)
 	for k := 1.0; q.high < least; k++ {
 		term, rest := power()
 		p := plus(sum, term)
 		sum = p.high
+		// For a large s the terms decrease so fast that the rest of the sum, too, is below half a
+		// unit in the last place.
 		if lost += p.low + rest; term < sum*0x1p-60 {
 			return sum + lost
 		}

@@ -25,6 +25,7 @@ func Log1p(x float64) float64 {
 	case !(x < math.Inf(1)):
 		return x
 	}
+	// What u has lost of 1+x changes the logarithm by that over u, up to terms of second order.
 	u := x + 1
 	v := logOf(u) + (x-(u-1))/u
 	return withSign(v, x) // -0 stays
@@ -35,6 +36,7 @@ func Log2(x float64) float64 {
 	if !(x > 0 && x < math.Inf(1)) {
 		return Log(x)
 	}
+	// Powers of two have f = 1, whose logarithm is 0: so their binary logarithms are exact.
 	f, e := split(x)
 	return math.FMA(logOf(f), math.Log2E, e)
 }
@@ -66,6 +68,8 @@ func LogAddExp(x, y float64) float64 {
 // Log1mexp returns log(1 - exp(x)). It is NaN for x > 0.
 func Log1mexp(x float64) float64 {
 	switch {
+	// Whichever of the two functions has a small value, so that its digits count, is computed
+	// directly.
 	case x < -math.Ln2:
 		return Log1p(-expPair(max(x, -1000), 0))
 	case math.Abs(x) < 0x1p-54: // the smallest numbers lose their bits in Expm1
@@ -96,6 +100,7 @@ func Asinh(x float64) float64 {
 	if a >= far {
 		return withSign(Log(a)+math.Ln2, x)
 	}
+	// The argument of Log1p is a + √(a²+1) - 1, where the difference would cancel for small a.
 	s := float64(a * a)
 	return withSign(Log1p(a+s/(1+math.Sqrt(s+1))), x)
 }
@@ -138,6 +143,8 @@ func logOf(u float64) float64 {
 		u *= 0x1p54
 		scaled = 54
 	}
+	// Adding what √½ lacks of 1 carries into the exponent where the mantissa is √2 or more. So e is
+	// the exponent of the nearest power of two, and 1+f the quotient of u and that.
 	bits := math.Float64bits(u)
 	e := (bits + (0x3ff<<52 - 0x3fe6a09e667f3bcd)) >> 52
 	k := float64(e) - 1023 - scaled
@@ -148,6 +155,8 @@ func logOf(u float64) float64 {
 	even := float64(math.FMA(math.FMA(1.531383769920937332e-01, w, 2.222219843214978396e-01), w, 3.999999999940941908e-01) * w)
 	odd := math.FMA(math.FMA(math.FMA(1.479819860511658591e-01, w, 1.818357216161805012e-01), w, 2.857142874366239149e-01), w, 6.666666666666735130e-01)
 	r := math.FMA(odd, z, even)
+	// log(1+f) = f - (f²/2 - s·(f²/2 + r)): the largest term is f, which is exact, and everything
+	// else is added to it at the end, beginning with the smallest.
 	half := float64(float64(f*f) * 0.5)
 	rest := math.FMA(s, r+half, float64(k*ln2Low))
 	return math.FMA(k, ln2High, f-(half-rest))

@@ -14,6 +14,7 @@ func Pow(x, y float64) float64 {
 	case -1:
 		return 1 / x
 	}
+	// The usual case comes before the special ones. y-y is NaN for infinities and NaN.
 	if x > 0 && x <= math.MaxFloat64 && y-y == 0 {
 		return powOf(x, y)
 	}
@@ -52,6 +53,8 @@ func odd(y float64) bool { return math.Abs(y) < 1<<53 && int64(y)&1 != 0 && y ==
 
 // powOf is Pow for a positive finite x and a finite y.
 func powOf(x, y float64) float64 {
+	// A relative error of the logarithm becomes one of the power times y·log x, which may be 745:
+	// ten bits. So the logarithm, and its product with y, have two parts.
 	l := logPair(x)
 	high := float64(y * l.high)
 	low := math.FMA(y, l.low, math.FMA(y, l.high, -high))
@@ -68,6 +71,8 @@ func expPair(high, low float64) float64 {
 		stepHigh = 0.005415212348452769 // ln(2)/128 in two parts; the first has 30 bits
 		stepLow  = -3.2819649005320973e-13
 	)
+	// n is the nearest multiple of ln(2)/128. Its last seven bits choose a root of two, the others
+	// are an exponent.
 	n := math.FMA(high, powSteps/math.Ln2, magic) - magic
 	r := math.FMA(-n, stepLow, math.FMA(-n, stepHigh, high)) + low
 	k := int64(n)

@@ -8,6 +8,7 @@ func Cbrt(x float64) float64 {
 		return x
 	}
 	f, e := math.Frexp(math.Abs(x))
+	// The root of 2^e is exact only if e is a multiple of three.
 	for e%3 != 0 { // f is between ⅛ and 1
 		f /= 2
 		e++
@@ -17,6 +18,7 @@ func Cbrt(x float64) float64 {
 		t -= (float64(t*t) - f/t) / (t + t + t)
 	}
 	s := float64(t * t)
+	// A last step of Newton's with the exact difference of t³ and f: s has lost a part of t².
 	rest := math.FMA(s, t, -f) + float64(math.FMA(t, t, -s)*t)
 	return math.Copysign(math.Ldexp(t-rest/(s+s+s), e/3), x)
 }
@@ -36,6 +38,7 @@ func Hypot(x, y float64) float64 {
 		return x
 	}
 	f, e := math.Frexp(x)
+	// Scaled by a power of two, the squares neither overflow nor, where they count, underflow.
 	g := math.Ldexp(y, -e)
 	square := math.FMA(f, f, float64(g*g))
 	h := math.Sqrt(square)

@@ -23,6 +23,8 @@ func Tan(x float64) float64 {
 		return x
 	}
 	q, r := quadrant(x)
+	// Where the tangent is large, the error of r is multiplied by its square. For near arguments it
+	// is known.
 	rest := 0.0 // of r
 	if x <= near && x >= -near {
 		n := math.FMA(x, 2/math.Pi, magic) - magic
@@ -35,6 +37,7 @@ func Tan(x float64) float64 {
 	w := math.FMA(z, 0.5, -float64(float64(z*z)*horner(z, cosP)))
 	c := 1 - w
 	cRest := 1 - c - w - float64(math.FMA(r, r, -z)*0.5)
+	// A quarter of a turn makes the sine a cosine, and the cosine a negative sine.
 	if q&1 != 0 {
 		s, sRest, c, cRest = -c, -cRest, s, sRest
 	}
@@ -162,6 +165,7 @@ func quadrant(x float64) (q int64, r float64) {
 	if !(x <= near && x >= -near) {
 		return quadrantOfFar(x)
 	}
+	// The difference is a multiple of 2^-53 and less than 1, so it is exact.
 	n := math.FMA(x, 2/math.Pi, magic) - magic
 	r = math.FMA(-n, halfPiHigh, x)
 	return int64(n), math.FMA(-n, halfPiLow, r)
@@ -185,6 +189,7 @@ func quadrantOfFar(x float64) (q int64, r float64) {
 	m := b&(1<<52-1) | 1<<52
 	at := uint(b>>52&0x7ff) - 1075 + 64 // |x| = m·2^(at-64)
 	word, shift := at/64, at%64
+	// m times the digits further left is whole turns.
 	digits := func(i uint) uint64 { return turn[word+i]<<shift | turn[word+i+1]>>(64-shift) }
 	mid, carried := bits.Mul64(digits(1), m)
 	lost, _ := bits.Mul64(digits(2), m)

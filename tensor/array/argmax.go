@@ -28,6 +28,8 @@ func argExtreme(out, in *Array, axes Axes, sign int64) error {
 		best, bestAt, where := math.Inf(-1), at, 0
 		for i := range n {
 			x := float64(sign) * elementAt(in, w.at)
+			// Integers of more than 53 bits may be equal as floats, and are then compared as
+			// integers.
 			if x > best || x != x || i == 0 || ints != nil && x == best && (ints[w.at] > ints[bestAt]) == (sign > 0) && ints[w.at] != ints[bestAt] {
 				best, bestAt, where = x, w.at, i
 				if x != x {

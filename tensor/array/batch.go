@@ -21,11 +21,15 @@ func (ws *Workspace) BatchMatMul(c, a, b *Array) error {
 		CopyTo(c, Full(c.dtype, 0))
 		return nil
 	}
+	// One right-hand factor for all: the left-hand ones, one below the other, make a single
+	// product, which packs b once. Each element is the same chain of multiply-adds as alone.
 	if rows, ok := a.stacked(); ok && b.oneMatrix() {
 		p, q := *c, b.matrixAt(b.offset)
 		c.ReshapeTo(&p, rows.shape[0], q.shape[1])
 		return ws.MatMul(&p, &rows, &q)
 	}
+	// Otherwise copies that each product would make of its factors are made once for all of them,
+	// beforehand.
 	a, releaseA, err := ws.forProducts(a)
 	if err != nil {
 		return err
@@ -94,6 +98,7 @@ func (ws *Workspace) products(c, a, b *Array) error {
 	d := int(c.ndim) - 2
 	var stepsA, stepsB [MaxDims]int
 	for k, n := range c.shape[:d] {
+		// A dimension that is broadcast has a step of zero: the same matrix again.
 		if a.shape[k] == n {
 			stepsA[k] = a.strides[k]
 		}

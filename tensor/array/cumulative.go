@@ -34,6 +34,7 @@ func (ws *Workspace) accumulators(n int) []float64 {
 // cumulate replaces groups of n rows, each as long as acc, by their sums or products so far.
 func cumulate[T, A number](x []T, acc []A, n int, products bool) {
 	for size := n * len(acc); len(x) > 0; x = x[size:] {
+		// Along the last dimension one accumulator is enough, and stays in a register.
 		if len(acc) == 1 {
 			cumulateLine[T, A](x[:n], products)
 			continue

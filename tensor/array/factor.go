@@ -19,6 +19,7 @@ func factor(a []float64, n int, swap func(i, k int), eliminate func(i, k int, f 
 	for k := range n {
 		pivot := k
 		for i := k + 1; i < n; i++ {
+			// NaN becomes the pivot, so that it spreads to all of the result.
 			if !(math.Abs(a[i*n+k]) <= math.Abs(a[pivot*n+k])) {
 				pivot = i
 			}

@@ -114,6 +114,8 @@ func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
 }
 
 func gemvColumns[T float](alpha T, a, x *Array, beta T, y *Array) {
+	// Columns are added one after the other, four at a time, so that y is read and written a
+	// quarter as often. Each element still gets its terms in order.
 	da, dx, dy := dataOf[T](a), dataOf[T](x), dataOf[T](y)
 	for i := range y.shape[0] {
 		at := y.offset + i*y.strides[0]
@@ -156,6 +158,8 @@ func gemvRows[T float](alpha T, a, x *Array, beta T, y *Array) {
 		var sums [4]T
 		n := 1
 		switch {
+		// A row has one sum, whether it is computed alone or with others: the bits don't depend on
+		// the number of rows.
 		case a.strides[1] == 1 && x.strides[0] == 1 && i+4 <= y.shape[0]:
 			sums, n = fourDots(row(i), row(i+1), row(i+2), row(i+3), dx[x.offset:][:x.shape[0]]), 4
 		default:

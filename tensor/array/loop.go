@@ -93,13 +93,20 @@ func (lp *loop) begin(p *Program, out, in []*Array) {
 			o.steps[d] = a.strides[d]
 		}
 		for i, b := range in {
+			// An output may be an input. If the program makes this output before it has read that
+			// input for the last time, the block is kept aside until all of the program has run on
+			// it: an instruction would otherwise overwrite what a later one still needs.
 			o.staged = o.staged || p.lastRead[i] > p.written[k] && a.SharesMemory(b)
 		}
 		lp.operands = append(lp.operands, o)
 	}
+	// The fewer dimensions there are, the longer are the runs of elements that can be copied at a
+	// time. Usually one is left, and no copy is needed.
 	lp.coalesce(shape)
 	for i := range lp.operands {
 		o := &lp.operands[i]
+		// A uniform operand fills its slot once for all blocks. A dense one is used where it is,
+		// block by block. Of all others, blocks are gathered into slots, or scattered from them.
 		o.uniform = true
 		for _, s := range o.steps[:lp.ndim] {
 			o.uniform = o.uniform && s == 0
@@ -118,6 +125,8 @@ func (lp *loop) coalesce(shape []int) {
 			continue
 		}
 		k := lp.ndim
+		// Dimensions k-1 and d are one if for every operand a step in the first is as long as all
+		// steps in the second. What is broadcast in both has steps of zero, and so joins as well.
 		joins := k > 0
 		for i := range lp.operands {
 			o := &lp.operands[i]
@@ -139,6 +148,9 @@ func (lp *loop) coalesce(shape []int) {
 
 // allot gives each slot memory for a block, and fills slots of constants and of uniform operands.
 func (lp *loop) allot(p *Program) {
+	// One piece of memory for all slots of a type, which the next run uses again. Slots whose
+	// operands are dense get theirs in vain, but they become views before anything is written to
+	// them.
 	var counts [numDTypes]int
 	for _, t := range p.slots {
 		counts[t]++
@@ -267,6 +279,7 @@ func (lp *loop) scatter(o *operand, l *lane, lo, n int) {
 // run executes the instruction on a block of n elements.
 func (in *instr) run(l []lane, n int) {
 	dst, a := &l[in.dst], &l[in.args[0]]
+	// Missing arguments are the first one, so that every kernel can cut its slices to one length.
 	b, c := a, a
 	if in.numArgs > 1 {
 		b = &l[in.args[1]]

@@ -26,6 +26,8 @@ func (ws *Workspace) NonzeroTo(out []*Array, mask *Array) error {
 	for d, o := range out {
 		places[d] = Slice[int64](o)
 	}
+	// Row by row, with the position of the row in the other dimensions. It ends with the last true
+	// element, so there is no row beyond the last one to look at.
 	for k := 0; k < n; {
 		row := m.shape[last]
 		for i, b := range elements[:row] {

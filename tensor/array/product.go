@@ -17,6 +17,8 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 	if a.shape[1] != b.shape[0] || a.shape[0] != c.shape[0] || b.shape[1] != c.shape[1] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
 	}
+	// Products are written to rows that are contiguous and do not overlap. Other results take a
+	// copy, which also holds what beta multiplies.
 	if c.shape[1] > 1 && c.strides[1] != 1 || c.shape[0] > 1 && c.strides[0] < c.shape[1] {
 		t, err := ws.scratchCopy(c)
 		if err != nil {
@@ -40,6 +42,8 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 		}
 		return nil
 	}
+	// Our product of float64s takes factors with any strides, so there is nothing to copy. Those of
+	// float32s and of a foreign BLAS want contiguous rows of the factor or of its transpose.
 	if usesDGemm(c.dtype) {
 		if beta != 1 {
 			scale64(beta, c)
@@ -59,6 +63,7 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 	defer freeB()
 	if c.dtype == Float32 {
 		var scratch kernel.Matrix
+		// Both transposed: the product of the factors in the other order is the transpose of c.
 		if ta && tb {
 			scratch = kernel.New(c.shape[1], c.shape[0])
 		}

@@ -106,6 +106,8 @@ func (p *Program) Append(op Opcode, args ...int) int {
 		panic(fmt.Sprintf("array: %v of %v", op, types))
 	}
 	switch {
+	// The value is copied. What it is broadcast to matters only to who computes the shape of the
+	// output.
 	case op == Second:
 		return p.emit(Second, compute, result, args[1], args[1])
 	case op == Switch:
@@ -115,6 +117,7 @@ func (p *Program) Append(op Opcode, args ...int) int {
 	case len(args) == 1:
 		return p.emit(op, compute, result, p.Cast(compute, args[0]))
 	}
+	// Sums and products of several values go from left to right, as they would one by one.
 	v := p.Cast(compute, args[0])
 	for _, a := range args[1:] {
 		v = p.emit(op, compute, result, v, p.Cast(compute, a))
@@ -171,6 +174,8 @@ func (p *Program) Return(values ...int) *Program {
 		made[in.dst] = true
 	}
 	for _, v := range values {
+		// A slot of an output is written by the instruction that makes it. An input, a constant or
+		// a second output of one value needs an instruction of its own.
 		if !made[v] {
 			v = p.emit(Identity, p.types[v], p.types[v], v)
 		} else {
@@ -185,6 +190,8 @@ func (p *Program) Return(values ...int) *Program {
 // place assigns slots to values: inputs, outputs and constants have one each; other values share
 // slots. A result may take the slot of an argument that is dead.
 func (p *Program) place() {
+	// Phase 1: how long values live. The code is straight, so a value is dead behind the last
+	// instruction that reads it.
 	last := make([]int32, len(p.types)) // the last instruction that reads a value
 	for i := range last {
 		last[i] = -1
@@ -202,6 +209,9 @@ func (p *Program) place() {
 		slot[v] = int32(len(p.slots))
 		p.slots = append(p.slots, p.types[v])
 	}
+	// Phase 2: slots that are not shared. Operands come first, because a run addresses them by
+	// their numbers, then constants, which are filled before the first block and must survive all
+	// blocks.
 	for v := range p.inputs {
 		newSlot(v)
 		p.lastRead = append(p.lastRead, last[v])
@@ -214,6 +224,9 @@ func (p *Program) place() {
 		newSlot(int(c.value))
 		p.fixed = append(p.fixed, constant{slot[c.value], c.data})
 	}
+	// Phase 3: all other values, in the order of the code. A slot is free from the instruction on
+	// that reads its value for the last time, and that instruction may already use it for its
+	// result: kernels read an element before they write it.
 	shared := int32(len(p.slots))
 	var free [numDTypes][]int32
 	p.placed = slices.Clone(p.code)
@@ -222,6 +235,7 @@ func (p *Program) place() {
 		args := in.args
 		for k, a := range args[:in.numArgs] {
 			in.args[k] = slot[a]
+			// An argument that occurs twice is freed once.
 			if last[a] == int32(i) && slot[a] >= shared && !slices.Contains(args[:k], a) {
 				free[p.types[a]] = append(free[p.types[a]], slot[a])
 			}
@@ -235,6 +249,7 @@ func (p *Program) place() {
 			}
 		}
 		in.dst = slot[in.dst]
+		// A run compares this with the last instruction that reads an input: see staged.
 		if o := int(in.dst) - p.inputs; o >= 0 && o < len(p.outs) {
 			p.written[o] = int32(i)
 		}

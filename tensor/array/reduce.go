@@ -61,6 +61,7 @@ func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 // error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	switch {
+	// Copies in the type of the accumulators: there is no loop for every pair of types.
 	case r == LogSumExp && !in.dtype.IsFloat():
 		in = in.Cast(Float64)
 	case (r == All || r == Any) && in.dtype != Bool:
@@ -97,6 +98,9 @@ func (d reducedDims) len() int {
 // sortAxes returns the view with only the dimensions that are not in axes, and the others.
 func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {
 	var order [MaxDims]int
+	// The dimensions that stay come first, in their order, then those that are reduced: the view
+	// has an element of the result for each index of the first, and terms for each index of the
+	// others.
 	kept := 0
 	for d := range int(a.ndim) {
 		if !axes.Has(d) {
@@ -132,6 +136,11 @@ func fold[T Element, A any](acc []A, v *Array, red reducedDims, f folder[T, A]) 
 	}
 	data := dataOf[T](v)
 	keptShape, keptSteps := v.shape[:v.ndim], v.strides[:v.ndim]
+	// Memory decides about the order of the loops. If neighbours belong to different results, as in
+	// column sums of a matrix, a whole row of results is accumulated at a time, term by term.
+	// Otherwise results are computed one after the other, along their terms. In either order, a
+	// result sees its terms in row-major order; which partial sums they make depends on shape and
+	// strides, never on the processor.
 	if k := int(v.ndim); k > 0 && keptShape[k-1] > 1 && keptSteps[k-1] == 1 && (len(red.strides) == 0 || red.strides[len(red.strides)-1] != 1) {
 		var w walker
 		w.start(v.offset, red.shape, red.strides, 0)
@@ -203,6 +212,8 @@ func sums[T, A number]() folder[T, A] {
 		if step != 1 || len(x) < 16 {
 			return slow(acc, x, step)
 		}
+		// Additions to one sum wait for each other; eight sums don't. The rest, fewer than eight,
+		// is added to their sum.
 		blocks, rest := x[:len(x)&^7], x[len(x)&^7:]
 		var s0, s1, s2, s3, s4, s5, s6, s7 A
 		for len(blocks) >= 4 { // two halves with a test between, so that the compiler keeps all sums in registers
@@ -251,6 +262,8 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 		if len(ws.sums) < n {
 			ws.sums = make([]float64, n)
 		}
+		// Sums of float32s are made in float64s and rounded once: so they don't lose digits with
+		// the number of terms.
 		acc := ws.sums[:n]
 		fold(acc, v, red, pick(r, rowSums32, products[float32, float64]))
 		castBlock(Slice[float32](out), acc)
@@ -311,11 +324,15 @@ func (a scaledSum) add(x float64) scaledSum {
 	switch {
 	case x != x:
 		a.m, a.s = x, 1
+	// Infinity has no exponential here: it is a term of zero, and x - m would be NaN if m is
+	// infinite, too.
 	case x == math.Inf(-1):
 	case x == a.m:
 		a.s++
 	case x < a.m:
 		a.s += elementary.Exp(x - a.m)
+	// A new maximum scales down what has been added. All exponents are negative, so nothing
+	// overflows.
 	case x > a.m:
 		a.m, a.s = x, float64(a.s*elementary.Exp(a.m-x))+1
 	}

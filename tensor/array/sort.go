@@ -12,7 +12,9 @@ func Sort(out, in *Array, axis int) { sorters[in.dtype].values(out, in, axis) }
 func ArgSort(out, in *Array, axis int) { sorters[in.dtype].places(out, in, axis) }
 
 // A sorter sorts elements of one type.
-type sorter struct{ values, places func(out, in *Array, axis int) }
+type sorter struct {
+	values, places func(out, in *Array, axis int)
+}
 
 var sorters = [numDTypes]sorter{
 	Bool: sorterOf(keyOfBool), Int64: sorterOf(keyOfInt), Float32: sorterOf(keyOfFloat[float32]), Float64: sorterOf(keyOfFloat[float64]),
@@ -111,6 +113,8 @@ func sortKeys(x, spare []keyed) []keyed {
 		}
 		return x
 	}
+	// A radix sort, from the last byte to the first. Each round is stable, so it keeps the order of
+	// the bytes before. All counts take a single pass over the keys.
 	var counts [8][256]int // of each byte of the keys
 	for _, v := range x {
 		for b := range counts {
@@ -122,6 +126,7 @@ func sortKeys(x, spare []keyed) []keyed {
 		if count[byte(x[0].key>>(8*b))] == len(x) { // all have the same byte
 			continue
 		}
+		// Counts become places: where the next key with that byte goes.
 		at := 0
 		for c, n := range count {
 			count[c] = at

@@ -21,6 +21,7 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err erro
 	for i := range s.places {
 		s.places[i] = a.offset
 	}
+	// The smallest step between two subarrays, in any dimension that is indexed.
 	nearest := int(^uint(0) >> 1)
 	for d, index := range indexes {
 		if !index.Contiguous() {
@@ -29,6 +30,8 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err erro
 		size, step := a.shape[d], a.strides[d]
 		nearest = min(nearest, max(step, -step))
 		for i, p := range Slice[int64](index) {
+			// Negative indexes count from the end. Of those that are out of range, Position makes
+			// the error.
 			if p < 0 {
 				p += int64(size)
 			}
@@ -42,6 +45,9 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err erro
 	s.rest = Array{dtype: a.dtype, ndim: a.ndim - uint8(k), data: a.data}
 	copy(s.rest.shape[:], a.shape[k:a.ndim])
 	copy(s.rest.strides[:], a.strides[k:a.ndim])
+	// If every step within a subarray is longer than one between subarrays, the loop over subarrays
+	// is the inner one. Then the result has its dimensions in that order, too, and is transposed
+	// without a copy.
 	s.size, s.outer = s.rest.Len(), s.rest.ndim > 0 && n > 1
 	for d, step := range s.rest.strides[:s.rest.ndim] {
 		s.outer = s.outer && (max(step, -step) > nearest || s.rest.shape[d] <= 1)
@@ -141,6 +147,7 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 		lead, rest := indexes[0].NDim(), s.rest.NDim()
 		y = y.Transpose(leadFirst(&buf, rest, lead)...)
 	}
+	// Elements of y are then read one after the other.
 	if !y.Contiguous() {
 		y = y.Clone()
 	}
@@ -161,6 +168,8 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 func putElements[T number](y *Array, s *selection, add bool) {
 	dst, src := dataOf[T](&s.rest), Slice[T](y)
 	switch {
+	// Indexes may repeat, and then each of the terms counts. So additions go one by one, in the
+	// order of the indexes for each element.
 	case s.outer && add:
 		s.each(func(r, at int) {
 			for i, v := range src[r*len(s.places):][:len(s.places)] {

@@ -36,6 +36,8 @@ func (w *walker) advance(n int) {
 	}
 	w.index[d] += n
 	w.at += n * w.steps[d]
+	// Like an odometer: a digit that is full goes back to zero, and the one before moves on. The
+	// first digit is left beyond its end, which says that the walk is over.
 	for ; d > 0 && w.index[d] == w.shape[d]; d-- {
 		w.index[d] = 0
 		w.index[d-1]++
@@ -118,6 +120,8 @@ func CopyTo(dst, src *Array) {
 
 func copyElements[T Element](dst, src *Array, n int) {
 	d, s := dataOf[T](dst), dataOf[T](src)
+	// Copying into contiguous memory or from it takes one pass. If neither is contiguous, runs of
+	// both would have to be matched: blocks in between avoid that.
 	switch {
 	case dst.Contiguous():
 		gather(d[dst.offset:][:n], s, src.offset, src.Shape(), src.strides[:src.ndim], 0)

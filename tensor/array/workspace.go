@@ -40,6 +40,8 @@ func class(n int) (class, size int) {
 	if n <= 1<<minShift {
 		return 0, 1 << minShift
 	}
+	// Eight classes for each power of two: a buffer is at most an eighth larger than what is asked
+	// for, and still fits later requests of about the same size.
 	k := bits.Len(uint(n-1)) - 1 // 2^k <= n-1 < 2^(k+1)
 	step := 1 << (k - 3)
 	i := (n - 1 - 1<<k) / step // the class below n
