@@ -2,9 +2,9 @@ package kernel
 
 import "unsafe"
 
-// A product multiplies a block of W, which fits in the second-level cache, with one tile of rows after
-// the other. The first tile would wait for the block. So tiles fetch the next one meanwhile, a line
-// every few steps: of the same product or, with Epilogue.Next, of the product that follows.
+// A product multiplies a block of W, which fits in the second-level cache, with one tile of rows
+// after the other. The first tile would wait for the block. So tiles fetch the next one meanwhile,
+// a line every few steps: of the same product or, with Epilogue.Next, of the product that follows.
 
 const (
 	// lineBytes is the size of a cache line.
@@ -43,7 +43,7 @@ type ahead struct {
 	fetches   int // that will be made
 }
 
-// begin begins to fetch a stretch with at most so many fetches.
+// begin begins to fetch a stretch with at most the given number of fetches.
 func (a *ahead) begin(set kernelSet, s stretch, fetches int) {
 	*a = ahead{set: set, stretch: s, col: s.j, fetches: fetches}
 	if fetches == 0 {
@@ -55,7 +55,8 @@ func (a *ahead) begin(set kernelSet, s stretch, fetches int) {
 	}
 }
 
-// during lets a tile fetch its share of what is left. Fetches are less than a line apart, or a line.
+// during lets a tile fetch its share of what is left. Fetches are less than a line apart, or a
+// line.
 func (a *ahead) during(t *tile) {
 	t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t)), 0
 	n := t.panels * a.set.fetches(t.k)
@@ -81,7 +82,8 @@ func (a *ahead) during(t *tile) {
 	a.fetches -= n
 }
 
-// piece moves to the next piece of the stretch, which has no gaps. It reports false if there is none.
+// piece moves to the next piece of the stretch, which has no gaps. It reports false if there is
+// none.
 func (a *ahead) piece() bool {
 	for ; a.part < len(a.parts); a.part, a.col = a.part+1, a.j {
 		p := &a.parts[a.part]
@@ -108,8 +110,8 @@ func (a *ahead) piece() bool {
 	return false
 }
 
-// fetchAfterGroup begins to fetch what is read after the n columns from column j on of a product that
-// is not divided.
+// fetchAfterGroup begins to fetch what is read after the n columns from column j on of a product
+// that is not divided.
 func (p *product) fetchAfterGroup(j, n int) {
 	next := p.next
 	if j += n; j < p.y.Cols {

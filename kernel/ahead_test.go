@@ -90,7 +90,7 @@ func checkFetches(t *testing.T, set kernelSet, s stretch, panels, steps, tiles i
 	}
 }
 
-// What is fetched changes no bit, whatever it is.
+// Fetching ahead changes no bit.
 func TestNextChangesNothing(t *testing.T) {
 	r := newRand()
 	for _, set := range ownSets() {

@@ -77,8 +77,8 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 	}
 }
 
-// rowMoments is colMoments for many rows of whole blocks. It reads two rows of each matrix at a time
-// from end to end: more streams, or pieces of many rows, take longer if they come from memory.
+// rowMoments is colMoments for many rows of whole blocks. It reads two rows of each matrix at a
+// time from end to end: more streams, or pieces of many rows, take longer if they come from memory.
 func (s kernelSet) rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()

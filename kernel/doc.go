@@ -9,8 +9,8 @@
 //
 // NaN and infinities propagate: no function skips a factor because the other one is zero. Functions
 // panic, as in BLAS, if shapes don't fit, if a matrix or vector has too few elements, or if rows of
-// a destination overlap. They never read or write beyond the length of a slice, whatever its
-// capacity.
+// a destination overlap. They never read or write beyond the length of a slice,
+// even within its capacity.
 //
 // # Products
 //
@@ -19,8 +19,8 @@
 // multiply factors that are not packed. On amd64 with AVX2 or AVX-512, and on arm64, products, maps
 // and reductions are computed in assembly, elsewhere products by gonum. Every sum over the inner
 // dimension is one chain of fused multiply-adds in order, or sixteen chains if y has few columns,
-// for every 16,384 terms (Divisible). So an element has the same bits whatever is computed with it, wherever it is, and
-// with any instruction set. Gonum's products have other bits.
+// for every 16,384 terms (Divisible). So the bits of an element depend neither on the other
+// elements, nor on its place, nor on the instruction set. Gonum's products have other bits.
 //
 // After blas32.Use, products use that BLAS, with its own rounding. BLAS offers the products of this
 // package to others in the same way.
@@ -46,7 +46,7 @@
 //
 // Float64Map returns functions on vectors of float64s, whose Go code is package elementary. DGemm
 // is their product. Both fuse multiplications and additions, the same ones in assembly and in Go.
-// So these bits are the same everywhere, too.
+// So their bits are the same everywhere as well.
 //
 // All functions are safe for concurrent use, as long as no goroutine writes what another one uses.
 package kernel

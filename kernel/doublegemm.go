@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A Strided is a matrix of float64s whose element (i, j) is Data[First + i·Row + j·Col]. Transposes
-// and other views are Strided, too.
+// A Strided is a matrix of float64s whose element (i, j) is Data[First + i·Row + j·Col]. It may be
+// a transpose or another view.
 type Strided struct {
 	Rows, Cols int
 	Row, Col   int // steps, which may be zero or negative

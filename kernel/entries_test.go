@@ -345,7 +345,8 @@ func TestEntries(t *testing.T) {
 }
 
 // ignored reports whether an entry may continue with a fault of a matrix: Row looks at one row,
-// Same at no more than one element, Valid at none, and BLAS gets the numbers of rows and columns separately.
+// Same at no more than one element, Valid at none, and BLAS gets the numbers of rows and columns
+// separately.
 func ignored(name string, f fault) bool {
 	switch name {
 	case "Row":

@@ -24,9 +24,9 @@ const maxTileRows = 6
 
 const (
 	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
-	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go). With
-	// 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and 0.99 to 1.01
-	// times as long with 256 KB (Zen 5, November 2026).
+	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go).
+	// With 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and
+	// 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026).
 	groupBytes = 384 << 10
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
@@ -180,8 +180,8 @@ func (p *product) plan(ws *workspace) {
 	p.sums, p.rest = p.sums[:n], p.sums[n:]
 }
 
-// blocking returns how many columns of a product with n columns are computed at a time, and how many
-// steps of k, or 0 for all of them.
+// blocking returns how many columns of a product with n columns are computed at a time, and how
+// many steps of k, or 0 for all of them.
 func blocking(set kernelSet, n, k int) (cols, steps int) {
 	width := set.panelCols()
 	// Not even one panel stays in the cache if it is that long. Then a group is chosen for the
@@ -268,8 +268,8 @@ func (p *product) finish(t *part, last bool) {
 	}
 }
 
-// row returns the first row of a tile. Heights differ by one at most: seven rows are four and three,
-// and not six and one, because reading W takes as long for one row as for three.
+// row returns the first row of a tile. Heights differ by one at most: seven rows are four and
+// three, and not six and one, because reading W takes as long for one row as for three.
 func (p *product) row(tile int) int { return tile * p.y.Rows / p.tiles }
 
 // group computes columns [j, j+n) of the tiles of rows [first, last).

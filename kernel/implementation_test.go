@@ -52,7 +52,7 @@ func TestBLAS(t *testing.T) {
 	})
 }
 
-// counted is somebody else's BLAS.
+// counted is a BLAS that counts its products.
 type counted struct {
 	gonum.Implementation
 	calls *int
@@ -96,7 +96,7 @@ func TestUse(t *testing.T) {
 		want := Clone(old)
 		f(want)
 		if calls != 0 {
-			t.Fatalf("%s: somebody else's BLAS computes", name)
+			t.Fatalf("%s: the other BLAS is called", name)
 		}
 		blas32.Use(others)
 		y := Clone(old)

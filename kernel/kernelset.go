@@ -18,8 +18,8 @@ const (
 	blasSet   kernelSet = iota // the implementation of blas32, and plain loops
 	goSet                      // the Go twins of the assembly
 	neonSet                    // of arm64
-	avx2Set                    // needs FMA, too
-	avx512Set                  // needs AVX-512F only
+	avx2Set                    // AVX2 and FMA
+	avx512Set                  // AVX-512F
 )
 
 var kernelSetNames = [...]string{blasSet: "blas", goSet: "go", neonSet: "neon", avx2Set: "avx2", avx512Set: "avx512"}

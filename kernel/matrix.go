@@ -159,7 +159,7 @@ func reaches(n, step, most int) bool {
 	return most >= 0 && high == 0 && low <= uint64(most)
 }
 
-// head returns the first n elements of v. It panics if v is shorter, whatever its capacity.
+// head returns the first n elements of v. It panics if v is shorter, even if its capacity is not.
 func head[T any](v []T, n int) []T {
 	if n > len(v) {
 		panic(errShape)

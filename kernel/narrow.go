@@ -13,8 +13,8 @@ package kernel
 // 0.87 and 1.12 times as long as chains for 200 rows and 512 steps, and 0.21, 0.30, 0.34, 0.38,
 // 0.55 and 0.84 times for one row (November 2026).
 //
-// The rule looks at the sizes of W alone. So, as with chains, an element has the same bits whatever
-// is computed with it, and with every instruction set. Terms that continue each other's sums are
+// The rule looks at the sizes of W alone. So, as with chains, the bits of an element depend neither
+// on the other elements nor on the instruction set. Terms that continue each other's sums are
 // chains. Parts along k of a product that is not narrow are not narrow either.
 const (
 	narrowCols  = 20

@@ -69,8 +69,8 @@ func pack(set kernelSet, panels []float32, w Matrix) {
 		width := set.padded(n)
 		panel := panels[j*w.Cols : (j+width)*w.Cols]
 		transpose(set, panel, width, Rows(w, j, n))
-		// The padding is multiplied, though its sums are never stored, and memory that is used again may
-		// hold anything.
+		// The padding is multiplied, though its sums are never stored, and memory that is used
+		// again may hold anything.
 		if n < width {
 			for l := range w.Cols {
 				clear(panel[l*width+n : (l+1)*width])
@@ -98,12 +98,13 @@ func packTransposed(set kernelSet, panels []float32, w Matrix) {
 	}
 }
 
-// packRows is how many rows packStripes takes at a time. It reads them as parallel streams, and writes short runs of every
-// stripe. With 4 or 16 packing takes 1.02 to 1.6 times as long (Zen 3, November 2026).
+// packRows is how many rows packStripes takes at a time. It reads them as parallel streams, and
+// writes short runs of every stripe. With 4 or 16 packing takes 1.02 to 1.6 times as long (Zen 3,
+// November 2026).
 const packRows = 8
 
-// packStripes packs n columns of some rows of src, the first of which begins at at, stripe by stripe of width columns. The rows
-// of a stripe follow each other.
+// packStripes packs n columns of some rows of src, the first of which begins at at, stripe by
+// stripe of width columns. The rows of a stripe follow each other.
 func packStripes[T float32 | float64](s kernelSet, dst, src []T, at, stride, rows, n, width int) {
 	if n == 0 {
 		return
@@ -127,9 +128,9 @@ func packStripes[T float32 | float64](s kernelSet, dst, src []T, at, stride, row
 // lines are not evicted before they are complete.
 const transposeCols = 64
 
-// fetchRows is how many rows are fetched ahead of those that are transposed, because processors don't
-// foresee short pieces of rows. Cold factors are packed in three quarters of the time, and transposed in
-// two thirds (Zen 5, November 2026).
+// fetchRows is how many rows are fetched ahead of those that are transposed, because processors
+// don't foresee short pieces of rows. Cold factors are packed in three quarters of the time, and
+// transposed in two thirds (Zen 5, November 2026).
 const fetchRows = 16
 
 // transpose sets column i of dst, whose rows are stride elements apart, to row i of src.

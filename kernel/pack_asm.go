@@ -13,8 +13,8 @@ func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src [
 	return count
 }
 
-// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done. What comes next is so
-// many elements ahead of src, and it may be outside.
+// transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done.
+// What comes next is so many elements ahead of src, and it may be outside.
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols, ahead int) int {
 	n := squares(s, 8, dst, stride, src, srcStride, cols)
 	if n > 0 {
@@ -32,8 +32,9 @@ func (s kernelSet) transpose4(dst []float64, stride int, src []float64, srcStrid
 	return 4 * n
 }
 
-// stripes copies n stripes of width columns from some rows of src, the first of which begins at at, with the given stride. In dst a
-// stripe begins apart elements after the one before. It reports false if the assembly can't.
+// stripes copies n stripes of width columns from some rows of src, the first of which begins at at,
+// with the given stride. In dst a stripe begins apart elements after the one before. It reports
+// false if the assembly can't.
 func stripes[T float32 | float64](s kernelSet, dst []T, apart int, src []T, at, stride, rows, n, width int) bool {
 	const unit = 32
 	size := int(unsafe.Sizeof(*new(T)))

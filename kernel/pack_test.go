@@ -59,8 +59,8 @@ func bitsOf(m Matrix) (b []uint32) {
 	return b
 }
 
-// Panels of a transpose hold its columns, and packing accesses nothing else. AVX-512 packs as AVX2 does, so its panels are tested
-// without it, too.
+// Panels of a transpose hold its columns, and packing accesses nothing else. AVX-512 packs as AVX2
+// does, so its panels are tested without it, too.
 func TestPackTransposed(t *testing.T) {
 	r := newRand()
 	sets := ownSets()

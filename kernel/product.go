@@ -34,9 +34,9 @@ const (
 	// columns (Emerald Rapids, November 2026).
 	tallRows = 64
 	// tallBytes is how much of the transpose of such a factor is made at a time, and fewestTall the
-	// least number of its rows. It should stay in the second-level cache while it is multiplied with
-	// panels of W, which are read again for the next rows. A W of more than farBytes is not in a cache
-	// then, and mostTall rows pay (Zen 5 with 1 MB, November 2026).
+	// least number of its rows. It should stay in the second-level cache while it is multiplied
+	// with panels of W, which are read again for the next rows. A W of more than farBytes is not in
+	// a cache then, and mostTall rows pay (Zen 5 with 1 MB, November 2026).
 	tallBytes  = 256 << 10
 	fewestTall = 96
 	mostTall   = 384
@@ -45,13 +45,13 @@ const (
 	// sliceElements: their packed forms, and the sums so far, then stay in the second-level cache.
 	sliceSteps    = 512
 	sliceElements = 1 << 18
-	// setBytes is how far apart lines are that share a set of a second-level cache (1 MB in 16 ways),
-	// and mostWays how many of its ways a panel that is read in place may take; a part of a divided k,
-	// which meets few tiles before the next part, may take twice as many. firstSetBytes is the distance
-	// in a first-level cache. A product of fewInPlace rows bears more, because packing would cost it
-	// as much (Zen 5, November 2026). With more rows, panels of one line are packed: each step would
-	// wait for a line of its own, and products that update parameters took 1.07 to 1.19 times as long
-	// (AVX2 on Zen 3, November 2026).
+	// setBytes is how far apart lines are that share a set of a second-level cache (1 MB in 16
+	// ways), and mostWays how many of its ways a panel that is read in place may take; a part of a
+	// divided k, which meets few tiles before the next part, may take twice as many. firstSetBytes
+	// is the distance in a first-level cache. A product of fewInPlace rows bears more, because
+	// packing would cost it as much (Zen 5, November 2026). With more rows, panels of one line are
+	// packed: each step would wait for a line of its own, and products that update parameters took
+	// 1.07 to 1.19 times as long (AVX2 on Zen 3, November 2026).
 	setBytes      = 64 << 10
 	firstSetBytes = 4 << 10
 	mostWays      = 8
@@ -96,8 +96,8 @@ func (f *factors) inChains(set kernelSet, alpha, beta float32, c Matrix) {
 	if set == blasSet && !ownBLAS() {
 		terms = k // a foreign BLAS has an order of its own
 	}
-	// The factors are divided here, and not where their product is planned, because packing them takes
-	// memory in proportion to k: vectors, which are padded, take sixteen times theirs.
+	// The factors are divided here, and not where their product is planned, because packing them
+	// takes memory in proportion to k: vectors, which are padded, take sixteen times theirs.
 	for l := 0; l < k; l += terms {
 		n := min(terms, k-l)
 		part := factors{slice(f.a, !f.aTall, l, n), slice(f.b, !f.bTall, l, n), f.aTall, f.bTall}
@@ -189,16 +189,16 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 	}
 }
 
-// prepare makes weights of m, or of its transpose if it is tall, for a product of so many rows.
+// prepare makes weights of m, or of its transpose if it is tall, for a product of a number of rows.
 func (w *workspace) prepare(set kernelSet, m Matrix, tall bool, rows int) {
 	w.weights = Weights{w: m, tall: tall, inPlace: tall && readInPlace(set, &m, rows), set: set}
 	w.weights.place(w.floats(w.weights.size()))
 	w.weights.pack()
 }
 
-// readInPlace reports whether the panels of a tall factor, for a product of so many rows, are better
-// read in it than packed. Its rows evict each other from the caches if many of them begin in the same
-// sets, as they do with round numbers of columns.
+// readInPlace reports whether the panels of a tall factor, for a product of a number of rows, are
+// better read in it than packed. Its rows evict each other from the caches if many of them begin in
+// the same sets, as they do with round numbers of columns.
 func readInPlace(set kernelSet, m *Matrix, rows int) bool {
 	if rows > fewInPlace && panelBytes(set, 1) <= lineBytes {
 		return false
@@ -215,7 +215,7 @@ func readInPlace(set kernelSet, m *Matrix, rows int) bool {
 	return ways <= most && apart < firstSetBytes || ways <= 4*mostWays && rows <= fewInPlace
 }
 
-// panelBytes is the size of so many steps of a panel.
+// panelBytes is the size of some steps of a panel.
 func panelBytes(set kernelSet, steps int) int { return 4 * set.panelCols() * steps }
 
 // transposed returns the transpose of m.

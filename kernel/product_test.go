@@ -195,8 +195,8 @@ func BenchmarkMulNT(b *testing.B) {
 	}
 }
 
-// Products of tall factors are chains, whichever factor is transposed, read in place or packed. They
-// access no other memory.
+// Products of tall factors are chains, whichever factor is transposed, read in place or packed.
+// They access no other memory.
 func TestTallFactors(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, s := range []struct{ m, n, k int }{

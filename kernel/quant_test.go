@@ -117,7 +117,7 @@ func quantized(t testing.TB, set quantSet, p Precision, w Matrix) *QuantizedWeig
 	return q
 }
 
-// Every set of kernels gives the bits of the formula, whatever the shape and the epilogue.
+// Every set of kernels gives the bits of the formula, for all shapes and epilogues.
 func TestQuantizedProducts(t *testing.T) {
 	eachQuantSet(t, func(t *testing.T, set quantSet, p Precision) {
 		r := newRand()

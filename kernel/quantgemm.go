@@ -149,8 +149,9 @@ func (p *quantProduct) strip(first, next, s int) {
 	}
 }
 
-// nextTiles returns the height of the next tiles of some rows, at most that of the highest tile, and
-// their number. Heights differ by one at most, except that none is 7: see internal/gen/quant.go.
+// nextTiles returns the height of the next tiles of some rows, at most that of the highest tile,
+// and their number. Heights differ by one at most, except that none is 7: see
+// internal/gen/quant.go.
 func nextTiles(rows, highest int) (height, tiles int) {
 	all := (rows + highest - 1) / highest
 	height, tiles = rows/all, all

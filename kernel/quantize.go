@@ -48,8 +48,8 @@ func (p Precision) middle() int {
 }
 
 // QuantizedRows holds the rows of a matrix as integers. An element is code·scale + offset, where
-// the scale and the offset are the row's, or those of a group of its columns. A row depends on nothing
-// but its own elements. The zero value is empty.
+// the scale and the offset are the row's, or those of a group of its columns. A row depends on
+// nothing but its own elements. The zero value is empty.
 type QuantizedRows struct {
 	rows, cols int
 	group      int // columns that share a scale
@@ -83,12 +83,12 @@ type quantizing struct {
 
 // Set quantizes the rows of m. It reuses the memory of q.
 //
-// A row with NaN or infinities is marked: its products are NaN before the epilogue. So is a row whose
-// range is at least 2⁶³, because products with the largest weights could overflow before they add up
-// to less, and a row so close to constant that the inverse of its range is infinite.
+// A row with NaN or infinities is marked: its products are NaN before the epilogue. So is a row
+// whose range is at least 2⁶³, because products with the largest weights could overflow before they
+// add up to less, and a row so close to constant that the inverse of its range is infinite.
 func (q *QuantizedRows) Set(p Precision, m Matrix) { q.quantize(currentQuantSet(), p, m.Cols, m) }
 
-// SetGroups is Set with a scale and an offset for every group of so many consecutive columns of a row;
+// SetGroups is Set with a scale and an offset for each group of consecutive columns of a row;
 // the last group may be narrower. A row with a marked group is marked.
 func (q *QuantizedRows) SetGroups(p Precision, group int, m Matrix) {
 	q.quantize(currentQuantSet(), p, group, m)
@@ -225,8 +225,8 @@ func (q *QuantizedRows) IsMarked(i int) bool {
 	return false
 }
 
-// Step returns the distance of two levels in the group of a column in row i. It is NaN if the group is
-// marked.
+// Step returns the distance of two levels in the group of a column in row i. It is NaN if the group
+// is marked.
 func (q *QuantizedRows) Step(i, col int) float32 { return q.params[2*(i*q.groups()+col/q.group)] }
 
 // Group returns how many columns share a scale and an offset.

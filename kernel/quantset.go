@@ -67,8 +67,9 @@ func chooseQuantSet(supported []quantSet, set kernelSet, name string) quantSet {
 	case set == avx2Set:
 		limit = quantAVXVNNI
 	}
-	// A processor that has the limit's successors need not have the limit: AMD's Zen 4 has VNNI with
-	// registers of AVX-512, but not with those of AVX2. So the limit itself may only be compared with.
+	// A processor that has the limit's successors need not have the limit: AMD's Zen 4 has VNNI
+	// with registers of AVX-512, but not with those of AVX2. So the limit itself may only be
+	// compared with.
 	best := supported[0]
 	for _, s := range supported {
 		if s <= limit {
@@ -95,8 +96,8 @@ func (s quantSet) lanes() int {
 // arm reports whether s is a set of arm64.
 func (s quantSet) arm() bool { return s == quantNEON || s == quantDot }
 
-// halves reports whether the kernel for numbers of the given precision takes one multiplication for two
-// terms. Its sums begin with what a row and a column contribute: see internal/gen/quant.go.
+// halves reports whether the kernel for numbers of the given precision takes one multiplication for
+// two terms. Its sums begin with what a row and a column contribute: see internal/gen/quant.go.
 func (s quantSet) halves(p Precision) bool { return s == quantAVX2 && p == Int8 }
 
 // tileRows is the height of the highest tile, and stripPanels the width of the widest. See

@@ -20,9 +20,10 @@ type QuantizedWeights struct {
 }
 
 // NewQuantizedWeights quantizes and packs w, which is W. Every column of y has a scale of its own.
-// It reports false if w can't be quantized: if it has NaN, infinities, a row whose absolute values add
-// up to 2⁶³ or more, one whose greatest element is so small that its scale is not a normal number, or one whose sums would overflow with levels
-// fine enough for the precision, which takes more than 50,000 columns for Int8, and 1,300 for Int16.
+// It reports false if w can't be quantized: if it has NaN, infinities, a row whose absolute values
+// add up to 2⁶³ or more, one whose greatest element is so small that its scale is not a normal
+// number, or one whose sums would overflow with levels fine enough for the precision, which takes
+// more than 50,000 columns for Int8, and 1,300 for Int16.
 func NewQuantizedWeights(p Precision, w Matrix) (*QuantizedWeights, bool) {
 	return newQuantizedWeights(currentQuantSet(), p, w)
 }
@@ -111,8 +112,8 @@ func (q *QuantizedWeights) place() {
 	q.scale, q.sum = q.memory[bytes/4:bytes/4+padded], q.memory[bytes/4+padded:]
 }
 
-// maxTotal bounds the sum of the absolute values of a column. With the range of a row at most 2⁶³, no
-// product overflows.
+// maxTotal bounds the sum of the absolute values of a column. With the range of a row at most 2⁶³,
+// no product overflows.
 const maxTotal = 1 << 63
 
 // maxSum bounds the sums of integers, so that they can't overflow.
@@ -188,9 +189,9 @@ func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, s
 	return scale, sum, true
 }
 
-// QuantizationSteps returns the mean squares, over the rows of w, of the distance of the levels that
-// NewQuantizedWeights uses and of the length of the row. It reports false where NewQuantizedWeights
-// does.
+// QuantizationSteps returns the mean squares, over the rows of w, of the distance of the levels
+// that NewQuantizedWeights uses and of the length of the row. It reports false where
+// NewQuantizedWeights does.
 func QuantizationSteps(p Precision, w Matrix) (step, length float64, ok bool) {
 	checkApart(&w)
 	for i := range w.Rows {

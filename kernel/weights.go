@@ -21,12 +21,13 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 	return p
 }
 
-// Renew packs p again after elements of its matrix have changed. Nobody may be computing with p.
+// Renew packs p again after elements of its matrix have changed. No product may use p
+// meanwhile.
 func (p *Weights) Renew() { p.become(currentSet(), p.Matrix(), p.tall) }
 
 // SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
-// backward pass. p may be zero; its memory is used again if it is large enough. Nobody may be
-// computing with p.
+// backward pass. p may be zero; its memory is used again if it is large enough. No product may use
+// p meanwhile.
 func (p *Weights) SetTransposed(w Matrix) { p.become(currentSet(), w, true) }
 
 // become packs w into p.
@@ -61,7 +62,10 @@ func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
 // Epilogue is what a product does to the elements of its result before it stores them. With all
 // fields set,
 //
-//	v = sum + y (Accumulate) + Bias[j];  v = max(v, 0) (ReLU);  v = v·Scale[j] + Offset[j];  y = v + Alpha·Residual[i,j]
+//	v = sum + y (Accumulate) + Bias[j]
+//	v = max(v, 0) (ReLU)
+//	v = v·Scale[j] + Offset[j]
+//	y = v + Alpha·Residual[i,j]
 //
 // where every product and every sum is rounded by itself, so that the bits are those of separate
 // steps. The zero value stores the sum. Scale and Offset go together. Residual may be y itself, but

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Functions of this file and of exactgamma_test.go compute with 320 bits, which leaves more than 200
-// that are right.
+// Functions of this file and of exactgamma_test.go compute with 320 bits, which leaves more than
+// 200 that are right.
 const exactBits = 320
 
 type number = *big.Float

@@ -212,8 +212,8 @@ func Polygamma(n, x float64) float64 {
 	return float64(sign*Gamma(n+1)) * sum
 }
 
-// zeta returns the sum of (x+k)⁻ˢ over all k ≥ 0, for s ≥ 2 and x ≥ ½: the first terms, and the rest
-// by the formula of Euler and Maclaurin, whose terms decrease fast if x+k is larger than s.
+// zeta returns the sum of (x+k)⁻ˢ over all k ≥ 0, for s ≥ 2 and x ≥ ½: the first terms, and the
+// rest by the formula of Euler and Maclaurin, whose terms decrease fast if x+k is larger than s.
 func zeta(s float64, x pair) float64 {
 	sum, lost := 0.0, 0.0
 	q := x

@@ -3,8 +3,8 @@ package elementary
 import "math"
 
 // Pow returns x**y, with an error of at most 0.53 units in the last place. Special cases are those
-// of IEEE 754: x**0 and 1**y are 1, even of NaN, and -1 to an infinite power is 1. A negative number
-// to a power that is no integer is NaN.
+// of IEEE 754: x**0 and 1**y are 1, even of NaN, and -1 to an infinite power is 1. A negative
+// number to a power that is no integer is NaN.
 func Pow(x, y float64) float64 {
 	switch y { // rounded once; and most powers are these
 	case 1:

@@ -9,8 +9,8 @@ const powSteps = 128
 const powHalf = 53
 
 // powLogs has for each interval of a mantissa from 1 to 2 a number near the inverse of its middle,
-// and minus the logarithm of that number in two parts. From index powHalf on, the interval is that of
-// the mantissa's half. The inverses are multiples of 1/256 or, for halves, of 1/128, so that
+// and minus the logarithm of that number in two parts. From index powHalf on, the interval is that
+// of the mantissa's half. The inverses are multiples of 1/256 or, for halves, of 1/128, so that
 // their products with the mantissa have few enough bits for the difference from 1 to be exact; the
 // high parts are multiples of 2^-42.
 var powLogs = [powSteps]struct{ inverse, high, low float64 }{

@@ -10,8 +10,8 @@ import (
 )
 
 // referenced are the functions in testdata/reference.txt, with the units in the last place by which
-// they may differ. They take one or two numbers. Near zeros at negative numbers, the units are those
-// of 1.
+// they may differ. They take one or two numbers. Near zeros at negative numbers, the units are
+// those of 1.
 var referenced = map[string]struct {
 	f    func(x, y float64) float64
 	most float64

@@ -45,8 +45,9 @@ func signed(most float64) []interval {
 // positive has positive numbers of every magnitude.
 func positive() []interval { return []interval{{5e-324, 1.7e308}, {0.01, 100}, {0.5, 2}, {0.99, 1.01}} }
 
-// exactly are the functions of one number with exact ones, the intervals of their arguments, and the
-// units in the last place by which they may differ. Those of 1 count for smaller results at negative numbers, near zeros.
+// exactly are the functions of one number with exact ones, the intervals of their arguments, and
+// the units in the last place by which they may differ. Those of 1 count for smaller results at
+// negative numbers, near zeros.
 var exactly = []struct {
 	name  string
 	f     func(float64) float64

@@ -7,8 +7,8 @@ import (
 )
 
 // BatchMatMul sets c, which is contiguous, to the products of the matrices that the last two
-// dimensions of a and b are. The other dimensions are broadcast. All three have one element type and
-// one number of dimensions, at least two. Each product has the bits that MatMul gives it.
+// dimensions of a and b are. The other dimensions are broadcast. All three have one element type
+// and one number of dimensions, at least two. Each product has the bits that MatMul gives it.
 func (ws *Workspace) BatchMatMul(c, a, b *Array) error {
 	d := int(c.ndim) - 2
 	if a.shape[d+1] != b.shape[d] || a.shape[d] != c.shape[d] || b.shape[d+1] != c.shape[d+1] {

@@ -34,8 +34,8 @@ func randomLayout(rng *rand.Rand, dtype DType, shape ...int) *Array {
 	return v.Transpose(back...)
 }
 
-// TestBatchMatMul compares each product with that of MatMul, bit for bit, for all types, layouts and
-// ways of broadcasting.
+// TestBatchMatMul compares each product with that of MatMul, bit for bit, for all types, layouts
+// and ways of broadcasting.
 func TestBatchMatMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var ws Workspace

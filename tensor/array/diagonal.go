@@ -1,7 +1,7 @@
 package array
 
-// DiagonalTo makes v the view of a diagonal in two different dimensions, from the element at
-// (0, offset) on, or at (-offset, 0) if offset is negative. The diagonal becomes the last dimension.
+// DiagonalTo makes v the view of a diagonal in two different dimensions, from the element at (0,
+// offset) on, or at (-offset, 0) if offset is negative. The diagonal becomes the last dimension.
 func (a *Array) DiagonalTo(v *Array, offset, dim1, dim2 int) {
 	src := *a
 	*v = Array{dtype: src.dtype, offset: src.offset, data: src.data}

@@ -12,9 +12,11 @@ var ErrSingular = errors.New("singular matrix")
 
 // factor overwrites a square matrix with its factors L and U, by Gaussian elimination with partial
 // pivoting. Swap is called for every two rows that change places, and eliminate for every row from
-// which a multiple of a row above is subtracted. Both may be nil. It returns the number of exchanges.
+// which a multiple of a row above is subtracted. Both may be nil. It returns the number of
+// exchanges.
 //
-// Products are rounded before they are subtracted, so that the result is the same on every processor.
+// Products are rounded before they are subtracted, so that the result is the same on every
+// processor.
 func factor(a []float64, n int, swap func(i, k int), eliminate func(i, k int, f float64)) (exchanges int) {
 	for k := range n {
 		pivot := k
@@ -95,8 +97,8 @@ func (ws *Workspace) Determinant(a *Array) (float64, error) {
 	return det, nil
 }
 
-// LogDeterminant returns the sign of the determinant of a square matrix, -1, 0 or 1, and the logarithm
-// of its absolute value.
+// LogDeterminant returns the sign of the determinant of a square matrix, -1, 0 or 1, and the
+// logarithm of its absolute value.
 func (ws *Workspace) LogDeterminant(a *Array) (sign, log float64, err error) {
 	c, err := ws.squareCopy(a)
 	if err != nil {

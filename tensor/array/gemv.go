@@ -47,9 +47,9 @@ func (ws *Workspace) ownGemv(alpha float64, a, x *Array, beta float64, y *Array)
 		gemvOf(alpha, a, x, beta, y)
 		return nil
 	}
-	// Sums are added up piece by piece, because one that goes on for millions of float32s outgrows its
-	// terms. The pieces have a vector of their own: the sums of a matrix with contiguous columns would
-	// go on with what is in y.
+	// Sums are added up piece by piece, because one that goes on for millions of float32s outgrows
+	// its terms. The pieces have a vector of their own: the sums of a matrix with contiguous
+	// columns would go on with what is in y.
 	t, b, v := new(Array), *a, *x
 	if err := ws.New(t, y.dtype, y.shape[0]); err != nil {
 		return err

@@ -11,11 +11,11 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// otherImplementation stands for a BLAS that a program registers.
+// otherImplementation is a BLAS that a program registers.
 type otherImplementation struct{ gonum.Implementation }
 
-// Long sums of float32s don't outgrow their terms, in any layout, and an element has the same bits
-// whatever the number of rows. NumPy's error for these vectors is 5e-4.
+// Long sums of float32s don't outgrow their terms, in any layout, and the bits of an
+// element do not depend on the number of rows. NumPy's error for these vectors is 5e-4.
 func TestLongSums(t *testing.T) {
 	const m, k = 5, 1000000
 	var ws Workspace

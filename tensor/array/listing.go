@@ -126,7 +126,7 @@ func (p *Program) parseReturn(text string) (*Program, error) {
 	}
 	n := len(p.types)
 	if p.Return(values...); len(p.types) != n {
-		return nil, fmt.Errorf("array: program: an output is not the result of an operation, or stands there twice")
+		return nil, fmt.Errorf("array: program: an output is not the result of an operation, or is listed twice")
 	}
 	return p, nil
 }

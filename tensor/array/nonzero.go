@@ -50,8 +50,8 @@ func (ws *Workspace) NonzeroTo(out []*Array, mask *Array) error {
 	return nil
 }
 
-// RepeatTo makes out the integers 0, 1, …, each as often as counts says. The error wraps ErrIndex if
-// a count is negative, and ErrTooLarge if there are too many.
+// RepeatTo makes out the integers 0, 1, …, each as often as counts says. The error wraps ErrIndex
+// if a count is negative, and ErrTooLarge if there are too many.
 func (ws *Workspace) RepeatTo(out, counts *Array) error {
 	total := int64(0)
 	for i := range counts.Len() {

@@ -66,8 +66,8 @@ func pickPlaces[T Element](dst []int64, _ []T, order []keyed) {
 	}
 }
 
-// sortLines sorts each line of in along a dimension by the keys of its elements. Pick makes the line
-// of out.
+// sortLines sorts each line of in along a dimension by the keys of its elements. Pick makes the
+// line of out.
 func sortLines[T, R Element](in, out *Array, axis int, key func(T) uint64, pick func(dst []R, line []T, order []keyed)) {
 	n := in.shape[axis]
 	if in.Len() == 0 {

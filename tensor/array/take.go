@@ -5,8 +5,8 @@ type selection struct {
 	places []int // the offset of subarray i
 	rest   Array // its dimensions, as those of a view of the array
 	size   int   // its elements
-	// outer says that the elements of different subarrays are closer to each other than those of one,
-	// as in the columns of a matrix. Then they are visited in that order.
+	// outer says that the elements of different subarrays are closer to each other than those of
+	// one, as in the columns of a matrix. Then they are visited in that order.
 	outer bool
 }
 
@@ -56,9 +56,9 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err erro
 	return s, nil
 }
 
-// Take makes out[i] a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one shape.
-// The shape of out is that of the indexes, followed by the remaining dimensions of a. The error
-// wraps ErrIndex or ErrTooLarge.
+// Take makes out[i] a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one
+// shape. The shape of out is that of the indexes, followed by the remaining dimensions of a. The
+// error wraps ErrIndex or ErrTooLarge.
 func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 	s, err := ws.selected(a, indexes)
 	if err != nil {

@@ -2,7 +2,7 @@ package array
 
 import "fmt"
 
-// NewAxis in an order of dimensions stands for a new one of size 1.
+// NewAxis is a new dimension of size 1 in an order of dimensions.
 const NewAxis = -1
 
 // Transpose returns the view whose dimension i is dimension order[i] of a, or a new one if order[i]

@@ -1,8 +1,8 @@
 package array
 
-// Work returns how long an operation on n arguments takes for an element once they are in registers,
-// in picoseconds, as measured on one core of an AMD EPYC (Zen 5) on 2026-11-22. t is the type in which
-// it computes. It serves to compare expressions, not to predict times.
+// Work returns how long an operation on n arguments takes for an element once they are in
+// registers, in picoseconds, as measured on one core of an AMD EPYC (Zen 5) on 2026-11-22. t is the
+// type in which it computes. It serves to compare expressions, not to predict times.
 func (o Opcode) Work(t DType, n int) int {
 	work := scalarWork
 	switch o {

@@ -110,7 +110,8 @@ func (ws *Workspace) Release(a *Array) {
 	a.data = nil
 }
 
-// Reset leaves all arrays that New has made to their users: none is released any more, and none counts.
+// Reset leaves all arrays that New has made to their users: none is released any more, and none
+// counts.
 func (ws *Workspace) Reset() { ws.inUse = 0 }
 
 // Peak returns the largest number of bytes that were in use at once.

@@ -38,7 +38,7 @@ type emitter struct {
 	rotate    int                 // how far the vector registers are renumbered
 	bitwise   func(string) string // the instruction for AND, OR and XOR
 	functions []string            // that Go calls, with their parameters
-	uses      []string            // constants that stand for themselves in instructions, in order
+	uses      []string            // constants that instructions name, in order
 	pointed   bool                // the address of the constants is needed, on arm64
 }
 
@@ -47,8 +47,8 @@ func (e *emitter) arm() bool { return e.arch == "arm64" }
 
 // p writes instructions, which "; " separates. Operands may be constants of the table, or names: of
 // registers, of the arguments of a function, and of the elements of its vectors. AND, OR and XOR
-// stand for the instruction that does this to vectors. As always in Go's assembly the destination
-// comes last, and the subtrahend first.
+// are replaced by the instructions that do this to vectors. As always in Go's assembly the
+// destination comes last, and the subtrahend first.
 func (e *emitter) p(format string, args ...any) {
 	for _, instruction := range strings.Split(fmt.Sprintf(format, args...), "; ") {
 		name, rest, _ := strings.Cut(instruction, " ")
@@ -82,7 +82,8 @@ func (e *emitter) operand(name string) string {
 	return name
 }
 
-// constant returns the operand for a constant of the table, or nothing if there is no such constant.
+// constant returns the operand for a constant of the table, or nothing if there is no such
+// constant.
 func (e *emitter) constant(name string) string {
 	for i, c := range e.constants.list {
 		switch {
@@ -214,7 +215,7 @@ type function struct {
 	name   string
 	params string // vectors; then "blocks int"; then numbers; then "sums", the partial results, in R9
 	before func()
-	body   func(i int) // for each vector register i of a block; the names of vectors stand for their elements
+	body   func(i int) // for each vector register i of a block; the names of vectors are operands, their elements
 	after  func()
 }
 

@@ -6,10 +6,10 @@ import "fmt"
 // four registers left for elements of x; with 6×2 and 2, AVX2 has two. NEON has 6×4 accumulators,
 // too, two vectors of W, and four elements of each row of x in six registers.
 //
-// All heights pay. With those of 3 and 5 rows made of two others, products of 3 rows took 1.5 to 1.6
-// times as long with AVX-512, and up to 1.9 with AVX2, those of 5 rows 1.2 to 1.6, of 15 rows 1.1 to
-// 1.2, of 31 rows 1.04, and of 150 rows 1.00 (Zen 4, 160×1536 to 1024×1024 weights, 2026-11-23):
-// reading W takes as long for one row as for three.
+// All heights pay. With those of 3 and 5 rows made of two others, products of 3 rows took 1.5 to
+// 1.6 times as long with AVX-512, and up to 1.9 with AVX2, those of 5 rows 1.2 to 1.6, of 15 rows
+// 1.1 to 1.2, of 31 rows 1.04, and of 150 rows 1.00 (Zen 4, 160×1536 to 1024×1024 weights,
+// 2026-11-23): reading W takes as long for one row as for three.
 const maxRows = 6
 
 // unroll is how many steps of k the inner loop makes at a time.
@@ -153,8 +153,8 @@ func (g *tiles) prefetchPanel(ptr string, at int) {
 	}
 }
 
-// start clears the accumulators, or loads the sums of an earlier part of k, and fetches those of the
-// next panel.
+// start clears the accumulators, or loads the sums of an earlier part of k, and fetches those of
+// the next panel.
 func (g *tiles) start() {
 	g.p("MOVQ  tile_p(DI), AX; TESTQ AX, AX; JNZ   resume")
 	for i := range g.rows * g.n {

@@ -13,7 +13,7 @@ const laneSums = 16
 //
 //	DI          the arguments
 //	SI, R8, R9  the first and the fourth row of x, at the current block, and the distance of rows
-//	AX, BX, R10 the first and the third row of the group of W, at the current block, and the distance
+//	AX, BX, R10 the first and the third row of the group of W, at the block, and the distance
 //	R11, R12    the beginning of the group in W and in the result
 //	DX, CX      remaining columns and blocks
 //	R13         scratch

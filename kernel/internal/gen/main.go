@@ -1,5 +1,5 @@
-// Gen writes the assembly of package kernel, its declarations, and the tables of package elementary.
-// Run it with go generate in the folder of package kernel.
+// Gen writes the assembly of package kernel, its declarations, and the tables of package
+// elementary. Run it with go generate in the folder of package kernel.
 package main
 
 import (

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Functions are written in the notation of AVX, and translated for arm64. So each formula is written
-// once, and the bits are the same. Go's assembler lacks most of the vector instructions with
-// floats; they become words, with the text of the instruction in a comment, which a test compares
-// with the disassembly.
+// Functions are written in the notation of AVX, and translated for arm64. So each formula is
+// written once, and the bits are the same. Go's assembler lacks most of the vector instructions
+// with floats; they become words, with the text of the instruction in a comment, which a test
+// compares with the disassembly.
 
 // temp is the first of two vector registers, and scratch the general register, that the translation
 // uses.
@@ -21,7 +21,7 @@ const (
 // base is the general register that points at the constants.
 const base = "R7"
 
-// general are the general registers that stand for those of amd64. The others have their number.
+// general has the general registers for those of amd64. Registers with numbers keep their number.
 var general = map[string]string{"DI": "R0", "SI": "R1", "DX": "R2", "AX": "R3", "BX": "R4", "CX": "R5"}
 
 // words are the instructions with three vector registers, or two, by name and shape: the bits that
@@ -198,7 +198,8 @@ func (e *emitter) move(from, to string) {
 	}
 }
 
-// broadcast fills a register with a number in memory. Constants fill a register in memory, too.
+// broadcast fills a register with a number in memory. A constant in memory fills a register
+// already.
 func (e *emitter) broadcast(name, from, to string) {
 	switch {
 	case strings.HasSuffix(from, "("+base+")"):

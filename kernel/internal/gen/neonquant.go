@@ -63,8 +63,8 @@ func (g *quantTiles) beginNEON() {
 	}
 }
 
-// multiply writes step u of a row of x and four columns of W: two words of a column are in the lower
-// and the upper half of w.
+// multiply writes step u of a row of x and four columns of W: two words of a column are in the
+// lower and the upper half of w.
 func (g *quantTiles) multiply(acc, w, x string, u int) {
 	d, n, m := number(acc), number(w), number(x)
 	if g.how.suffix == "Dot" {

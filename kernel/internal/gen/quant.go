@@ -75,9 +75,9 @@ var pairs = multiplier{name: "quantWords", add: func(g *quantTiles, w, x, acc in
 	g.p("VPMADDWD %s, %s, %s; VPADDD %[3]s, %s, %[4]s", g.vec(w), g.vec(x), scratch, g.vec(acc))
 }}
 
-// halved multiplies words that are so small that sums of two are words, too. Two words x0 and x1 of a
-// row and w0 and w1 of a column take one multiplication, with Winograd's identity ("A New Algorithm for Inner
-// Product", 1968)
+// halved multiplies words that are so small that sums of two are words, too. Two words x0 and x1 of
+// a row and w0 and w1 of a column take one multiplication, with Winograd's identity ("A New
+// Algorithm for Inner Product", 1968)
 //
 //	x0·w0 + x1·w1 = (x0 + w1)·(x1 + w0) - x0·x1 - w0·w1
 //
@@ -209,8 +209,8 @@ func (g *quantTiles) kernel(rows, n int) {
 }
 
 // fetchNext fetches weights that are needed next. With AVX-512 a loop takes half as long for more
-// weights. Without it a product of 50×3000×1024, whose weights are in the third-level cache, takes 1.15 to 1.3
-// times as long (Zen 5, November 2026).
+// weights. Without it a product of 50×3000×1024, whose weights are in the third-level cache, takes
+// 1.15 to 1.3 times as long (Zen 5, November 2026).
 func (g *quantTiles) fetchNext() {
 	if g.lanes == 16 {
 		g.p("PREFETCHT0 (R13); ADDQ $64, R13")

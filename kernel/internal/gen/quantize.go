@@ -40,7 +40,6 @@ func writeQuantize(e *emitter) {
 // writeByteOrder writes the order of the dwords of four vectors whose elements are packed to bytes.
 func (e *emitter) writeByteOrder() {
 	e.line("\n")
-	// Four vectors at a time, with extremes of their own: a minimum waits for the one before.
 	for i := range 4 {
 		e.line("DATA byteOrder<>+%d(SB)/8, $%#018x\n", 8*i, i|(i+4)<<32)
 	}
@@ -51,6 +50,8 @@ func (e *emitter) writeByteOrder() {
 // element of register 8 is NaN if an element of the row is not finite.
 func extremes(e *emitter) {
 	e.p("VMOVUPS (SI), %s", e.vec(0))
+	// Four vectors at a time, with extremes of their own, because each minimum waits for the one
+	// before.
 	for i := range 4 {
 		e.p("VMOVAPS %s, %s", e.vec(0), e.vec(i))
 		e.p("VMOVAPS %s, %s", e.vec(0), e.vec(4+i))
@@ -148,8 +149,8 @@ func encode(e *emitter, words bool) {
 	some(e, 1, words, "%d(SI)(R11*4)", fmt.Sprintf("%%d(R8)(R11*%d)", size))
 }
 
-// encodeAVX512 writes the codes of n vectors. The last bits of a float that is rounded to an integer
-// are its code. from and to are addresses without the offset.
+// encodeAVX512 writes the codes of n vectors. The last bits of a float that is rounded to an
+// integer are its code. from and to are addresses without the offset.
 func encodeAVX512(e *emitter, n int, words bool, from, to string) {
 	for i := range n {
 		r := 8 + i
