@@ -23,9 +23,7 @@ func Scale(m Matrix, alpha float32) {
 	case 0:
 		Fill(m, 0)
 	default:
-		for i := range m.Rows {
-			bestSet.scale(Row(m, i), Row(m, i), alpha)
-		}
+		MapRows(m, m, func(dst, src []float32) { bestSet.scale(dst, src, alpha) })
 	}
 }
 
@@ -46,18 +44,12 @@ func CopyScaled(dst Matrix, alpha float32, src Matrix) {
 		Copy(dst, src)
 		return
 	}
-	onto(&dst, &src)
-	for i := range dst.Rows {
-		bestSet.scale(Row(dst, i), Row(src, i), alpha)
-	}
+	MapRows(dst, src, func(dst, src []float32) { bestSet.scale(dst, src, alpha) })
 }
 
 // Add adds alpha·src to dst.
 func Add(dst Matrix, alpha float32, src Matrix) {
-	onto(&dst, &src)
-	for i := range dst.Rows {
-		AddVec(Row(dst, i), alpha, Row(src, i))
-	}
+	MapRows(dst, src, func(dst, src []float32) { AddVec(dst, alpha, src) })
 }
 
 // AddVec adds alpha·src to dst.
@@ -108,22 +100,16 @@ func AddRow(dst Matrix, alpha float32, v []float32) {
 
 // ScaleCols sets dst to src with column j multiplied by scale[j].
 func ScaleCols(dst, src Matrix, scale []float32) {
-	onto(&dst, &src)
 	if len(scale) != dst.Cols {
 		panic(errShape)
 	}
-	for i := range dst.Rows {
-		bestSet.mul(Row(dst, i), Row(src, i), scale)
-	}
+	MapRows(dst, src, func(dst, src []float32) { bestSet.mul(dst, src, scale) })
 }
 
 // ScaleOffset sets dst to src with column j multiplied by scale[j] and offset[j] added.
 func ScaleOffset(dst, src Matrix, scale, offset []float32) {
-	onto(&dst, &src)
 	if len(scale) != dst.Cols || len(offset) != dst.Cols {
 		panic(errShape)
 	}
-	for i := range dst.Rows {
-		bestSet.mulAdd(Row(dst, i), Row(src, i), scale, offset)
-	}
+	MapRows(dst, src, func(dst, src []float32) { bestSet.mulAdd(dst, src, scale, offset) })
 }

@@ -43,18 +43,11 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 
 // Standardize sets y to (x - mean)·scale. mean and scale have an element per column.
 func Standardize(y, x Matrix, mean, scale []float32) {
-	onto(&y, &x)
-	for i := range x.Rows {
-		bestSet.subMul(Row(y, i), Row(x, i), mean, scale)
-	}
+	MapRows(y, x, func(y, x []float32) { bestSet.subMul(y, x, mean, scale) })
 }
 
 // StandardizeDeriv sets dx to scale·(dy - mean) + slope·y. mean, scale and slope have an element
 // per column. The last step is fused.
 func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
-	onto(&dx, &dy)
-	onto(&dx, &y)
-	for i := range dx.Rows {
-		bestSet.centreDeriv(Row(dx, i), Row(dy, i), Row(y, i), mean, scale, slope)
-	}
+	MapRows2(dx, dy, y, func(dx, dy, y []float32) { bestSet.centreDeriv(dx, dy, y, mean, scale, slope) })
 }

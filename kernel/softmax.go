@@ -12,16 +12,13 @@ func SoftmaxVec(dst, src []float32, floor float32) {
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.
 func SoftmaxDeriv(dx, y, dy Matrix) {
-	onto(&dx, &y)
-	onto(&dx, &dy)
-	for i := range dx.Rows {
-		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
+	MapRows2(dx, y, dy, func(d, v, g []float32) {
 		dot := Dot(v, g)
 		v, g = head(v, len(d)), head(g, len(d))
 		for j := range d {
 			d[j] = v[j] * (g[j] - dot)
 		}
-	}
+	})
 }
 
 // fewClasses is the largest number of columns whose exponentials are rounded (nearly) correctly and
@@ -32,9 +29,7 @@ const fewClasses = 128
 // LogSoftmax sets each row of dst to x - log(Σ exp(x)), where x is the row of src minus its largest
 // element.
 func LogSoftmax(dst, src Matrix) {
-	onto(&dst, &src)
-	for i := range dst.Rows {
-		d, s := Row(dst, i), Row(src, i)
+	MapRows(dst, src, func(d, s []float32) {
 		m := bestSet.max(s)
 		var sum float64
 		if len(s) <= fewClasses {
@@ -44,7 +39,7 @@ func LogSoftmax(dst, src Matrix) {
 		}
 		bestSet.addNumber(d, s, -m)
 		bestSet.addNumber(d, d, -float32(elementary.Log(sum)))
-	}
+	})
 }
 
 // expSumInOrder returns the sum of exp(x-shift) in single precision.
@@ -61,13 +56,10 @@ func roundedExp(x float32) float32 { return float32(elementary.Exp(float64(x))) 
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.
 func LogSoftmaxDeriv(dx, y, dy Matrix) {
-	onto(&dx, &y)
-	onto(&dx, &dy)
-	for i := range dx.Rows {
-		d, v, g := Row(dx, i), Row(y, i), Row(dy, i)
+	MapRows2(dx, y, dy, func(d, v, g []float32) {
 		if len(g) > fewClasses {
 			bestSet.logSoftmaxDeriv(d, v, g, Sum(g))
-			continue
+			return
 		}
 		sum := 0.0
 		for _, x := range g {
@@ -77,5 +69,5 @@ func LogSoftmaxDeriv(dx, y, dy Matrix) {
 		for j := range d {
 			d[j] = g[j] - float32(roundedExp(v[j])*float32(sum))
 		}
-	}
+	})
 }

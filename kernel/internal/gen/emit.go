@@ -230,8 +230,6 @@ func (e *emitter) function(f function) {
 		switch {
 		case p.typ == "float32":
 			register = e.vec(15 - numbers)
-			// Loads of arm64 with an offset have no index, so every pointer moves. On amd64 one
-			// index moves for all of them.
 			if e.arm() {
 				register = e.vec(temp - 1 - numbers)
 			}
@@ -251,6 +249,8 @@ func (e *emitter) function(f function) {
 		f.before()
 	}
 	if e.arm() {
+		// Loads of arm64 with an offset have no index, so every pointer moves. On amd64 one index
+		// moves for all of them.
 		e.label("next")
 		e.body(f, vectors)
 		for _, register := range pointers[:len(vectors)] {

@@ -46,44 +46,46 @@ func writeTiles(e *emitter) {
 	if g.lanes == 8 {
 		g.writeMask("tailMask", 8)
 	}
-	g.dispatch()
-	for rows := 1; rows <= maxRows; rows++ {
-		for n := 1; n <= g.vecs; n++ {
-			g.kernel(rows, n)
-		}
+	all := kernels(maxRows, g.vecs, 0)
+	g.dispatch("tile", "t *tile", all, g.name)
+	for _, k := range all {
+		g.kernel(k[0], k[1])
 	}
 }
 
 func (g *tiles) name(rows, n int) string { return fmt.Sprintf("tile%dx%d%s<>", rows, n, g.suffix) }
 
-// dispatch writes the function that Go calls.
-func (g *tiles) dispatch() {
-	// Kernels have no frame, and the dispatcher jumps to them. So they find the argument where it
-	// does, and return to its caller.
-	g.open("tile", "t *tile", "DI")
+// dispatch writes the function that Go calls, which jumps to the kernel for the height and the width
+// of the tile. Kernels have no frame: they find the argument where the function does, and return to
+// its caller.
+func (g *tiles) dispatch(function, params string, kernels [][2]int, name func(rows, n int) string) {
+	g.open(function, params, "DI")
 	g.p("MOVQ tile_rows(DI), AX; MOVQ tile_vecs(DI), CX")
-	for rows := maxRows; rows >= 1; rows-- {
-		// Without a match it is the last height, one, which needs no comparison.
-		if rows > 1 {
+	for i, k := range kernels {
+		rows, n := k[0], k[1]
+		if i == 0 || kernels[i-1][0] != rows {
 			g.p("CMPQ AX, $%d; JNE  not%[1]d", rows)
 		}
-		for n := g.vecs; n >= 1; n-- {
-			if n > 1 {
-				g.p("CMPQ CX, $%d; JEQ  to%dx%[1]d", n, rows)
-			} else {
-				g.p("JMP  %s(SB)", g.name(rows, n))
-			}
-		}
-		if rows > 1 {
+		g.p("CMPQ CX, $%d; JEQ  to%dx%[1]d", n, rows)
+		if i+1 == len(kernels) || kernels[i+1][0] != rows {
 			g.label(fmt.Sprintf("not%d", rows))
 		}
 	}
-	for rows := maxRows; rows >= 1; rows-- {
-		for n := g.vecs; n > 1; n-- {
-			g.label(fmt.Sprintf("to%dx%d", rows, n))
-			g.p("JMP %s(SB)", g.name(rows, n))
+	g.p("RET")
+	for _, k := range kernels {
+		g.label(fmt.Sprintf("to%dx%d", k[0], k[1]))
+		g.p("JMP %s(SB)", name(k[0], k[1]))
+	}
+}
+
+// kernels returns all heights and widths of tiles, the largest first, except for one height.
+func kernels(tall, wide, except int) (list [][2]int) {
+	for rows := tall; rows >= 1; rows-- {
+		for n := wide; n >= 1 && rows != except; n-- {
+			list = append(list, [2]int{rows, n})
 		}
 	}
+	return list
 }
 
 func (g *tiles) acc(row, v int) string { return g.vec(row*g.n + v) }

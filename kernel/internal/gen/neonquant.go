@@ -8,7 +8,6 @@ func writeQuantTilesNEON(e *emitter) {
 	for _, how := range []multiplier{{name: "quantBytes", suffix: "Dot"}, {name: "quantWords", suffix: "NEON"}} {
 		e.suffix = how.suffix
 		g := &quantTiles{tiles: tiles{emitter: e, done: "quantTile_done"}, how: how}
-		g.dispatch()
 		g.eachKernel(g.kernelNEON)
 	}
 }

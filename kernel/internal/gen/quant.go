@@ -36,10 +36,10 @@ type multiplier struct {
 // stepsAtOnce is how many steps of k the inner loop makes at a time. A row of x is padded to that.
 const stepsAtOnce = 4
 
-// has reports whether there are kernels of the given height. Those of 7 rows, which AVX-512 alone
-// has registers for, gained at most 3 % for products of 7 rows over tiles of 4 and 3, and nothing
-// for more rows (Zen 4, 2026-11-23).
-func (g *quantTiles) has(rows int) bool { return rows != 7 }
+// noRows is a height that no tile has. AVX-512 has registers for tiles of 7 rows, but they gained at
+// most 3 % for products of 7 rows over tiles of 4 and 3, and nothing for more rows (Zen 4,
+// 2026-11-23).
+const noRows = 7
 
 // tall is the height of the highest tile, and wide the number of its vectors.
 func (g *quantTiles) tall() int {
@@ -103,7 +103,6 @@ func writeQuantTiles(e *emitter) {
 			e.suffix = how.suffix
 		}
 		g := &quantTiles{tiles: tiles{emitter: e, done: "quantTile_done"}, how: how}
-		g.dispatch()
 		g.eachKernel(g.kernel)
 		if how.halves {
 			g.rowProducts()
@@ -116,33 +115,12 @@ func (g *quantTiles) name(rows, n int) string {
 	return fmt.Sprintf("%s%dx%d%s<>", g.how.name, rows, n, g.suffix)
 }
 
-// dispatch writes the function that Go calls.
-func (g *quantTiles) dispatch() {
-	g.open(g.how.name, "t *quantTile", "DI")
-	g.p("MOVQ tile_rows(DI), AX; MOVQ tile_vecs(DI), CX")
-	for rows := g.tall(); rows >= 1; rows-- {
-		if !g.has(rows) {
-			continue
-		}
-		g.p("CMPQ AX, $%d; JNE  not%[1]d", rows)
-		for n := g.wide(); n >= 1; n-- {
-			g.p("CMPQ CX, $%d; JEQ  to%dx%[1]d", n, rows)
-		}
-		g.label(fmt.Sprintf("not%d", rows))
-	}
-	g.p("RET")
-	g.eachKernel(func(rows, n int) {
-		g.label(fmt.Sprintf("to%dx%d", rows, n))
-		g.p("JMP %s(SB)", g.name(rows, n))
-	})
-}
-
-// eachKernel calls f for every height and width of a tile.
-func (g *quantTiles) eachKernel(f func(rows, n int)) {
-	for rows := 1; rows <= g.tall(); rows++ {
-		for n := 1; n <= g.wide() && g.has(rows); n++ {
-			f(rows, n)
-		}
+// eachKernel writes the function that Go calls, and each kernel.
+func (g *quantTiles) eachKernel(write func(rows, n int)) {
+	all := kernels(g.tall(), g.wide(), noRows)
+	g.dispatch(g.how.name, "t *quantTile", all, g.name)
+	for _, k := range all {
+		write(k[0], k[1])
 	}
 }
 
