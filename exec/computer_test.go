@@ -322,8 +322,8 @@ func withOdd(t *testing.T, nn *nnet3.Nnet, do func() error) *computation.Computa
 	relu := nn.ComponentIndex("relu")
 	c.Derived = []component.Component{odd{nn.Components[relu], do}}
 	for i, cmd := range c.Commands {
-		if cmd.Type == computation.Propagate && int(cmd.Arg1) == relu {
-			c.Commands[i].Arg1 = int32(len(nn.Components))
+		if cmd.Type == computation.Propagate && int(cmd.Args[0]) == relu {
+			c.Commands[i].Args[0] = int32(len(nn.Components))
 		}
 	}
 	return c

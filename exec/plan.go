@@ -68,14 +68,14 @@ func lives(c *computation.Computation) []span {
 	for i, cmd := range c.Commands {
 		switch cmd.Type {
 		case computation.AllocMatrix, computation.AcceptInput:
-			m := c.Matrices[matrix(cmd.Arg1)]
+			m := c.Matrices[matrix(cmd.View())]
 			size := (int(m.Rows)*int(m.Cols) + alignment - 1) / alignment * alignment
-			holds[matrix(cmd.Arg1)] = len(spans)
+			holds[matrix(cmd.View())] = len(spans)
 			spans = append(spans, span{start: i, end: len(c.Commands), size: size})
 		case computation.DeallocMatrix:
-			spans[holds[matrix(cmd.Arg1)]].end = i
+			spans[holds[matrix(cmd.View())]].end = i
 		case computation.SwapMatrix:
-			a, b := matrix(cmd.Arg1), matrix(cmd.Arg2)
+			a, b := matrix(cmd.View()), matrix(cmd.Source())
 			holds[a], holds[b] = holds[b], holds[a]
 		}
 	}

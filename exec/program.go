@@ -288,7 +288,7 @@ func (p *Program) baseOf(i int) int {
 func (b *binder) bind(i int, cmd computation.Command) error {
 	c := b.computation
 	in := &b.instrs[i]
-	*in = instruction{typ: cmd.Type, alpha: cmd.Alpha, dst: max(cmd.Arg1, 0)}
+	*in = instruction{typ: cmd.Type, alpha: cmd.Alpha, dst: max(cmd.View(), 0)}
 	if b.plan.size > 0 {
 		in.offset = b.plan.offsets[i]
 	}
@@ -297,21 +297,21 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 	}
 	switch cmd.Type {
 	case computation.SwapMatrix, computation.MatrixCopy, computation.MatrixAdd:
-		in.src = cmd.Arg2
+		in.src = cmd.Source()
 	case computation.CopyRows, computation.AddRows:
-		in.src, in.rows = cmd.Arg2, c.Indexes[cmd.Arg3]
+		in.src, in.rows = cmd.Source(), c.Indexes[cmd.Vector()]
 	case computation.AddRowRanges:
-		in.src, in.ranges = cmd.Arg2, c.IndexesRanges[cmd.Arg3]
+		in.src, in.ranges = cmd.Source(), c.IndexesRanges[cmd.Vector()]
 	case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
-		in.places = b.resolve(cmd.Arg2)
+		in.places = b.resolve(cmd.Vector())
 	case computation.Propagate:
-		in.dst, in.src, in.memo, in.stats = cmd.Arg4, cmd.Arg3, max(cmd.Arg5, 0), cmd.Arg6 == 1
-		in.component, in.propagator, in.pre = cmd.Arg1, b.components[cmd.Arg1], b.pre[cmd.Arg2]
+		in.dst, in.src, in.memo, in.stats = cmd.Output(), cmd.Input(), cmd.Memo(), cmd.StoresStats()
+		in.component, in.propagator, in.pre = cmd.Component(), b.components[cmd.Component()], b.pre[cmd.Precomputed()]
 		b.memos = max(b.memos, int(in.memo)+1)
 	case computation.Backprop, computation.BackpropNoModelUpdate:
-		in.dst, in.src, in.x, in.y, in.memo = cmd.Arg6, cmd.Arg5, cmd.Arg3, cmd.Arg4, max(cmd.Arg7, 0)
-		in.component, in.pre = cmd.Arg1, b.pre[cmd.Arg2]
-		comp := b.components[cmd.Arg1]
+		in.dst, in.src, in.x, in.y, in.memo = cmd.InputDeriv(), cmd.OutputDeriv(), cmd.Input(), cmd.Output(), cmd.Memo()
+		in.component, in.pre = cmd.Component(), b.pre[cmd.Precomputed()]
+		comp := b.components[cmd.Component()]
 		back, ok := comp.(component.Backpropper)
 		if !ok {
 			return fmt.Errorf("%s can't compute derivatives", comp.Type())
@@ -319,22 +319,22 @@ func (b *binder) bind(i int, cmd computation.Command) error {
 		in.backprop = back
 		if cmd.Type == computation.Backprop && c.NeedModelDerivative && comp.Properties().Has(component.Updatable) {
 			b.updates = true
-			if b.baseOf(int(cmd.Arg1)) < 0 {
+			if b.baseOf(int(cmd.Component())) < 0 {
 				return errors.New("a derived component without a base can't be trained")
 			}
 		}
 	case computation.AcceptInput:
-		in.port = b.portNumber(cmd.Arg2)
+		in.port = b.portNumber(cmd.Node())
 		b.ports[in.port].accepts = append(b.ports[in.port].accepts, int32(i))
 	case computation.ProvideOutput:
-		in.port = b.portNumber(cmd.Arg2)
+		in.port = b.portNumber(cmd.Node())
 		o := &b.ports[in.port]
 		if o.provided = in.dst; o.provide {
 			o.provided = 0
 		}
 		o.provide = true
 	case computation.GotoLabel:
-		in.dst, in.target = 0, cmd.Arg1
+		in.dst, in.target = 0, cmd.Target()
 	}
 	return nil
 }

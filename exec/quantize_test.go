@@ -93,7 +93,7 @@ func inputRows(t *testing.T, p *exec.Program) int {
 	c := p.Computation()
 	for _, cmd := range c.Commands {
 		if fmt.Sprint(cmd.Type) == "AcceptInput" {
-			return int(c.Submatrices[cmd.Arg1].NumRows)
+			return int(c.Submatrices[cmd.Args[0]].NumRows)
 		}
 	}
 	t.Fatal("no input")

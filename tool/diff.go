@@ -53,14 +53,14 @@ func diffSide(c *computation.Computation, derived int) []diffCommand {
 		d := diffCommand{typ: cmd.Type}
 		switch {
 		case cmd.Type == computation.Propagate || cmd.Type.IsBackprop():
-			d.what, d.derived = cmd.Arg1, int(cmd.Arg1) >= derived
-			out := cmd.Arg4
+			d.what, d.derived = cmd.Component(), int(cmd.Component()) >= derived
+			out := cmd.Output()
 			if cmd.Type.IsBackprop() {
-				d.typ, out = computation.Backprop, cmd.Arg6
+				d.typ, out = computation.Backprop, cmd.InputDeriv()
 			}
 			d.rows, d.cols = c.Submatrices[out].NumRows, c.Submatrices[out].NumCols
 		case cmd.Type == computation.AcceptInput || cmd.Type == computation.ProvideOutput:
-			d.what = cmd.Arg2
+			d.what = cmd.Node()
 		}
 		list[i] = d
 	}

@@ -120,7 +120,7 @@ func (p *Plan) random() bool {
 		if cmd.Type != computation.Propagate {
 			continue
 		}
-		c := p.Compiled.Component(p.Net, cmd.Arg1)
+		c := p.Compiled.Component(p.Net, cmd.Component())
 		id, ok := c.(component.Identity)
 		if c.Properties().Has(component.Random) && !(ok && id.IsIdentity()) {
 			return true

@@ -137,7 +137,7 @@ func startAtMarker(c *computation.Computation) *computation.Computation {
 	if last < 0 || c.Commands[last].Type != computation.GotoLabel {
 		return c
 	}
-	label := int(c.Commands[last].Arg1)
+	label := int(c.Commands[last].Target())
 	marker := last
 	for c.Commands[marker].Type != computation.NoOperationMarker {
 		if marker--; marker <= label {
@@ -147,7 +147,7 @@ func startAtMarker(c *computation.Computation) *computation.Computation {
 	turned := *c
 	turned.Commands = slices.Concat(c.Commands[:label], c.Commands[label+1:marker+1], c.Commands[label:label+1],
 		c.Commands[marker+1:last], c.Commands[label+1:marker+1], c.Commands[last:])
-	turned.Commands[len(turned.Commands)-1].Arg1 = int32(marker)
+	turned.Commands[len(turned.Commands)-1] = computation.NewCommand(computation.GotoLabel, int32(marker))
 	return &turned
 }
 

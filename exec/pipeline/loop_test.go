@@ -88,7 +88,7 @@ func TestLoopMultipliesOnce(t *testing.T) {
 		l := buildLoop(t, "+fast_run", sequences)
 		c := l.Chunks[len(l.Chunks)-1].Computation
 		first := slices.IndexFunc(c.Commands, func(cmd computation.Command) bool { return cmd.Type == computation.Propagate })
-		if rows := c.Submatrices[c.Commands[first].Arg4].NumRows; rows != int32(2*sequences) {
+		if rows := c.Submatrices[c.Commands[first].Args[3]].NumRows; rows != int32(2*sequences) {
 			t.Errorf("%d sequences: the first product has %d rows, want %d", sequences, rows, 2*sequences)
 		}
 	}

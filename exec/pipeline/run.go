@@ -113,11 +113,11 @@ func NewGradient(nn *nnet3.Nnet) *nnet3.Nnet {
 func Prepare(c *computation.Computation, nn *nnet3.Nnet) {
 	done := make(map[int32]bool)
 	for _, cmd := range c.Commands {
-		if cmd.Type != computation.Propagate || done[cmd.Arg1] {
+		if cmd.Type != computation.Propagate || done[cmd.Component()] {
 			continue
 		}
-		done[cmd.Arg1] = true
-		if p, ok := c.Component(nn, cmd.Arg1).(component.Preparer); ok {
+		done[cmd.Component()] = true
+		if p, ok := c.Component(nn, cmd.Component()).(component.Preparer); ok {
 			p.Prepare()
 		}
 	}

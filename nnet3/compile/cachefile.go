@@ -191,7 +191,7 @@ func (net *network) serves(c *computation.Computation, req *computation.Request)
 	rows := map[end]int{}
 	for i := range c.Commands {
 		if cmd := &c.Commands[i]; cmd.Type == computation.AcceptInput || cmd.Type == computation.ProvideOutput {
-			rows[end{cmd.Type, cmd.Arg2}] = int(c.Submatrices[cmd.Arg1].NumRows)
+			rows[end{cmd.Type, cmd.Node()}] = int(c.Submatrices[cmd.View()].NumRows)
 		}
 	}
 	has := func(specs []computation.IoSpecification, value, deriv computation.CommandType) bool {

@@ -405,7 +405,7 @@ func TestRecurrentSteps(t *testing.T) {
 	perComponent := map[int32]int{}
 	for _, cmd := range c.Commands {
 		if cmd.Type == computation.Propagate {
-			perComponent[cmd.Arg1]++
+			perComponent[cmd.Args[0]]++
 		}
 	}
 	if want := map[int32]int{0: 4, 1: 1}; !cmp.Equal(perComponent, want) {

@@ -59,34 +59,34 @@ func (p *interpreter) run(from int) (int, error) {
 
 func (p *interpreter) execute(cmd computation.Command) error {
 	c := p.c
-	matrix := func() *[]float64 { return &p.matrices[c.Submatrices[cmd.Arg1].Matrix] }
+	matrix := func() *[]float64 { return &p.matrices[c.Submatrices[cmd.Args[0]].Matrix] }
 	switch cmd.Type {
 	case computation.AllocMatrix:
-		m := c.Matrices[c.Submatrices[cmd.Arg1].Matrix]
+		m := c.Matrices[c.Submatrices[cmd.Args[0]].Matrix]
 		*matrix() = make([]float64, m.Rows*m.Cols)
 	case computation.DeallocMatrix:
 		*matrix() = nil
 	case computation.SwapMatrix:
-		other := &p.matrices[c.Submatrices[cmd.Arg2].Matrix]
+		other := &p.matrices[c.Submatrices[cmd.Args[1]].Matrix]
 		*matrix(), *other = *other, *matrix()
 	case computation.SetConst:
-		p.each(cmd.Arg1, func(_ int32, row []float64) {
+		p.each(cmd.Args[0], func(_ int32, row []float64) {
 			for k := range row {
 				row[k] = float64(cmd.Alpha)
 			}
 		})
 	case computation.AcceptInput:
-		*matrix() = p.accept(cmd.Arg2)
+		*matrix() = p.accept(cmd.Args[1])
 	case computation.ProvideOutput:
-		p.provide(cmd.Arg2, *matrix())
+		p.provide(cmd.Args[1], *matrix())
 	case computation.Propagate:
-		if p.nn.Components[cmd.Arg1].Type() != "NoOpComponent" {
-			return fmt.Errorf("component %d is no NoOpComponent", cmd.Arg1)
+		if p.nn.Components[cmd.Args[0]].Type() != "NoOpComponent" {
+			return fmt.Errorf("component %d is no NoOpComponent", cmd.Args[0])
 		}
-		p.each(cmd.Arg4, func(i int32, row []float64) { copy(row, p.row(cmd.Arg3, i)) })
+		p.each(cmd.Args[3], func(i int32, row []float64) { copy(row, p.row(cmd.Args[2], i)) })
 	case computation.Backprop:
-		if cmd.Arg6 > 0 {
-			p.each(cmd.Arg6, func(i int32, row []float64) { copy(row, p.row(cmd.Arg5, i)) })
+		if cmd.Args[5] > 0 {
+			p.each(cmd.Args[5], func(i int32, row []float64) { copy(row, p.row(cmd.Args[4], i)) })
 		}
 	case computation.NoOperationPermanent, computation.NoOperationLabel:
 	default:
@@ -100,28 +100,28 @@ func (p *interpreter) executeRows(cmd computation.Command) error {
 	c := p.c
 	switch cmd.Type {
 	case computation.MatrixAdd:
-		p.each(cmd.Arg1, func(i int32, row []float64) { addTo(row, cmd.Alpha, p.row(cmd.Arg2, i)) })
+		p.each(cmd.Args[0], func(i int32, row []float64) { addTo(row, cmd.Alpha, p.row(cmd.Args[1], i)) })
 	case computation.AddRows:
-		p.each(cmd.Arg1, func(i int32, row []float64) {
-			if from := c.Indexes[cmd.Arg3][i]; from >= 0 {
-				addTo(row, cmd.Alpha, p.row(cmd.Arg2, from))
+		p.each(cmd.Args[0], func(i int32, row []float64) {
+			if from := c.Indexes[cmd.Args[2]][i]; from >= 0 {
+				addTo(row, cmd.Alpha, p.row(cmd.Args[1], from))
 			}
 		})
 	case computation.AddRowRanges:
-		p.each(cmd.Arg1, func(i int32, row []float64) {
-			for from := c.IndexesRanges[cmd.Arg3][i][0]; from < c.IndexesRanges[cmd.Arg3][i][1]; from++ {
-				addTo(row, cmd.Alpha, p.row(cmd.Arg2, from))
+		p.each(cmd.Args[0], func(i int32, row []float64) {
+			for from := c.IndexesRanges[cmd.Args[2]][i][0]; from < c.IndexesRanges[cmd.Args[2]][i][1]; from++ {
+				addTo(row, cmd.Alpha, p.row(cmd.Args[1], from))
 			}
 		})
 	case computation.AddRowsMulti:
-		p.each(cmd.Arg1, func(i int32, row []float64) {
-			if at := c.IndexesMulti[cmd.Arg2][i]; at[0] >= 0 {
+		p.each(cmd.Args[0], func(i int32, row []float64) {
+			if at := c.IndexesMulti[cmd.Args[1]][i]; at[0] >= 0 {
 				addTo(row, cmd.Alpha, p.row(at[0], at[1]))
 			}
 		})
 	case computation.AddToRowsMulti:
-		p.each(cmd.Arg1, func(i int32, row []float64) {
-			if at := c.IndexesMulti[cmd.Arg2][i]; at[0] >= 0 {
+		p.each(cmd.Args[0], func(i int32, row []float64) {
+			if at := c.IndexesMulti[cmd.Args[1]][i]; at[0] >= 0 {
 				addTo(p.row(at[0], at[1]), cmd.Alpha, row)
 			}
 		})

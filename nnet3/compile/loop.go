@@ -43,22 +43,13 @@ func eachUse(c *computation.Computation, i int, use func(sub int32)) {
 	for arg := range cmd.Submatrices {
 		use(*arg)
 	}
-	if isMulti(cmd.Type) {
-		for _, at := range c.IndexesMulti[cmd.Arg2] {
+	if cmd.Type.IsMulti() {
+		for _, at := range c.IndexesMulti[cmd.Vector()] {
 			if at[0] > 0 {
 				use(at[0])
 			}
 		}
 	}
-}
-
-// isMulti reports whether the second argument of a command is one of IndexesMulti.
-func isMulti(t computation.CommandType) bool {
-	switch t {
-	case computation.AddRowsMulti, computation.AddToRowsMulti, computation.CopyRowsMulti, computation.CopyToRowsMulti:
-		return true
-	}
-	return false
 }
 
 // isSizing reports whether command i allocates or frees a matrix, or zeroes one just allocated.
@@ -67,7 +58,7 @@ func isSizing(c *computation.Computation, i int) bool {
 	case computation.AllocMatrix, computation.DeallocMatrix:
 		return true
 	case computation.SetConst:
-		return i > 0 && c.Commands[i-1].Type == computation.AllocMatrix && c.Commands[i-1].Arg1 == c.Commands[i].Arg1
+		return i > 0 && c.Commands[i-1].Type == computation.AllocMatrix && c.Commands[i-1].View() == c.Commands[i].View()
 	}
 	return false
 }
@@ -157,7 +148,7 @@ func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 			}
 			commands, splices := moveSizing(c, lives)
 			c.Commands = splice(c, commands, splices[i], splices[j], swaps)
-			dropUnused(c)
+			c.DropUnused()
 			return true
 		}
 	}
@@ -310,81 +301,4 @@ func splice(c *computation.Computation, commands []computation.Command, from, to
 		looped = append(looped, computation.NewCommand(computation.SwapMatrix, wholes[s[0]], wholes[s[1]]))
 	}
 	return append(looped, computation.NewCommand(computation.GotoLabel, int32(from)))
-}
-
-// dropUnused drops the matrices, sub-matrices, indexes and precomputed indexes that no command
-// uses, and renumbers the others.
-func dropUnused(c *computation.Computation) {
-	multi, rows, ranges := newRenumbering(len(c.IndexesMulti)), newRenumbering(len(c.Indexes)), newRenumbering(len(c.IndexesRanges))
-	pre, subs, matrices := newRenumbering(len(c.PrecomputedIndexes)), newRenumbering(len(c.Submatrices)), newRenumbering(len(c.Matrices))
-	// each calls f for every number of such a thing in the commands.
-	each := func(f func(r renumbering, number *int32)) {
-		for i := range c.Commands {
-			cmd := &c.Commands[i]
-			for arg := range cmd.Submatrices {
-				f(subs, arg)
-			}
-			switch t := cmd.Type; {
-			case t == computation.Propagate, t == computation.Backprop, t == computation.BackpropNoModelUpdate:
-				f(pre, &cmd.Arg2)
-			case t == computation.AddRows, t == computation.CopyRows:
-				f(rows, &cmd.Arg3)
-			case t == computation.AddRowRanges:
-				f(ranges, &cmd.Arg3)
-			case isMulti(t):
-				f(multi, &cmd.Arg2)
-			}
-		}
-	}
-	// eachLocation calls f for every sub-matrix in IndexesMulti.
-	eachLocation := func(f func(sub *int32)) {
-		for _, list := range c.IndexesMulti {
-			for i := range list {
-				if list[i][0] > 0 {
-					f(&list[i][0])
-				}
-			}
-		}
-	}
-	pre.use(0)
-	subs.use(0)
-	each(func(r renumbering, number *int32) { r.use(*number) })
-	c.IndexesMulti = keep(c.IndexesMulti, multi)
-	eachLocation(func(sub *int32) { subs.use(*sub) })
-	for s, used := range subs {
-		if used >= 0 {
-			matrices.use(c.Submatrices[s].Matrix)
-		}
-	}
-	c.Indexes, c.IndexesRanges = keep(c.Indexes, rows), keep(c.IndexesRanges, ranges)
-	c.PrecomputedIndexes, c.Submatrices = keep(c.PrecomputedIndexes, pre), keep(c.Submatrices, subs)
-	c.Matrices, c.MatrixDebugInfo = keep(c.Matrices, matrices), keep(c.MatrixDebugInfo, matrices)
-	each(func(r renumbering, number *int32) { *number = r[*number] })
-	eachLocation(func(sub *int32) { *sub = subs[*sub] })
-	for s := range c.Submatrices {
-		c.Submatrices[s].Matrix = matrices[c.Submatrices[s].Matrix]
-	}
-}
-
-// renumbering has the new number of each thing, none if it is dropped.
-type renumbering []int32
-
-func newRenumbering(n int) renumbering {
-	r := make(renumbering, n)
-	fill(r, none)
-	return r
-}
-
-func (r renumbering) use(i int32) { r[i] = 0 }
-
-// keep returns the used things of a list and sets their new numbers.
-func keep[T any](list []T, r renumbering) []T {
-	var out []T
-	for i := range list {
-		if r[i] >= 0 {
-			r[i] = int32(len(out))
-			out = append(out, list[i])
-		}
-	}
-	return out
 }

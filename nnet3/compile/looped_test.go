@@ -116,7 +116,7 @@ func runLooped(t *rapid.T, nn *nnet3.Nnet, requests [3]*computation.Request, c *
 	}
 	for i := 0; provided < chunks; i++ {
 		if cmd := c.Commands[i]; cmd.Type == computation.GotoLabel {
-			i = int(cmd.Arg1)
+			i = int(cmd.Args[0])
 		} else if cmd.Type == computation.NoOperationMarker {
 			continue
 		} else if err := p.execute(cmd); err != nil {

@@ -98,18 +98,18 @@ func (a *analyzer) findLives(r *report) {
 	for i, cmd := range a.c.Commands {
 		switch cmd.Type {
 		case AllocMatrix, AcceptInput:
-			once(&of(cmd.Arg1).allocate, i, cmd.Arg1, "allocated")
-			of(cmd.Arg1).isInput = of(cmd.Arg1).isInput || cmd.Type == AcceptInput
+			once(&of(cmd.View()).allocate, i, cmd.View(), "allocated")
+			of(cmd.View()).isInput = of(cmd.View()).isInput || cmd.Type == AcceptInput
 		case DeallocMatrix:
-			once(&of(cmd.Arg1).deallocate, i, cmd.Arg1, "freed")
+			once(&of(cmd.View()).deallocate, i, cmd.View(), "freed")
 		case SwapMatrix:
 			// Swaps at the end of a loop are for the next iteration; here the first one counts.
 			if i < tail {
-				once(&of(cmd.Arg1).allocate, i, cmd.Arg1, "allocated")
+				once(&of(cmd.View()).allocate, i, cmd.View(), "allocated")
 			}
-			once(&of(cmd.Arg2).deallocate, i, cmd.Arg2, "freed")
+			once(&of(cmd.Source()).deallocate, i, cmd.Source(), "freed")
 		case ProvideOutput:
-			of(cmd.Arg1).isOutput = true
+			of(cmd.View()).isOutput = true
 		}
 	}
 }

@@ -273,18 +273,18 @@ func newSlowAnalysis(c *Computation, net *NetworkInfo) *slowAnalysis {
 		}
 		switch cmd.Type {
 		case SetConst:
-			touch(cmd.Arg1, writes)
+			touch(cmd.Args[0], writes)
 		case MatrixCopy:
-			touch(cmd.Arg2, reads)
-			touch(cmd.Arg1, writes)
+			touch(cmd.Args[1], reads)
+			touch(cmd.Args[0], writes)
 		case MatrixAdd:
-			touch(cmd.Arg2, reads)
-			touch(cmd.Arg1, readsWrites)
+			touch(cmd.Args[1], reads)
+			touch(cmd.Args[0], readsWrites)
 		case Propagate:
-			touch(cmd.Arg3, reads)
-			touch(cmd.Arg4, writes)
-			if net.Components[cmd.Arg1].Has(component.PropagateAdds) {
-				touch(cmd.Arg4, reads)
+			touch(cmd.Args[2], reads)
+			touch(cmd.Args[3], writes)
+			if net.Components[cmd.Args[0]].Has(component.PropagateAdds) {
+				touch(cmd.Args[3], reads)
 			}
 		}
 		s.accesses = append(s.accesses, acc)

@@ -116,11 +116,11 @@ func (r *report) needsOnlySign(m int, cmd Command) bool {
 	if !cmd.Type.IsBackprop() {
 		return false
 	}
-	if info, known := r.net.component(cmd.Arg1); known && info.Type != reluType {
+	if info, known := r.net.component(cmd.Component()); known && info.Type != reluType {
 		return false
 	}
 	is := func(s int32) bool { return int(r.c.Submatrices[s].Matrix) == m }
-	return is(cmd.Arg4) && !is(cmd.Arg3) && !is(cmd.Arg5) && !is(cmd.Arg6)
+	return is(cmd.Output()) && !is(cmd.Input()) && !is(cmd.OutputDeriv()) && !is(cmd.InputDeriv())
 }
 
 // debugInfo checks that the debug information of each matrix can be true.

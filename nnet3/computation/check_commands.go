@@ -14,26 +14,26 @@ func (r *report) commands() {
 		}
 		switch cmd.Type {
 		case SwapMatrix:
-			r.sameSize(i, cmd.Arg1, cmd.Arg2)
-			r.forbid(r.overlap(cmd.Arg1, cmd.Arg2), ErrOverlap, i, "a matrix is swapped with itself")
+			r.sameSize(i, cmd.View(), cmd.Source())
+			r.forbid(r.overlap(cmd.View(), cmd.Source()), ErrOverlap, i, "a matrix is swapped with itself")
 		case Propagate:
 			r.propagate(i, cmd)
 		case Backprop, BackpropNoModelUpdate:
 			r.backprop(i, cmd)
 		case MatrixCopy:
-			r.sameSize(i, cmd.Arg1, cmd.Arg2)
-			if same := r.c.Submatrices[cmd.Arg1] == r.c.Submatrices[cmd.Arg2]; same && cmd.Alpha == 1 {
+			r.sameSize(i, cmd.View(), cmd.Source())
+			if same := r.c.Submatrices[cmd.View()] == r.c.Submatrices[cmd.Source()]; same && cmd.Alpha == 1 {
 				r.addf(ErrOverlap, i, "a copy to itself does nothing")
 			} else if !same {
-				r.disjoint(i, cmd.Arg1, cmd.Arg2)
+				r.disjoint(i, cmd.View(), cmd.Source())
 			}
 		case MatrixAdd:
-			r.sameSize(i, cmd.Arg1, cmd.Arg2)
-			r.disjoint(i, cmd.Arg1, cmd.Arg2)
+			r.sameSize(i, cmd.View(), cmd.Source())
+			r.disjoint(i, cmd.View(), cmd.Source())
 		case CopyRows, AddRows:
-			rowSources(r, i, cmd, r.c.Indexes[cmd.Arg3], "row numbers", rowFault)
+			rowSources(r, i, cmd, r.c.Indexes[cmd.Vector()], "row numbers", rowFault)
 		case AddRowRanges:
-			rowSources(r, i, cmd, r.c.IndexesRanges[cmd.Arg3], "ranges", rangeFault)
+			rowSources(r, i, cmd, r.c.IndexesRanges[cmd.Vector()], "ranges", rangeFault)
 		case CopyRowsMulti, AddRowsMulti, CopyToRowsMulti, AddToRowsMulti:
 			r.multi(i, cmd)
 		case CompressMatrix:
@@ -99,48 +99,48 @@ func (r *report) operand(i int, s int32, dim int, what string) {
 }
 
 func (r *report) propagate(i int, cmd Command) {
-	r.precomputed(i, cmd, cmd.Arg3, cmd.Arg4)
-	info, known := r.net.component(cmd.Arg1)
+	r.precomputed(i, cmd, cmd.Input(), cmd.Output())
+	info, known := r.net.component(cmd.Component())
 	if !known {
-		r.inPlace(i, cmd.Arg3, cmd.Arg4, true, "input and output")
+		r.inPlace(i, cmd.Input(), cmd.Output(), true, "input and output")
 		return
 	}
 	simple := info.Has(component.Simple)
-	r.forbid(simple && cmd.Arg2 != 0, ErrComponent, i, "a simple component has no precomputed indexes")
-	r.forbid(simple && cmd.Arg3 == 0, ErrComponent, i, "a simple component needs an input")
-	r.operand(i, cmd.Arg3, info.InputDim, "input")
-	r.operand(i, cmd.Arg4, info.OutputDim, "output")
-	if in, out := r.c.Submatrices[cmd.Arg3].NumRows, r.c.Submatrices[cmd.Arg4].NumRows; simple && cmd.Arg3 != 0 && in != out {
+	r.forbid(simple && cmd.Precomputed() != 0, ErrComponent, i, "a simple component has no precomputed indexes")
+	r.forbid(simple && cmd.Input() == 0, ErrComponent, i, "a simple component needs an input")
+	r.operand(i, cmd.Input(), info.InputDim, "input")
+	r.operand(i, cmd.Output(), info.OutputDim, "output")
+	if in, out := r.c.Submatrices[cmd.Input()].NumRows, r.c.Submatrices[cmd.Output()].NumRows; simple && cmd.Input() != 0 && in != out {
 		r.addf(ErrSize, i, "%d rows in and %d rows out of a simple component", in, out)
 	}
-	r.inPlace(i, cmd.Arg3, cmd.Arg4, info.Has(component.PropagateInPlace), "input and output")
-	r.forbid(cmd.Arg6 == 1 && !info.Has(component.StoresStats), ErrComponent, i, "the component has no statistics to store")
+	r.inPlace(i, cmd.Input(), cmd.Output(), info.Has(component.PropagateInPlace), "input and output")
+	r.forbid(cmd.StoresStats() && !info.Has(component.StoresStats), ErrComponent, i, "the component has no statistics to store")
 }
 
 func (r *report) backprop(i int, cmd Command) {
-	r.precomputed(i, cmd, cmd.Arg3, cmd.Arg5)
-	info, known := r.net.component(cmd.Arg1)
-	r.inPlace(i, cmd.Arg5, cmd.Arg6, !known || info.Has(component.BackpropInPlace), "the derivatives of output and input")
-	for _, value := range [...]int32{cmd.Arg3, cmd.Arg4} {
-		r.disjoint(i, value, cmd.Arg6)
+	r.precomputed(i, cmd, cmd.Input(), cmd.OutputDeriv())
+	info, known := r.net.component(cmd.Component())
+	r.inPlace(i, cmd.OutputDeriv(), cmd.InputDeriv(), !known || info.Has(component.BackpropInPlace), "the derivatives of output and input")
+	for _, value := range [...]int32{cmd.Input(), cmd.Output()} {
+		r.disjoint(i, value, cmd.InputDeriv())
 	}
 	if !known {
 		return
 	}
 	simple := info.Has(component.Simple)
-	r.forbid(simple && cmd.Arg2 != 0, ErrComponent, i, "a simple component has no precomputed indexes")
-	r.forbid(cmd.Arg3 == 0 && info.Has(component.BackpropNeedsInput), ErrComponent, i, "the component needs its input value")
-	r.forbid(cmd.Arg4 == 0 && info.Has(component.BackpropNeedsOutput), ErrComponent, i, "the component needs its output value")
-	r.forbid(cmd.Arg6 == 0 && !info.Has(component.Updatable), ErrComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
-	r.operand(i, cmd.Arg3, info.InputDim, "input value")
-	r.operand(i, cmd.Arg4, info.OutputDim, "output value")
-	r.operand(i, cmd.Arg5, info.OutputDim, "output derivative")
-	r.operand(i, cmd.Arg6, info.InputDim, "input derivative")
-	r.sameRows(i, cmd.Arg3, cmd.Arg6, "input value and derivative")
-	r.sameRows(i, cmd.Arg4, cmd.Arg5, "output value and derivative")
+	r.forbid(simple && cmd.Precomputed() != 0, ErrComponent, i, "a simple component has no precomputed indexes")
+	r.forbid(cmd.Input() == 0 && info.Has(component.BackpropNeedsInput), ErrComponent, i, "the component needs its input value")
+	r.forbid(cmd.Output() == 0 && info.Has(component.BackpropNeedsOutput), ErrComponent, i, "the component needs its output value")
+	r.forbid(cmd.InputDeriv() == 0 && !info.Has(component.Updatable), ErrComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
+	r.operand(i, cmd.Input(), info.InputDim, "input value")
+	r.operand(i, cmd.Output(), info.OutputDim, "output value")
+	r.operand(i, cmd.OutputDeriv(), info.OutputDim, "output derivative")
+	r.operand(i, cmd.InputDeriv(), info.InputDim, "input derivative")
+	r.sameRows(i, cmd.Input(), cmd.InputDeriv(), "input value and derivative")
+	r.sameRows(i, cmd.Output(), cmd.OutputDeriv(), "output value and derivative")
 	if simple {
-		r.sameRows(i, cmd.Arg3, cmd.Arg5, "input value and output derivative of a simple component")
-		r.sameRows(i, cmd.Arg6, cmd.Arg5, "input and output derivative of a simple component")
+		r.sameRows(i, cmd.Input(), cmd.OutputDeriv(), "input value and output derivative of a simple component")
+		r.sameRows(i, cmd.InputDeriv(), cmd.OutputDeriv(), "input and output derivative of a simple component")
 	}
 }
 
@@ -156,10 +156,10 @@ func (r *report) sameRows(i int, s, t int32, what string) {
 
 // precomputed checks the numbers of rows against the precomputed indexes, if they are known.
 func (r *report) precomputed(i int, cmd Command, input, output int32) {
-	if cmd.Arg2 == 0 {
+	if cmd.Precomputed() == 0 {
 		return
 	}
-	pre := &r.c.PrecomputedIndexes[cmd.Arg2]
+	pre := &r.c.PrecomputedIndexes[cmd.Precomputed()]
 	if n := len(pre.InputIndexes); n > 0 && input != 0 && n != int(r.c.Submatrices[input].NumRows) {
 		r.addf(ErrSize, i, "precomputed indexes for %d input rows, not %d", n, r.c.Submatrices[input].NumRows)
 	}
@@ -175,9 +175,9 @@ func (r *report) memos() {
 	for _, cmd := range r.c.Commands {
 		switch {
 		case cmd.Type == Propagate:
-			most = max(most, cmd.Arg5)
+			most = max(most, cmd.Memo())
 		case cmd.Type.IsBackprop():
-			most = max(most, cmd.Arg7)
+			most = max(most, cmd.Memo())
 		}
 	}
 	writer := make([]int, most+1)
@@ -185,24 +185,24 @@ func (r *report) memos() {
 		writer[i] = unwritten
 	}
 	for i, cmd := range r.c.Commands {
-		info, known := r.net.component(cmd.Arg1)
+		info, known := r.net.component(cmd.Component())
 		switch {
-		case cmd.Type == Propagate && cmd.Arg5 > 0:
-			if writer[cmd.Arg5] != unwritten {
-				r.addf(ErrMemo, i, "memo %d is written a second time", cmd.Arg5)
+		case cmd.Type == Propagate && cmd.Memo() > 0:
+			if writer[cmd.Memo()] != unwritten {
+				r.addf(ErrMemo, i, "memo %d is written a second time", cmd.Memo())
 			}
 			r.forbid(known && !info.Has(component.UsesMemo), ErrMemo, i, "the component makes no memo")
-			writer[cmd.Arg5] = i
-		case cmd.Type.IsBackprop() && cmd.Arg7 > 0:
-			switch w := writer[cmd.Arg7]; {
+			writer[cmd.Memo()] = i
+		case cmd.Type.IsBackprop() && cmd.Memo() > 0:
+			switch w := writer[cmd.Memo()]; {
 			case w == unwritten:
-				r.addf(ErrMemo, i, "memo %d has not been written", cmd.Arg7)
+				r.addf(ErrMemo, i, "memo %d has not been written", cmd.Memo())
 			case w == consumed:
-				r.addf(ErrMemo, i, "memo %d is consumed a second time", cmd.Arg7)
-			case r.c.Commands[w].Arg1 != cmd.Arg1:
-				r.addf(ErrMemo, i, "memo %d is another component's, of command c%d", cmd.Arg7, w)
+				r.addf(ErrMemo, i, "memo %d is consumed a second time", cmd.Memo())
+			case r.c.Commands[w].Component() != cmd.Component():
+				r.addf(ErrMemo, i, "memo %d is another component's, of command c%d", cmd.Memo(), w)
 			}
-			writer[cmd.Arg7] = consumed
+			writer[cmd.Memo()] = consumed
 		case cmd.Type.IsBackprop() && known && info.Has(component.UsesMemo):
 			r.addf(ErrMemo, i, "the component needs its memo")
 		}
@@ -218,12 +218,12 @@ func (r *report) io(i int, cmd Command) {
 	if r.net == nil || len(r.net.Nodes) == 0 {
 		return
 	}
-	node := r.net.Nodes[cmd.Arg2]
+	node := r.net.Nodes[cmd.Node()]
 	if !node.IsInput && !node.IsOutput && !node.IsComponent {
 		r.addf(ErrIO, i, "node %s is neither an input, nor an output, nor a component", node.Name)
 		return
 	}
-	if cols := r.c.Submatrices[cmd.Arg1].NumCols; int(cols) != node.Dim {
+	if cols := r.c.Submatrices[cmd.View()].NumCols; int(cols) != node.Dim {
 		r.addf(ErrSize, i, "%d columns for node %s of dimension %d", cols, node.Name, node.Dim)
 	}
 }
@@ -232,11 +232,11 @@ func (r *report) jump(i int, cmd Command) {
 	if cmd.Type == NoOperationLabel {
 		if !r.c.Looped() {
 			r.addf(ErrLoop, i, "a label, and the last command does not jump to it")
-		} else if to := r.c.Commands[len(r.c.Commands)-1].Arg1; int(to) != i {
+		} else if to := r.c.Commands[len(r.c.Commands)-1].Target(); int(to) != i {
 			r.addf(ErrLoop, i, "a label, and the jump goes to command c%d", to)
 		}
 		return
 	}
 	r.forbid(i+1 != len(r.c.Commands), ErrLoop, i, "a jump must be the last command")
-	r.forbid(r.c.Commands[cmd.Arg1].Type != NoOperationLabel, ErrLoop, i, "the target is no label")
+	r.forbid(r.c.Commands[cmd.Target()].Type != NoOperationLabel, ErrLoop, i, "the target is no label")
 }

@@ -7,7 +7,7 @@ import "slices"
 // may differ: nobody frees them, and the caller has taken them before they are allocated again.
 func (r *report) loop(a *analyzer) (begin []bool) {
 	last := len(r.c.Commands) - 1
-	label, tail := int(r.c.Commands[last].Arg1), r.c.loopTail()
+	label, tail := int(r.c.Commands[last].Target()), r.c.loopTail()
 	live := make([]bool, len(r.c.Matrices))
 	of := func(sub int32) *bool { return &live[r.c.Submatrices[sub].Matrix] }
 	proper := r.c.Commands[label].Type == NoOperationLabel // if not, it is reported already
@@ -17,14 +17,14 @@ func (r *report) loop(a *analyzer) (begin []bool) {
 		}
 		switch cmd.Type {
 		case AllocMatrix, AcceptInput:
-			*of(cmd.Arg1) = true
+			*of(cmd.View()) = true
 		case DeallocMatrix:
-			*of(cmd.Arg1) = false
+			*of(cmd.View()) = false
 		case SwapMatrix:
 			if i >= tail && proper {
 				r.handOver(a, i, live)
 			}
-			*of(cmd.Arg1), *of(cmd.Arg2) = true, false
+			*of(cmd.View()), *of(cmd.Source()) = true, false
 		}
 	}
 	for m := 1; m < len(live) && proper; m++ {
@@ -42,7 +42,7 @@ func (r *report) loop(a *analyzer) (begin []bool) {
 // handOver checks a swap at the end of the loop, which hands a matrix over to the next iteration.
 func (r *report) handOver(a *analyzer, i int, live []bool) {
 	cmd := r.c.Commands[i]
-	to, from := r.c.Submatrices[cmd.Arg1].Matrix, r.c.Submatrices[cmd.Arg2].Matrix
+	to, from := r.c.Submatrices[cmd.View()].Matrix, r.c.Submatrices[cmd.Source()].Matrix
 	if live[to] {
 		r.addf(ErrLoop, i, "m%d is still allocated", to)
 	}

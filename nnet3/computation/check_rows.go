@@ -9,11 +9,11 @@ import (
 // rowSources checks a command that names a source for each row of its result: a row, or a range of
 // rows. fault says what is wrong with a source for the given row, in a source matrix of n rows.
 func rowSources[T any](r *report, i int, cmd Command, sources []T, what string, fault func(row int, source T, n int32) string) {
-	dst, src := r.c.Submatrices[cmd.Arg1], r.c.Submatrices[cmd.Arg2]
+	dst, src := r.c.Submatrices[cmd.View()], r.c.Submatrices[cmd.Source()]
 	if dst.NumCols != src.NumCols {
 		r.addf(ErrSize, i, "%d and %d columns", dst.NumCols, src.NumCols)
 	}
-	r.disjoint(i, cmd.Arg1, cmd.Arg2)
+	r.disjoint(i, cmd.View(), cmd.Source())
 	if len(sources) != int(dst.NumRows) {
 		r.addf(ErrRows, i, "%d %s for %d rows", len(sources), what, dst.NumRows)
 	}
@@ -46,8 +46,8 @@ type place struct {
 
 // multi checks the commands with a vector of (sub-matrix, row) pairs, which are known to exist.
 func (r *report) multi(i int, cmd Command) {
-	near := r.c.Submatrices[cmd.Arg1]
-	v := r.c.IndexesMulti[cmd.Arg2]
+	near := r.c.Submatrices[cmd.View()]
+	v := r.c.IndexesMulti[cmd.Vector()]
 	if len(v) != int(near.NumRows) {
 		r.addf(ErrRows, i, "%d pairs for %d rows", len(v), near.NumRows)
 	}

@@ -49,52 +49,52 @@ var mutations = []struct {
 	{"sub-matrix too wide", func(s *sample, _ *NetworkInfo) { s.Submatrices[s.actTop].ColOffset = 1 }, ErrStructure, "m3"},
 	{"debug count", func(s *sample, _ *NetworkInfo) { s.MatrixDebugInfo = s.MatrixDebugInfo[:3] }, ErrStructure, "debug"},
 	{"unknown command", func(s *sample, _ *NetworkInfo) { s.Commands[4].Type = 77 }, ErrStructure, "unknown command type 77"},
-	{"view out of range", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg4 = 99 }, ErrStructure, "argument 4 is 99"},
-	{"view 0 where one is needed", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg4 = 0 }, ErrStructure, "argument 4 is 0"},
-	{"negative view", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg3 = -1 }, ErrStructure, "argument 3 is -1"},
-	{"component out of range", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg1 = 4 }, ErrStructure, "components"},
-	{"precomputed out of range", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 3)].Arg2 = 2 }, ErrStructure, "precomputed"},
-	{"memo out of range", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 2)].Arg5 = 1 << 20 }, ErrStructure, "memo"},
-	{"flag", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg6 = 2 }, ErrStructure, "flag"},
-	{"index vector out of range", func(s *sample, _ *NetworkInfo) { s.first(CopyRows).Arg3 = 2 }, ErrStructure, "index vectors"},
-	{"pairs out of range", func(s *sample, _ *NetworkInfo) { s.first(AddRowsMulti).Arg2 = 2 }, ErrStructure, "indexes_multi"},
-	{"ranges out of range", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Arg3 = 1 }, ErrStructure, "indexes_ranges"},
+	{"view out of range", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[3] = 99 }, ErrStructure, "argument 4 is 99"},
+	{"view 0 where one is needed", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[3] = 0 }, ErrStructure, "argument 4 is 0"},
+	{"negative view", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[2] = -1 }, ErrStructure, "argument 3 is -1"},
+	{"component out of range", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[0] = 4 }, ErrStructure, "components"},
+	{"precomputed out of range", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 3)].Args[1] = 2 }, ErrStructure, "precomputed"},
+	{"memo out of range", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 2)].Args[4] = 1 << 20 }, ErrStructure, "memo"},
+	{"flag", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[5] = 2 }, ErrStructure, "flag"},
+	{"index vector out of range", func(s *sample, _ *NetworkInfo) { s.first(CopyRows).Args[2] = 2 }, ErrStructure, "index vectors"},
+	{"pairs out of range", func(s *sample, _ *NetworkInfo) { s.first(AddRowsMulti).Args[1] = 2 }, ErrStructure, "indexes_multi"},
+	{"ranges out of range", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Args[2] = 1 }, ErrStructure, "indexes_ranges"},
 	{"pair of no sub-matrix", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0][0] = 99 }, ErrStructure, "sub-matrix 99"},
 	{"pair of no row", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0][1] = 2 }, ErrStructure, "row 2 of sub-matrix"},
 	{"half a pair", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][2] = Pair{-1, 0} }, ErrStructure, "sub-matrix -1"},
-	{"node out of range", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Arg2 = 4 }, ErrStructure, "nodes"},
-	{"compression type", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Arg2 = 5 }, ErrStructure, "ways to compress"},
-	{"alloc of a part", func(s *sample, _ *NetworkInfo) { s.Commands[s.of(AllocMatrix, s.act)].Arg1 = s.actTop }, ErrStructure, "all of it"},
-	{"free of a part", func(s *sample, _ *NetworkInfo) { s.Commands[s.of(DeallocMatrix, s.act)].Arg1 = s.actTop }, ErrStructure, "all of it"},
-	{"swap of a part", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Arg2 = s.otherTop }, ErrStructure, "all of it"},
-	{"compression of a part", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Arg1 = s.actTop }, ErrStructure, "all of it"},
-	{"decompression of a part", func(s *sample, _ *NetworkInfo) { s.first(DecompressMatrix).Arg1 = s.actTop }, ErrStructure, "all of it"},
+	{"node out of range", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Args[1] = 4 }, ErrStructure, "nodes"},
+	{"compression type", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Args[1] = 5 }, ErrStructure, "ways to compress"},
+	{"alloc of a part", func(s *sample, _ *NetworkInfo) { s.Commands[s.of(AllocMatrix, s.act)].Args[0] = s.actTop }, ErrStructure, "all of it"},
+	{"free of a part", func(s *sample, _ *NetworkInfo) { s.Commands[s.of(DeallocMatrix, s.act)].Args[0] = s.actTop }, ErrStructure, "all of it"},
+	{"swap of a part", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Args[1] = s.otherTop }, ErrStructure, "all of it"},
+	{"compression of a part", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Args[0] = s.actTop }, ErrStructure, "all of it"},
+	{"decompression of a part", func(s *sample, _ *NetworkInfo) { s.first(DecompressMatrix).Args[0] = s.actTop }, ErrStructure, "all of it"},
 
 	// Sizes.
-	{"swap sizes", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Arg2 = s.out }, ErrSize, "6x3 and 5x2"},
-	{"copy sizes", func(s *sample, _ *NetworkInfo) { s.first(MatrixCopy).Arg2 = s.actTop }, ErrSize, "4x3 and 2x3"},
-	{"add sizes", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Arg2 = s.otherTop }, ErrSize, "6x3 and 2x3"},
+	{"swap sizes", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Args[1] = s.out }, ErrSize, "6x3 and 5x2"},
+	{"copy sizes", func(s *sample, _ *NetworkInfo) { s.first(MatrixCopy).Args[1] = s.actTop }, ErrSize, "4x3 and 2x3"},
+	{"add sizes", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Args[1] = s.otherTop }, ErrSize, "6x3 and 2x3"},
 	{"input dimension", func(_ *sample, net *NetworkInfo) { net.Components[compAffine].InputDim = 5 }, ErrSize, "the input has 4 columns"},
 	{"output dimension", func(_ *sample, net *NetworkInfo) { net.Components[compSplice].OutputDim = 3 }, ErrSize, "the output derivative has 2 columns"},
-	{"rows of a simple component", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 1)].Arg3 = s.actTop }, ErrSize, "2 rows in and 6 rows out"},
-	{"rows of values and derivatives", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg4 = s.otherTop }, ErrSize, "2 and 6 rows of output value"},
+	{"rows of a simple component", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Propagate, 1)].Args[2] = s.actTop }, ErrSize, "2 rows in and 6 rows out"},
+	{"rows of values and derivatives", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[3] = s.otherTop }, ErrSize, "2 and 6 rows of output value"},
 	{"rows of precomputed input", func(s *sample, _ *NetworkInfo) { s.PrecomputedIndexes[1].InputIndexes = make([]index.Index, 7) }, ErrSize, "7 input rows"},
 	{"rows of precomputed output", func(s *sample, _ *NetworkInfo) { s.PrecomputedIndexes[1].OutputIndexes = make([]index.Index, 7) }, ErrSize, "7 output rows"},
-	{"columns of rows", func(s *sample, _ *NetworkInfo) { s.first(CopyRows).Arg2 = s.in }, ErrSize, "3 and 4 columns"},
-	{"columns of ranges", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Arg2 = s.in }, ErrSize, "3 and 4 columns"},
+	{"columns of rows", func(s *sample, _ *NetworkInfo) { s.first(CopyRows).Args[1] = s.in }, ErrSize, "3 and 4 columns"},
+	{"columns of ranges", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Args[1] = s.in }, ErrSize, "3 and 4 columns"},
 	{"columns of pairs", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0] = Pair{s.in, 0} }, ErrSize, "row 0 is of m1 with 4 columns"},
 	{"columns of a node", func(_ *sample, net *NetworkInfo) { net.Nodes[nodeInput].Dim = 5 }, ErrSize, "node input of dimension 5"},
 	{"alpha of copying to rows", func(s *sample, _ *NetworkInfo) { s.first(CopyToRowsMulti).Alpha = 2 }, ErrSize, "must be 1"},
 	{"alpha not a number", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Alpha = float32(math.NaN()) }, ErrSize, "alpha is NaN"},
 
 	// Components.
-	{"simple with precomputed", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg2 = 1 }, ErrComponent, "no precomputed"},
-	{"simple without input", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg3 = 0 }, ErrComponent, "needs an input"},
-	{"backprop simple with precomputed", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg2 = 1 }, ErrComponent, "no precomputed"},
-	{"input value missing", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Arg3 = 0 }, ErrComponent, "needs its input value"},
-	{"output value missing", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg4 = 0 }, ErrComponent, "needs its output value"},
-	{"no effect", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg6 = 0 }, ErrComponent, "no effect"},
-	{"no statistics", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg6 = 1 }, ErrComponent, "no statistics"},
+	{"simple with precomputed", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[1] = 1 }, ErrComponent, "no precomputed"},
+	{"simple without input", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[2] = 0 }, ErrComponent, "needs an input"},
+	{"backprop simple with precomputed", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[1] = 1 }, ErrComponent, "no precomputed"},
+	{"input value missing", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Args[2] = 0 }, ErrComponent, "needs its input value"},
+	{"output value missing", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[3] = 0 }, ErrComponent, "needs its output value"},
+	{"no effect", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[5] = 0 }, ErrComponent, "no effect"},
+	{"no statistics", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[5] = 1 }, ErrComponent, "no statistics"},
 
 	// Rows.
 	{"too few row numbers", func(s *sample, _ *NetworkInfo) { s.Indexes[0] = s.Indexes[0][:5] }, ErrRows, "5 row numbers for 6 rows"},
@@ -108,22 +108,22 @@ var mutations = []struct {
 	// Overlap.
 	{"in place without the flag", func(s *sample, net *NetworkInfo) {
 		net.Components[compReLU].Properties &^= net.Components[compNorm].Properties // takes in-place away, among others
-		s.Commands[s.at(Propagate, 1)].Arg3 = s.act
+		s.Commands[s.at(Propagate, 1)].Args[2] = s.act
 	}, ErrOverlap, "does not work in place"},
-	{"backprop in place without the flag", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 2)].Arg6 = s.dact }, ErrOverlap, "does not work in place"},
-	{"input value overwritten", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg4 = s.dspliced }, ErrOverlap, "share elements"},
+	{"backprop in place without the flag", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 2)].Args[5] = s.dact }, ErrOverlap, "does not work in place"},
+	{"input value overwritten", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[3] = s.dspliced }, ErrOverlap, "share elements"},
 	{"operands shifted by a row", func(s *sample, _ *NetworkInfo) {
 		a, b := s.NewSubMatrix(s.act, 0, 5, 0, -1), s.NewSubMatrix(s.act, 1, 5, 0, -1)
 		s.insert(s.at(NoOperationPermanent, 0), NewCommand(Propagate, compReLU, 0, a, b, 0, 0))
 	}, ErrOverlap, "different views"},
 	{"copy to itself", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(MatrixCopy, 1)].Alpha = 1 }, ErrOverlap, "does nothing"},
 	{"copy within", func(s *sample, _ *NetworkInfo) {
-		s.first(MatrixCopy).Arg2 = s.NewSubMatrix(s.other, 1, 4, 0, -1)
+		s.first(MatrixCopy).Args[1] = s.NewSubMatrix(s.other, 1, 4, 0, -1)
 	}, ErrOverlap, "share elements"},
-	{"add to itself", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Arg2 = s.spliced }, ErrOverlap, "share elements"},
-	{"rows of itself", func(s *sample, _ *NetworkInfo) { s.first(AddRows).Arg2 = s.spliced }, ErrOverlap, "share elements"},
-	{"ranges of itself", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Arg2 = s.spliced }, ErrOverlap, "share elements"},
-	{"swap with itself", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Arg2 = s.dspliced }, ErrOverlap, "itself"},
+	{"add to itself", func(s *sample, _ *NetworkInfo) { s.first(MatrixAdd).Args[1] = s.spliced }, ErrOverlap, "share elements"},
+	{"rows of itself", func(s *sample, _ *NetworkInfo) { s.first(AddRows).Args[1] = s.spliced }, ErrOverlap, "share elements"},
+	{"ranges of itself", func(s *sample, _ *NetworkInfo) { s.first(AddRowRanges).Args[1] = s.spliced }, ErrOverlap, "share elements"},
+	{"swap with itself", func(s *sample, _ *NetworkInfo) { s.first(SwapMatrix).Args[1] = s.dspliced }, ErrOverlap, "itself"},
 	{"pair of itself", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[0][0] = Pair{s.scratch, 1} }, ErrOverlap, "own rows"},
 	{"pair twice", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[1][4] = Pair{s.otherRest, 0} }, ErrOverlap, "row 2 of m13 is written twice"},
 	{"pair twice by another name", func(s *sample, _ *NetworkInfo) { s.IndexesMulti[1][4] = Pair{s.other, 5} }, ErrOverlap, "row 5 of m13 is written twice"},
@@ -133,15 +133,15 @@ var mutations = []struct {
 		i := s.at(Propagate, 2)
 		s.insert(i+1, s.Commands[i])
 	}, ErrMemo, "second time"},
-	{"memo of a component without", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Arg5 = 2 }, ErrMemo, "makes no memo"},
-	{"memo consumed before it is written", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg7 = 2 }, ErrMemo, "has not been written"},
-	{"memo consumed twice", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Arg7 = 1 }, ErrMemo, "consumed a second time"},
-	{"memo of another component", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Arg7 = 1 }, ErrMemo, "another component's"},
-	{"memo needed", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Arg7 = 0 }, ErrMemo, "needs its memo"},
+	{"memo of a component without", func(s *sample, _ *NetworkInfo) { s.first(Propagate).Args[4] = 2 }, ErrMemo, "makes no memo"},
+	{"memo consumed before it is written", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[6] = 2 }, ErrMemo, "has not been written"},
+	{"memo consumed twice", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Args[6] = 1 }, ErrMemo, "consumed a second time"},
+	{"memo of another component", func(s *sample, _ *NetworkInfo) { s.first(Backprop).Args[6] = 1 }, ErrMemo, "another component's"},
+	{"memo needed", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 1)].Args[6] = 0 }, ErrMemo, "needs its memo"},
 	{"memo left", func(s *sample, _ *NetworkInfo) { s.remove(s.at(Backprop, 1)) }, ErrMemo, "never consumed"},
 
 	// Input, output, jumps.
-	{"node without input", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Arg2 = nodeHidden }, ErrIO, "hidden"},
+	{"node without input", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Args[1] = nodeHidden }, ErrIO, "hidden"},
 	{"label without jump", func(s *sample, _ *NetworkInfo) { s.insert(3, NewCommand(NoOperationLabel)) }, ErrLoop, "does not jump"},
 	{"jump in the middle", func(s *sample, _ *NetworkInfo) { s.insert(9, NewCommand(GotoLabel, 3)) }, ErrLoop, "last command"},
 	{"jump to no label", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(GotoLabel, 3)) }, ErrLoop, "no label"},
@@ -164,7 +164,7 @@ var mutations = []struct {
 		s.insert(s.at(DecompressMatrix, 0), NewCommand(DecompressMatrix, s.act))
 	}, ErrCompression, "m3 is not compressed"},
 	{"compression after the marker", func(s *sample, _ *NetworkInfo) { s.swap(s.at(CompressMatrix, 0), s.at(NoOperationMarker, 0)) }, ErrCompression, "before and decompressed after"},
-	{"sign of a value", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 2)].Arg5 = s.act }, ErrCompression, "signs"},
+	{"sign of a value", func(s *sample, _ *NetworkInfo) { s.Commands[s.at(Backprop, 2)].Args[4] = s.act }, ErrCompression, "signs"},
 	{"sign for another component", func(_ *sample, net *NetworkInfo) { net.Components[compReLU].Type = "SigmoidComponent" }, ErrCompression, "signs"},
 	{"sign for another use", func(s *sample, _ *NetworkInfo) {
 		s.insert(s.at(DecompressMatrix, 0)+1, NewCommand(MatrixCopy, s.dact, s.act))
@@ -308,7 +308,7 @@ func TestCheckLoop(t *testing.T) {
 		{"nothing handed over", func(s *sample) { s.remove(s.at(SwapMatrix, 0)) }, ErrLoop, "m2 is allocated when a pass begins and free when it ends"},
 		{"leak", func(s *sample) { s.remove(s.of(DeallocMatrix, s.in)) }, ErrLoop, "m1 is free when a pass begins and allocated when it ends"},
 		{"handed over to a matrix in use", func(s *sample) { s.remove(s.of(DeallocMatrix, s.act)) }, ErrLoop, "m2 is still allocated"},
-		{"label elsewhere", func(s *sample) { s.Commands[len(s.Commands)-1].Arg1 = 3 }, ErrLoop, "no label"},
+		{"label elsewhere", func(s *sample) { s.Commands[len(s.Commands)-1].Args[0] = 3 }, ErrLoop, "no label"},
 	} {
 		s := newLoop()
 		m.do(s)

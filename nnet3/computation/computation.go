@@ -10,41 +10,45 @@ import (
 // CommandType says what a Command does. The values are Kaldi's: files hold them.
 type CommandType int32
 
-// The commands, in Kaldi's order. A view is a sub-matrix, a whole one that covers its matrix.
+// The commands, in Kaldi's order, each with its arguments in the order of [Command.Args]. An
+// argument is read with the method of its name: (view, source, vector) are c.View(), c.Source() and
+// c.Vector(). A view is a sub-matrix; a whole one covers its matrix. row(v) is a row that a pair of
+// IndexesMulti names.
 const (
-	AllocMatrix           CommandType = iota // whole Arg1: allocate, contents undefined
-	DeallocMatrix                            // whole Arg1: free
-	SwapMatrix                               // wholes Arg1, Arg2 of one size: exchange buffers
-	SetConst                                 // view Arg1 := Alpha
-	Propagate                                // component Arg1, precomputed Arg2, input Arg3, output Arg4, memo Arg5, store-stats flag Arg6
-	Backprop                                 // component Arg1, precomputed Arg2, input Arg3, output Arg4, output deriv Arg5, input deriv Arg6, memo Arg7
+	AllocMatrix           CommandType = iota // (whole view): allocate, contents undefined
+	DeallocMatrix                            // (whole view): free
+	SwapMatrix                               // (whole view, whole source) of one size: exchange buffers
+	SetConst                                 // (view): view := Alpha
+	Propagate                                // (component, precomputed, input, output, memo, stores-stats flag)
+	Backprop                                 // (component, precomputed, input, output, output deriv, input deriv, memo)
 	BackpropNoModelUpdate                    // as Backprop, parameters untouched
-	MatrixCopy                               // Arg1 := Alpha·Arg2
-	MatrixAdd                                // Arg1 += Alpha·Arg2
-	CopyRows                                 // row i of Arg1 := Alpha·row Indexes[Arg3][i] of Arg2, zero where -1
-	AddRows                                  // row i of Arg1 += Alpha·row Indexes[Arg3][i] of Arg2, nothing where -1
-	CopyRowsMulti                            // row i of Arg1 := Alpha·row IndexesMulti[Arg2][i], zero where (-1,-1)
-	CopyToRowsMulti                          // row IndexesMulti[Arg2][i] := row i of Arg1
-	AddRowsMulti                             // row i of Arg1 += Alpha·row IndexesMulti[Arg2][i]
-	AddToRowsMulti                           // row IndexesMulti[Arg2][i] += Alpha·row i of Arg1
-	AddRowRanges                             // row i of Arg1 += Alpha·sum of rows [first, second) of Arg2, IndexesRanges[Arg3][i]
-	CompressMatrix                           // whole Arg1, type Arg2, range Alpha, truncate Arg3
-	DecompressMatrix                         // whole Arg1
-	AcceptInput                              // whole Arg1, node Arg2: take a matrix from the caller
-	ProvideOutput                            // whole Arg1, node Arg2: make a matrix available to the caller
+	MatrixCopy                               // (view, source): view := Alpha·source
+	MatrixAdd                                // (view, source): view += Alpha·source
+	CopyRows                                 // (view, source, vector of Indexes): row i := Alpha·source row vector[i], zero where -1
+	AddRows                                  // (view, source, vector of Indexes): row i += Alpha·source row vector[i], nothing where -1
+	CopyRowsMulti                            // (view, vector of IndexesMulti): row i := Alpha·row(vector[i]), zero where (-1,-1)
+	CopyToRowsMulti                          // (view, vector of IndexesMulti): row(vector[i]) := row i
+	AddRowsMulti                             // (view, vector of IndexesMulti): row i += Alpha·row(vector[i])
+	AddToRowsMulti                           // (view, vector of IndexesMulti): row(vector[i]) += Alpha·row i
+	AddRowRanges                             // (view, source, vector of IndexesRanges): row i += Alpha·sum of source rows [first, second) of vector[i]
+	CompressMatrix                           // (whole view, type, truncate flag), range Alpha
+	DecompressMatrix                         // (whole view)
+	AcceptInput                              // (whole view, node): take a matrix from the caller
+	ProvideOutput                            // (whole view, node): make a matrix available to the caller
 	NoOperation                              // nothing, may be removed
 	NoOperationPermanent                     // nothing, end of the inputs of a pass
 	NoOperationMarker                        // nothing, between forward and backward and between segments
 	NoOperationLabel                         // nothing, where a loop begins
-	GotoLabel                                // continue at command Arg1
+	GotoLabel                                // (target): continue at command target
 	numCommandTypes
 )
 
-// Command is one instruction. Unused arguments are -1; 0 means no matrix in Propagate and Backprop.
+// Command is one instruction. Its methods name its arguments; each is meaningful for the types
+// that have such an argument.
 type Command struct {
-	Type                                     CommandType
-	Alpha                                    float32
-	Arg1, Arg2, Arg3, Arg4, Arg5, Arg6, Arg7 int32
+	Type  CommandType
+	Alpha float32
+	Args  [7]int32 // as in Kaldi's files; 0 means no matrix in Propagate and Backprop
 }
 
 // MatrixInfo is the size of a matrix, a buffer of float32.
@@ -171,7 +175,7 @@ func (c *Computation) LiveBytes() iter.Seq[int64] {
 				delete(saved, m)
 			case CompressMatrix:
 				m, bytes := c.matrixOf(cmd)
-				saved[m] = bytes - bytes/4*compressedBytes(cmd.Arg2)
+				saved[m] = bytes - bytes/4*compressedBytes(cmd.compression())
 				live -= saved[m]
 			case DecompressMatrix:
 				m, _ := c.matrixOf(cmd)
@@ -185,9 +189,9 @@ func (c *Computation) LiveBytes() iter.Seq[int64] {
 	}
 }
 
-// matrixOf returns the matrix of Arg1 of a command, and its size.
+// matrixOf returns the matrix that a command is about, and its size.
 func (c *Computation) matrixOf(cmd Command) (m int32, bytes int64) {
-	m = c.Submatrices[cmd.Arg1].Matrix
+	m = c.Submatrices[cmd.View()].Matrix
 	return m, c.Matrices[m].Bytes()
 }
 

@@ -1,6 +1,6 @@
 package computation
 
-// The ways in which CompressMatrix packs elements: values of its Arg2.
+// The ways in which CompressMatrix packs elements: values of its second argument.
 const (
 	CompressInt8   = 1
 	CompressUint8  = 2

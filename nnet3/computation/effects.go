@@ -28,38 +28,6 @@ type effects struct {
 	lasting bool
 }
 
-// argAccess is what commands do to the sub-matrices in their arguments. Components may add, too.
-//
-// Three entries differ from Kaldi's table on purpose. CopyRows only writes, whatever its vector
-// holds: a row of -1 is set to zero, which does not depend on its former contents. CopyToRowsMulti
-// only writes a sub-matrix of which it writes every row. DecompressMatrix reads and writes, because
-// what it restores comes from the matrix.
-var argAccess = [numCommandTypes][]argUse{
-	SetConst:              {{1, writes}},
-	Propagate:             {{3, reads}, {4, writes}},
-	Backprop:              {{3, reads}, {4, reads}, {5, reads}, {6, writes}},
-	BackpropNoModelUpdate: {{3, reads}, {4, reads}, {5, reads}, {6, writes}},
-	MatrixCopy:            {{1, writes}, {2, reads}},
-	MatrixAdd:             {{1, readsWrites}, {2, reads}},
-	CopyRows:              {{1, writes}, {2, reads}},
-	AddRows:               {{1, readsWrites}, {2, reads}},
-	CopyRowsMulti:         {{1, writes}},
-	AddRowsMulti:          {{1, readsWrites}},
-	CopyToRowsMulti:       {{1, reads}},
-	AddToRowsMulti:        {{1, reads}},
-	AddRowRanges:          {{1, readsWrites}, {2, reads}},
-	CompressMatrix:        {{1, readsWrites}},
-	DecompressMatrix:      {{1, readsWrites}},
-	AcceptInput:           {{1, writes}},
-	ProvideOutput:         {{1, reads}},
-}
-
-// argUse is the access to the sub-matrix in an argument: 1 is Arg1.
-type argUse struct {
-	arg  int
-	kind accessKind
-}
-
 // commandEffects returns the effects of all commands. Numbers must be in range. The error is
 // ErrTooLarge.
 func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effects, error) {
@@ -75,13 +43,13 @@ func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effect
 		cmd, e := &c.Commands[i], &all[i]
 		var info ComponentInfo
 		if cmd.Type == Propagate || cmd.Type.IsBackprop() {
-			info, _ = net.component(cmd.Arg1)
+			info, _ = net.component(cmd.Component())
 		}
 		r.command(cmd, &info)
 		r.variables.take(&r.slab, &e.variables)
 		r.submatrices.take(&r.slab, &e.submatrices)
 		r.matrices.take(&r.slab, &e.matrices)
-		e.lasting = cmd.Type == Propagate && cmd.Arg6 == 1 || cmd.Type == Backprop && info.Has(component.Updatable)
+		e.lasting = cmd.Type == Propagate && cmd.StoresStats() || cmd.Type == Backprop && info.Has(component.Updatable)
 		if r.slab.taken > maxVariables {
 			return nil, fmt.Errorf("%w: its commands mention variables more than %d times", ErrTooLarge, maxVariables)
 		}
@@ -100,22 +68,24 @@ type effectRecorder struct {
 // command records what a command accesses. info describes the component of a Propagate or Backprop.
 func (r *effectRecorder) command(cmd *Command, info *ComponentInfo) {
 	adds := cmd.Type == Propagate && info.Has(component.PropagateAdds) || cmd.Type.IsBackprop() && info.Has(component.BackpropAdds)
-	args := [...]int32{cmd.Arg1, cmd.Arg2, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6, cmd.Arg7}
-	for _, u := range argAccess[cmd.Type] {
-		if adds && u.kind == writes {
-			u.kind = readsWrites
+	for i, kind := range argKinds[cmd.Type] {
+		_, access := kind.split()
+		if adds && access == writes {
+			access = readsWrites
 		}
-		r.access(args[u.arg-1], u.kind)
+		if access != 0 {
+			r.access(cmd.Args[i], access)
+		}
 	}
 	switch cmd.Type {
 	case CopyToRowsMulti:
-		r.copyTo(cmd.Arg2)
+		r.copyTo(cmd.Vector())
 	case CopyRowsMulti, AddRowsMulti, AddToRowsMulti:
 		kind := reads
 		if cmd.Type == AddToRowsMulti {
 			kind = readsWrites
 		}
-		for _, p := range r.c.IndexesMulti[cmd.Arg2] {
+		for _, p := range r.c.IndexesMulti[cmd.Vector()] {
 			r.access(p[0], kind)
 		}
 	}

@@ -148,7 +148,7 @@ func (f *wire) command(cmd *Command) {
 // arguments carries the arguments of a command without those of -1 at the end.
 func (f *wire) arguments(cmd *Command) {
 	if f.w != nil {
-		args := cmd.Args()
+		args := cmd.Args[:]
 		n := len(args)
 		for n > 0 && args[n-1] == -1 {
 			n--

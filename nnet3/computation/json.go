@@ -97,9 +97,9 @@ func ReadJSON(r io.Reader) (*Computation, []ComponentInfo, error) {
 	for i, cmd := range in.Commands {
 		c.Commands[i] = cmd.Command
 		if cmd.Type == Propagate || cmd.Type.IsBackprop() {
-			slots = max(slots, cmd.Arg2)
+			slots = max(slots, cmd.Precomputed())
 		}
-		if cmd.Type == Backprop && cmd.Arg1 >= 0 && int(cmd.Arg1) < len(infos) && infos[cmd.Arg1].Has(component.Updatable) {
+		if cmd.Type == Backprop && cmd.Component() >= 0 && int(cmd.Component()) < len(infos) && infos[cmd.Component()].Has(component.Updatable) {
 			c.NeedModelDerivative = true
 		}
 	}
@@ -145,7 +145,7 @@ func WriteJSON(w io.Writer, c *Computation, components []ComponentInfo) error {
 			return fmt.Errorf("%w: alpha of command %d: %w", ErrJSON, i, err)
 		}
 		line = fmt.Appendf(line[:0], "\n[%q,%s", cmd.Type.kaldiName(), alpha)
-		for _, a := range cmd.Args() {
+		for _, a := range cmd.Args {
 			line = strconv.AppendInt(append(line, ','), int64(a), 10)
 		}
 		line = append(line, ']')

@@ -67,16 +67,16 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 	}
 	var errs *multierror.Error
 	for i, cmd := range c.Commands {
-		if cmd.Type != Propagate && !cmd.Type.IsBackprop() || cmd.Arg2 == 0 || data[cmd.Arg2] != nil {
+		if cmd.Type != Propagate && !cmd.Type.IsBackprop() || cmd.Precomputed() == 0 || data[cmd.Precomputed()] != nil {
 			continue
 		}
-		if u := user[cmd.Arg2]; u >= 0 && u != cmd.Arg1 {
+		if u := user[cmd.Precomputed()]; u >= 0 && u != cmd.Component() {
 			errs = multierror.Append(errs, &Violation{Kind: ErrComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
-				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Arg2, u)})
+				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Precomputed(), u)})
 			continue
 		}
-		user[cmd.Arg2] = cmd.Arg1
-		backward[cmd.Arg2] = backward[cmd.Arg2] || cmd.Type.IsBackprop()
+		user[cmd.Precomputed()] = cmd.Component()
+		backward[cmd.Precomputed()] = backward[cmd.Precomputed()] || cmd.Type.IsBackprop()
 	}
 	for entry, u := range user {
 		p := &c.PrecomputedIndexes[entry]

@@ -78,8 +78,8 @@ func TestPrecompute(t *testing.T) {
 	}
 	for name, change := range map[string]func(c *Computation){
 		"two users":    func(c *Computation) { c.Commands = append(c.Commands, NewCommand(Backprop, 1, 1, 0, 0, 0, 0, 0)) },
-		"simple":       func(c *Computation) { c.Commands[0].Arg1 = 1 },
-		"none":         func(c *Computation) { c.Commands[0].Arg1 = 7 },
+		"simple":       func(c *Computation) { c.Commands[0].Args[0] = 1 },
+		"none":         func(c *Computation) { c.Commands[0].Args[0] = 7 },
 		"input misses": func(c *Computation) { c.PrecomputedIndexes[1].InputIndexes = c.PrecomputedIndexes[1].InputIndexes[:3] },
 	} {
 		c := base()

@@ -53,8 +53,8 @@ func (p *Printer) Command(i int) string {
 	return string(p.appendCommand(nil, p.c.Commands[i]))
 }
 
-// forms are the texts of the commands without components. The verbs: %1 and %2 are sub-matrices
-// Arg1 and Arg2, %s the size of Arg1, %a Alpha, %* "Alpha * " unless Alpha is 1, %i, %m and %r
+// forms are the texts of the commands without components. The verbs: %1 and %2 are the view
+// and the source, %s the size of the view, %a Alpha, %* "Alpha * " unless Alpha is 1, %i, %m and %r
 // vectors, %n a node, and %c the number of a command.
 var forms = [numCommandTypes]string{
 	AllocMatrix:          "%1 = undefined%s",
@@ -101,26 +101,26 @@ func (p *Printer) appendCommand(dst []byte, cmd Command) []byte {
 		case !verb:
 			dst = append(dst, x)
 		case x == '1':
-			dst = p.appendSubmatrix(dst, cmd.Arg1)
+			dst = p.appendSubmatrix(dst, cmd.View())
 		case x == '2':
-			dst = p.appendSubmatrix(dst, cmd.Arg2)
-		case x == 's' && cmd.Arg1 >= 0 && int(cmd.Arg1) < len(p.c.Submatrices):
-			sub := p.c.Submatrices[cmd.Arg1]
+			dst = p.appendSubmatrix(dst, cmd.Source())
+		case x == 's' && cmd.View() >= 0 && int(cmd.View()) < len(p.c.Submatrices):
+			sub := p.c.Submatrices[cmd.View()]
 			dst = append(appendInt(appendInt(dst, "(", sub.NumRows), ", ", sub.NumCols), ')')
 		case x == 'a':
 			dst = appendFloat(dst, cmd.Alpha)
 		case x == '*' && cmd.Alpha != 1:
 			dst = append(appendFloat(dst, cmd.Alpha), " * "...)
 		case x == 'i':
-			dst = p.appendIndexes(dst, cmd.Arg3)
+			dst = p.appendIndexes(dst, cmd.Vector())
 		case x == 'm':
-			dst = p.appendMulti(dst, cmd.Arg2)
+			dst = p.appendMulti(dst, cmd.Vector())
 		case x == 'r':
-			dst = p.appendRanges(dst, cmd.Arg3)
+			dst = p.appendRanges(dst, cmd.Vector())
 		case x == 'n':
 			dst = p.appendNode(dst, cmd)
 		case x == 'c':
-			dst = appendInt(dst, "", cmd.Arg1)
+			dst = appendInt(dst, "", cmd.Target())
 		}
 		verb = false
 	}
@@ -166,7 +166,7 @@ func appendRange(dst []byte, offset, n, all int32) []byte {
 
 // appendRun appends "m4 = relu.Propagate(" for an output s, with += if the component adds.
 func (p *Printer) appendRun(dst []byte, cmd Command, s int32, adds component.Properties) []byte {
-	info, known := p.net.component(cmd.Arg1)
+	info, known := p.net.component(cmd.Component())
 	if s != 0 || cmd.Type == Propagate {
 		equals := " = "
 		if info.Has(adds) {
@@ -175,36 +175,36 @@ func (p *Printer) appendRun(dst []byte, cmd Command, s int32, adds component.Pro
 		dst = append(p.appendSubmatrix(dst, s), equals...)
 	}
 	if !known {
-		info.Name = fmt.Sprintf("component%d", cmd.Arg1)
+		info.Name = fmt.Sprintf("component%d", cmd.Component())
 	}
 	dst = append(append(dst, info.Name...), '.')
 	return append(append(dst, cmd.Type.String()...), '(')
 }
 
 func (p *Printer) appendPropagate(dst []byte, cmd Command) []byte {
-	dst = p.appendRun(dst, cmd, cmd.Arg4, component.PropagateAdds)
-	if cmd.Arg3 != 0 {
-		dst = p.appendSubmatrix(dst, cmd.Arg3)
+	dst = p.appendRun(dst, cmd, cmd.Output(), component.PropagateAdds)
+	if cmd.Input() != 0 {
+		dst = p.appendSubmatrix(dst, cmd.Input())
 	}
-	dst = appendPositive(dst, ", precomputed ", cmd.Arg2)
-	dst = appendPositive(dst, ", memo ", cmd.Arg5)
-	if cmd.Arg6 == 1 {
+	dst = appendPositive(dst, ", precomputed ", cmd.Precomputed())
+	dst = appendPositive(dst, ", memo ", cmd.Memo())
+	if cmd.StoresStats() {
 		dst = append(dst, ", store stats"...)
 	}
 	return append(dst, ')')
 }
 
 func (p *Printer) appendBackprop(dst []byte, cmd Command) []byte {
-	dst = p.appendRun(dst, cmd, cmd.Arg6, component.BackpropAdds)
-	dst = p.appendSubmatrix(append(dst, "dy: "...), cmd.Arg5)
-	if cmd.Arg3 != 0 {
-		dst = p.appendSubmatrix(append(dst, ", x: "...), cmd.Arg3)
+	dst = p.appendRun(dst, cmd, cmd.InputDeriv(), component.BackpropAdds)
+	dst = p.appendSubmatrix(append(dst, "dy: "...), cmd.OutputDeriv())
+	if cmd.Input() != 0 {
+		dst = p.appendSubmatrix(append(dst, ", x: "...), cmd.Input())
 	}
-	if cmd.Arg4 != 0 {
-		dst = p.appendSubmatrix(append(dst, ", y: "...), cmd.Arg4)
+	if cmd.Output() != 0 {
+		dst = p.appendSubmatrix(append(dst, ", y: "...), cmd.Output())
 	}
-	dst = appendPositive(dst, ", precomputed ", cmd.Arg2)
-	dst = appendPositive(dst, ", memo ", cmd.Arg7)
+	dst = appendPositive(dst, ", precomputed ", cmd.Precomputed())
+	dst = appendPositive(dst, ", memo ", cmd.Memo())
 	return append(dst, ')')
 }
 
@@ -217,8 +217,8 @@ func appendPositive(dst []byte, text string, n int32) []byte {
 }
 
 func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
-	dst = p.appendSubmatrix(append(dst, "compress "...), cmd.Arg1)
-	if k := cmd.Arg2; k >= CompressInt8 && k <= CompressUint16 {
+	dst = p.appendSubmatrix(append(dst, "compress "...), cmd.View())
+	if k := cmd.compression(); k >= CompressInt8 && k <= CompressUint16 {
 		dst = append(dst, [...]string{CompressInt8: " to int8", CompressUint8: " to uint8", CompressInt16: " to int16", CompressUint16: " to uint16"}[k]...)
 	} else {
 		dst = appendInt(dst, " to type ", k)
@@ -228,7 +228,7 @@ func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
 	} else {
 		dst = appendFloat(append(dst, ", range "...), cmd.Alpha)
 	}
-	if cmd.Arg3 == 1 {
+	if cmd.truncates() {
 		dst = append(dst, ", truncated"...)
 	}
 	return dst
@@ -236,8 +236,8 @@ func (p *Printer) appendCompress(dst []byte, cmd Command) []byte {
 
 // appendNode appends the node of an input or output, and whether that is a derivative, if known.
 func (p *Printer) appendNode(dst []byte, cmd Command) []byte {
-	dst = append(dst, p.net.nodeName(cmd.Arg2)...)
-	if s := cmd.Arg1; s > 0 && int(s) < len(p.c.Submatrices) {
+	dst = append(dst, p.net.nodeName(cmd.Node())...)
+	if s := cmd.View(); s > 0 && int(s) < len(p.c.Submatrices) {
 		if m := p.c.Submatrices[s].Matrix; m > 0 && int(m) < len(p.c.MatrixDebugInfo) && p.c.MatrixDebugInfo[m].IsDeriv {
 			dst = append(dst, " (derivative)"...)
 		}

@@ -176,5 +176,5 @@ func (s *sample) swap(i, j int) {
 
 // of returns the command of the type whose first argument is the view.
 func (s *sample) of(t CommandType, view int32) int {
-	return slices.IndexFunc(s.Commands, func(c Command) bool { return c.Type == t && c.Arg1 == view })
+	return slices.IndexFunc(s.Commands, func(c Command) bool { return c.Type == t && c.Args[0] == view })
 }

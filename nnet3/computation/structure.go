@@ -59,10 +59,9 @@ func (r *report) structure() {
 			r.addf(ErrStructure, i, "unknown command type %d", cmd.Type)
 			continue
 		}
-		args := cmd.Args()
 		for k, kind := range argKinds[cmd.Type] {
-			if why := r.argument(kind, args[k]); why != "" {
-				r.addf(ErrStructure, i, "argument %d is %d, %s", k+1, args[k], why)
+			if why := r.argument(kind, cmd.Args[k]); why != "" {
+				r.addf(ErrStructure, i, "argument %d is %d, %s", k+1, cmd.Args[k], why)
 			}
 		}
 	}
@@ -76,13 +75,14 @@ func inside(offset, n, all int32) bool {
 // argument returns why n is not a valid argument of the given kind, "" if it is.
 func (r *report) argument(kind argKind, n int32) string {
 	c := r.c
+	kind, _ = kind.split()
 	lowest, count, what := int32(0), 0, ""
 	switch kind {
 	case argNone:
 		return ""
 	case argWhole, argView:
 		lowest, count, what = 1, len(c.Submatrices), "sub-matrices"
-	case argViewOrNone:
+	case argOptional:
 		count, what = len(c.Submatrices), "sub-matrices"
 	case argComponent:
 		if count, what = math.MaxInt32, "components"; r.net != nil {

@@ -69,10 +69,10 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 		case cmd.Type.IsBackprop():
 			backward = true
 		case cmd.Type == computation.GotoLabel:
-			if i+1 != n || cmd.Arg1 < 0 || int(cmd.Arg1) >= i || c.Commands[cmd.Arg1].Type != computation.NoOperationLabel {
+			if i+1 != n || cmd.Target() < 0 || int(cmd.Target()) >= i || c.Commands[cmd.Target()].Type != computation.NoOperationLabel {
 				return nil, 0, fmt.Errorf("%w: command %d is a jump from elsewhere than the end, or not to a label", ErrUnsupported, i)
 			}
-			label, n = int(cmd.Arg1), i
+			label, n = int(cmd.Target()), i
 		}
 	}
 	if label < 0 && markers <= 1 {
@@ -131,19 +131,19 @@ func liveBefore(c *computation.Computation, s segment, live []bool) {
 		cmd := &c.Commands[i]
 		switch cmd.Type {
 		case computation.AllocMatrix, computation.DeallocMatrix, computation.AcceptInput:
-			live[matrix(cmd.Arg1)] = false
+			live[matrix(cmd.View())] = false
 			continue
 		case computation.SwapMatrix:
-			a, b := matrix(cmd.Arg1), matrix(cmd.Arg2)
+			a, b := matrix(cmd.View()), matrix(cmd.Source())
 			live[a], live[b] = live[b], live[a]
 			continue
 		case computation.SetConst:
-			if c.IsWhole(cmd.Arg1) {
-				live[matrix(cmd.Arg1)] = false
+			if c.IsWhole(cmd.View()) {
+				live[matrix(cmd.View())] = false
 				continue
 			}
 		case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
-			for _, p := range c.IndexesMulti[cmd.Arg2] {
+			for _, p := range c.IndexesMulti[cmd.Vector()] {
 				if p[0] > 0 {
 					live[matrix(p[0])] = true
 				}

@@ -186,10 +186,17 @@ func (e *emission) uses(i int32, f func(n int32)) {
 	}
 }
 
-func (t *target) emit(cmd computation.Command) { t.c.Commands = append(t.c.Commands, cmd) }
+// emit appends a command with the given arguments; the others are 0.
+func (t *target) emit(typ computation.CommandType, alpha float32, args ...int32) {
+	cmd := computation.Command{Type: typ, Alpha: alpha}
+	copy(cmd.Args[:], args)
+	t.add(cmd)
+}
+
+func (t *target) add(cmd computation.Command) { t.c.Commands = append(t.c.Commands, cmd) }
 
 func (e *emission) setConst(sub int32, x float32) {
-	e.emit(computation.Command{Type: computation.SetConst, Alpha: x, Arg1: sub})
+	e.emit(computation.SetConst, x, sub)
 }
 
 // view returns the sub-matrix for rectangle r of value n.
@@ -211,7 +218,7 @@ func (e *emission) operand(v *fgraph.Variable) int32 {
 func (e *emission) item(i int32) {
 	s := e.s
 	for _, k := range e.opens[i] {
-		e.emit(computation.Command{Type: computation.AllocMatrix, Alpha: 1, Arg1: e.whole[k]})
+		e.emit(computation.AllocMatrix, 1, e.whole[k])
 		if !s.LeaveUndefined {
 			e.setConst(e.whole[k], 0)
 		}
@@ -231,17 +238,17 @@ func (e *emission) item(i int32) {
 	case stepAccept:
 		if port := s.prog.Inputs[it.n]; !port.seam() {
 			v := s.prog.Graph.Inputs()[it.n]
-			e.emit(computation.Command{Type: computation.AcceptInput, Alpha: 1, Arg1: e.operand(v), Arg2: port.Node})
+			e.emit(computation.AcceptInput, 1, e.operand(v), port.Node)
 		}
 	case stepProvide:
 		sub := e.operand(s.prog.Graph.Outputs()[it.n])
 		if !e.c.IsWhole(sub) {
 			e.err = fmt.Errorf("lower: output %d is only a part of a matrix", it.n)
 		} else if port := s.prog.Outputs[it.n]; !port.seam() {
-			e.emit(computation.Command{Type: computation.ProvideOutput, Alpha: 1, Arg1: sub, Arg2: port.Node})
+			e.emit(computation.ProvideOutput, 1, sub, port.Node)
 		}
 	case stepMarker:
-		e.emit(computation.Command{Type: computation.NoOperationMarker, Alpha: 1})
+		e.emit(computation.NoOperationMarker, 1)
 	}
 	e.close(i)
 }
@@ -278,7 +285,7 @@ func (e *emission) tell(i int32, first int) {
 // close frees the matrices whose last use is item i.
 func (e *emission) close(i int32) {
 	for _, k := range e.closes[i] {
-		e.emit(computation.Command{Type: computation.DeallocMatrix, Alpha: 1, Arg1: e.whole[k]})
+		e.emit(computation.DeallocMatrix, 1, e.whole[k])
 	}
 }
 
@@ -318,68 +325,71 @@ func (e *emission) op(a *fgraph.Apply) {
 		e.setConst(out, 0)
 		n := int32(len(e.c.IndexesRanges))
 		e.c.IndexesRanges = append(e.c.IndexesRanges, op.Ranges)
-		e.emit(computation.Command{Type: computation.AddRowRanges, Alpha: 1, Arg1: out, Arg2: e.operand(a.Inputs()[0]), Arg3: n})
+		e.emit(computation.AddRowRanges, 1, out, e.operand(a.Inputs()[0]), n)
 	default:
 		e.err = fmt.Errorf("lower: no command for %v", op)
 	}
 }
 
 func (e *emission) propagate(a *fgraph.Apply, op Propagate) {
-	cmd := computation.Command{Type: computation.Propagate, Alpha: 1, Arg1: e.component(op.Component), Arg2: e.indexes(op.Precomputed)}
-	if in := a.Inputs(); len(in) > 0 {
-		if _, ok := in[0].Type().(MatrixType); ok {
-			cmd.Arg3 = e.operand(in[0])
+	comp, pre := e.component(op.Component), e.indexes(op.Precomputed)
+	var in, memo, stats int32
+	if inputs := a.Inputs(); len(inputs) > 0 {
+		if _, ok := inputs[0].Type().(MatrixType); ok {
+			in = e.operand(inputs[0])
 		}
 	}
-	cmd.Arg4 = e.operand(a.Out())
+	out := e.operand(a.Out())
 	if op.UsesMemo && len(a.Outputs()[1].Clients()) > 0 {
-		cmd.Arg5 = e.memo(a.Outputs()[1])
+		memo = e.memo(a.Outputs()[1])
 	}
 	if op.StoreStats {
-		cmd.Arg6 = 1
+		stats = 1
 	}
-	switch {
-	case op.Accumulate:
-		e.begin(cmd.Arg4, a.Inputs()[op.InputAdded()])
-	case op.has(component.PropagateAdds) && cmd.Arg3 != cmd.Arg4:
-		e.setConst(cmd.Arg4, 0)
-	}
-	e.emit(cmd)
+	e.begin(a, op.InputAdded(), op.has(component.PropagateAdds), out, in)
+	e.emit(computation.Propagate, 1, comp, pre, in, out, memo, stats)
 }
 
-// begin copies what an accumulating op adds to into its output, unless it is there already.
-func (e *emission) begin(out int32, added *fgraph.Variable) {
-	if in := e.operand(added); in != out {
-		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: 1, Arg1: out, Arg2: in})
+// begin prepares the output of a component that adds: with a copy of what an accumulating op adds
+// to, its input number added, unless it is there already, and with zeros if added is -1, unless the
+// component works in place on in.
+func (e *emission) begin(a *fgraph.Apply, added int, adds bool, out, in int32) {
+	switch {
+	case added >= 0:
+		if from := e.operand(a.Inputs()[added]); from != out {
+			e.emit(computation.MatrixCopy, 1, out, from)
+		}
+	case adds && in != out:
+		e.setConst(out, 0)
 	}
 }
 
 func (e *emission) backprop(a *fgraph.Apply, op Backprop) {
-	cmd := computation.Command{Type: computation.BackpropNoModelUpdate, Alpha: 1, Arg1: e.component(op.Component), Arg2: e.indexes(op.Precomputed)}
+	comp, pre := e.component(op.Component), e.indexes(op.Precomputed)
+	typ := computation.BackpropNoModelUpdate
 	if op.ModelUpdate {
-		cmd.Type = computation.Backprop
+		typ = computation.Backprop
 	}
-	in := a.Inputs()
+	inputs := a.Inputs()
+	next := func() int32 {
+		sub := e.operand(inputs[0])
+		inputs = inputs[1:]
+		return sub
+	}
+	var x, y, dx, memo int32
 	if op.HasX {
-		cmd.Arg3 = e.operand(in[0])
-		in = in[1:]
+		x = next()
 	}
 	if op.HasY {
-		cmd.Arg4 = e.operand(in[0])
-		in = in[1:]
+		y = next()
 	}
-	cmd.Arg5 = e.operand(in[0])
+	dy := next()
 	if op.UsesMemo {
-		cmd.Arg7 = e.memo(in[1])
+		memo = e.memo(inputs[0])
 	}
 	if op.HasDX {
-		cmd.Arg6 = e.operand(a.Out())
-		switch {
-		case op.Accumulate:
-			e.begin(cmd.Arg6, a.Inputs()[op.InputAdded()])
-		case op.has(component.BackpropAdds) && cmd.Arg5 != cmd.Arg6:
-			e.setConst(cmd.Arg6, 0)
-		}
+		dx = e.operand(a.Out())
+		e.begin(a, op.InputAdded(), op.has(component.BackpropAdds), dx, dy)
 	}
-	e.emit(cmd)
+	e.emit(typ, 1, comp, pre, x, y, dy, dx, memo)
 }

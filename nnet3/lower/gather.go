@@ -31,7 +31,7 @@ func (e *emission) gather(k groupKey, members []int) {
 		}
 	}
 	out := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
-	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: out, Arg2: e.pairList(pairs)})
+	e.emit(typ, k.scale, out, e.pairList(pairs))
 	f.setRows(lo, hi, a, b)
 }
 
@@ -56,7 +56,7 @@ func (e *emission) scatter(k groupKey, members []int) {
 		f.setTerm(&t.Term, a, b)
 	}
 	in := e.view(k.value, Rect{lo, hi, k.col, k.col + k.cols})
-	e.emit(computation.Command{Type: typ, Alpha: k.scale, Arg1: in, Arg2: e.pairList(pairs)})
+	e.emit(typ, k.scale, in, e.pairList(pairs))
 }
 
 // targets enters in pairs where the rows of the term go; the first pair is that of row lo of the

@@ -139,30 +139,30 @@ type lowering struct {
 func (l *lowering) command(cmd *computation.Command) error {
 	switch cmd.Type {
 	case computation.AllocMatrix, computation.DeallocMatrix:
-		l.pieces.clear(l.c.Submatrices[cmd.Arg1].Matrix)
+		l.pieces.clear(l.c.Submatrices[cmd.View()].Matrix)
 	case computation.SwapMatrix:
-		l.pieces.swap(l.c.Submatrices[cmd.Arg1].Matrix, l.c.Submatrices[cmd.Arg2].Matrix)
+		l.pieces.swap(l.c.Submatrices[cmd.View()].Matrix, l.c.Submatrices[cmd.Source()].Matrix)
 	case computation.SetConst:
-		m, r := l.view(cmd.Arg1)
+		m, r := l.view(cmd.View())
 		l.pieces.cut(m, r)
 		if cmd.Alpha != 0 {
 			l.put(m, r, l.fill(r, cmd.Alpha))
 		}
 	case computation.Propagate:
-		l.noteRows(rowsOfPropagate, cmd.Arg1, cmd.Arg4)
+		l.noteRows(rowsOfPropagate, cmd.Component(), cmd.Output())
 		l.propagate(cmd)
-		l.weigh(cmd, component.PropagateInPlace, cmd.Arg3, cmd.Arg4)
+		l.weigh(cmd, component.PropagateInPlace, cmd.Input(), cmd.Output())
 	case computation.Backprop, computation.BackpropNoModelUpdate:
-		l.noteRows(rowsOfBackprop, cmd.Arg1, cmd.Arg5, cmd.Arg6)
+		l.noteRows(rowsOfBackprop, cmd.Component(), cmd.OutputDeriv(), cmd.InputDeriv())
 		l.backprop(cmd)
-		l.weigh(cmd, component.BackpropInPlace, cmd.Arg3, cmd.Arg4, cmd.Arg5, cmd.Arg6)
+		l.weigh(cmd, component.BackpropInPlace, cmd.Input(), cmd.Output(), cmd.OutputDeriv(), cmd.InputDeriv())
 	case computation.AcceptInput:
-		l.noteRows(rowsOfPort, 0, cmd.Arg1)
-		l.accept(l.c.Submatrices[cmd.Arg1].Matrix, Port{Node: cmd.Arg2, Component: -1, At: l.at}, fmt.Sprintf("in%d", cmd.Arg2))
+		l.noteRows(rowsOfPort, 0, cmd.View())
+		l.accept(l.c.Submatrices[cmd.View()].Matrix, Port{Node: cmd.Node(), Component: -1, At: l.at}, fmt.Sprintf("in%d", cmd.Node()))
 	case computation.ProvideOutput:
-		l.noteRows(rowsOfPort, 0, cmd.Arg1)
-		l.outputs = append(l.outputs, l.read(cmd.Arg1))
-		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Arg2, Component: -1, At: l.at})
+		l.noteRows(rowsOfPort, 0, cmd.View())
+		l.outputs = append(l.outputs, l.read(cmd.View()))
+		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Node(), Component: -1, At: l.at})
 	case computation.NoOperationMarker:
 		if int(l.prog.Marker) != l.prog.numCommands {
 			return fmt.Errorf("%w: a second %v", ErrUnsupported, cmd.Type)
@@ -180,7 +180,7 @@ func (l *lowering) command(cmd *computation.Command) error {
 // weigh records how many elements a component needs at once. A view counts once. The result, the
 // last operand, does not count if the component can overwrite another operand with it.
 func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties, subs ...int32) {
-	if c, _ := l.net.Component(int(cmd.Arg1)); c.Properties().Has(inPlace) {
+	if c, _ := l.net.Component(int(cmd.Component())); c.Properties().Has(inPlace) {
 		subs = subs[:len(subs)-1]
 	}
 	var sum int64
@@ -199,10 +199,10 @@ func (l *lowering) move(cmd *computation.Command) error {
 		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
 	}
 	c := l.c
-	m, r := l.view(cmd.Arg1)
+	m, r := l.view(cmd.View())
 	switch cmd.Type {
 	case computation.MatrixCopy, computation.MatrixAdd, computation.CopyRows, computation.AddRows:
-		v := l.read(cmd.Arg2)
+		v := l.read(cmd.Source())
 		if cmd.Type == computation.MatrixCopy || cmd.Type == computation.CopyRows {
 			l.pieces.cut(m, r)
 		}
@@ -210,15 +210,15 @@ func (l *lowering) move(cmd *computation.Command) error {
 			l.add(m, r, v, Term{NumRows: r.Rows()}, cmd.Alpha)
 			break
 		}
-		rows := l.room(len(c.Indexes[cmd.Arg3]))
-		for i, src := range c.Indexes[cmd.Arg3] {
+		rows := l.room(len(c.Indexes[cmd.Vector()]))
+		for i, src := range c.Indexes[cmd.Vector()] {
 			if src >= 0 {
 				rows = append(rows, RowPair{int32(i), src})
 			}
 		}
 		l.addRows(m, r, v, rows, cmd.Alpha)
 	case computation.CopyRowsMulti, computation.AddRowsMulti:
-		groups := l.groupPairs(c.IndexesMulti[cmd.Arg2])
+		groups := l.groupPairs(c.IndexesMulti[cmd.Vector()])
 		values := make([]*fgraph.Variable, len(groups))
 		for i, g := range groups {
 			values[i] = l.read(g.sub)
@@ -230,8 +230,8 @@ func (l *lowering) move(cmd *computation.Command) error {
 			l.addRows(m, r, values[i], g.rows, cmd.Alpha)
 		}
 	case computation.CopyToRowsMulti, computation.AddToRowsMulti:
-		v := l.read(cmd.Arg1)
-		for _, g := range l.groupPairs(c.IndexesMulti[cmd.Arg2]) {
+		v := l.read(cmd.View())
+		for _, g := range l.groupPairs(c.IndexesMulti[cmd.Vector()]) {
 			m, r := l.view(g.sub)
 			for i, p := range g.rows {
 				g.rows[i] = RowPair{p.Src, p.Dst}
@@ -245,8 +245,8 @@ func (l *lowering) move(cmd *computation.Command) error {
 			l.addRows(m, r, v, g.rows, cmd.Alpha)
 		}
 	case computation.AddRowRanges:
-		v := l.read(cmd.Arg2)
-		op := &RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Arg3]}
+		v := l.read(cmd.Source())
+		op := &RowRanges{Cols: r.Cols(), Ranges: c.IndexesRanges[cmd.Vector()]}
 		sums := l.apply(op, []*fgraph.Variable{v}, sizeOf(r)).Out()
 		l.add(m, r, sums, Term{NumRows: r.Rows()}, cmd.Alpha)
 	}

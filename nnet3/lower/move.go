@@ -153,7 +153,7 @@ func (e *emission) placedTerm(t *term) {
 	f.setRows(d.R0, d.R1, a, b)
 	if t.Scale != 1 {
 		v := e.view(t.dst, d)
-		e.emit(computation.Command{Type: computation.MatrixCopy, Alpha: t.Scale, Arg1: v, Arg2: v})
+		e.emit(computation.MatrixCopy, t.Scale, v, v)
 	}
 }
 
@@ -176,12 +176,12 @@ func (e *emission) term(t *term) {
 		if some {
 			typ = computation.MatrixAdd
 		}
-		e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.dst, t.Dst()), Arg2: e.view(t.src, t.Src())})
+		e.emit(typ, t.Scale, e.view(t.dst, t.Dst()), e.view(t.src, t.Src()))
 	case some && e.crosses(t):
 		for lo := int32(0); lo < t.NumRows; {
 			hi := t.run(lo)
 			u := t.Run(lo, hi)
-			e.emit(computation.Command{Type: computation.MatrixAdd, Alpha: t.Scale, Arg1: e.view(t.dst, u.Dst()), Arg2: e.view(t.src, u.Src())})
+			e.emit(computation.MatrixAdd, t.Scale, e.view(t.dst, u.Dst()), e.view(t.src, u.Src()))
 			lo = hi
 		}
 	case some:
@@ -212,7 +212,7 @@ func (e *emission) rows(t *term, typ computation.CommandType) {
 		p := t.Pair(i)
 		idx[p.Dst-d.R0] = p.Src - src.R0
 	}
-	e.emit(computation.Command{Type: typ, Alpha: t.Scale, Arg1: e.view(t.dst, d), Arg2: e.view(t.src, src), Arg3: e.indexList(idx)})
+	e.emit(typ, t.Scale, e.view(t.dst, d), e.view(t.src, src), e.indexList(idx))
 }
 
 // copyRows copies rows to where nothing is written. One command does it if the rows between are not

@@ -34,43 +34,43 @@ func (l *lowering) state(number int32) *fgraph.Variable {
 }
 
 func (l *lowering) propagate(cmd *computation.Command) {
-	op := Propagate{Component: l.component(cmd.Arg1), Precomputed: l.precomputed(cmd.Arg2), StoreStats: cmd.Arg6 == 1, UsesMemo: cmd.Arg5 > 0}
+	op := Propagate{Component: l.component(cmd.Component()), Precomputed: l.precomputed(cmd.Precomputed()), StoreStats: cmd.StoresStats(), UsesMemo: cmd.Memo() > 0}
 	if op.has(component.Random) || op.UsesMemo || op.StoreStats {
 		op.Instance = l.instance
 		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 2)
-	if cmd.Arg3 != 0 {
-		inputs = append(inputs, l.read(cmd.Arg3))
+	if cmd.Input() != 0 {
+		inputs = append(inputs, l.read(cmd.Input()))
 	}
-	m, r := l.view(cmd.Arg4)
+	m, r := l.view(cmd.Output())
 	outs := []fgraph.Type{sizeOf(r)}
 	if op.UsesMemo {
-		outs = append(outs, MemoType{cmd.Arg1})
+		outs = append(outs, MemoType{cmd.Component()})
 	}
 	if op.StoreStats {
-		inputs = append(inputs, l.state(cmd.Arg1))
-		outs = append(outs, StateType{cmd.Arg1})
+		inputs = append(inputs, l.state(cmd.Component()))
+		outs = append(outs, StateType{cmd.Component()})
 	}
 	a := l.apply(op, inputs, outs...)
-	if !op.has(component.PropagateAdds) || cmd.Arg3 == cmd.Arg4 {
+	if !op.has(component.PropagateAdds) || cmd.Input() == cmd.Output() {
 		l.pieces.cut(m, r)
 	}
 	l.put(m, r, a.Out())
 	if op.UsesMemo {
-		l.memos = append(l.memos, make([]*fgraph.Variable, max(int(cmd.Arg5)+1-len(l.memos), 0))...)
-		l.memos[cmd.Arg5] = a.Outputs()[1]
+		l.memos = append(l.memos, make([]*fgraph.Variable, max(int(cmd.Memo())+1-len(l.memos), 0))...)
+		l.memos[cmd.Memo()] = a.Outputs()[1]
 	}
 	if op.StoreStats {
-		l.states[cmd.Arg1] = a.Outputs()[len(outs)-1]
+		l.states[cmd.Component()] = a.Outputs()[len(outs)-1]
 	}
 }
 
 func (l *lowering) backprop(cmd *computation.Command) {
-	comp := l.component(cmd.Arg1)
+	comp := l.component(cmd.Component())
 	op := Backprop{
-		Component: comp, Precomputed: l.precomputed(cmd.Arg2),
-		HasX: cmd.Arg3 != 0, HasY: cmd.Arg4 != 0, HasDX: cmd.Arg6 != 0, UsesMemo: cmd.Arg7 > 0,
+		Component: comp, Precomputed: l.precomputed(cmd.Precomputed()),
+		HasX: cmd.Input() != 0, HasY: cmd.Output() != 0, HasDX: cmd.InputDeriv() != 0, UsesMemo: cmd.Memo() > 0,
 		ModelUpdate: cmd.Type == computation.Backprop,
 	}
 	updates := op.ModelUpdate && l.c.NeedModelDerivative && comp.has(component.Updatable)
@@ -81,31 +81,31 @@ func (l *lowering) backprop(cmd *computation.Command) {
 		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 5)
-	for _, sub := range [...]int32{cmd.Arg3, cmd.Arg4, cmd.Arg5} {
+	for _, sub := range [...]int32{cmd.Input(), cmd.Output(), cmd.OutputDeriv()} {
 		if sub != 0 {
 			inputs = append(inputs, l.read(sub))
 		}
 	}
 	if op.UsesMemo {
-		inputs = append(inputs, l.memos[cmd.Arg7])
+		inputs = append(inputs, l.memos[cmd.Memo()])
 	}
-	m, r := l.view(cmd.Arg6)
+	m, r := l.view(cmd.InputDeriv())
 	var outs []fgraph.Type
 	if op.HasDX {
 		outs = append(outs, sizeOf(r))
 	}
 	if op.HasState {
-		inputs = append(inputs, l.state(cmd.Arg1))
-		outs = append(outs, StateType{cmd.Arg1})
+		inputs = append(inputs, l.state(cmd.Component()))
+		outs = append(outs, StateType{cmd.Component()})
 	}
 	a := l.apply(op, inputs, outs...)
 	if op.HasDX {
-		if !comp.has(component.BackpropAdds) || cmd.Arg5 == cmd.Arg6 {
+		if !comp.has(component.BackpropAdds) || cmd.OutputDeriv() == cmd.InputDeriv() {
 			l.pieces.cut(m, r)
 		}
 		l.put(m, r, a.Out())
 	}
 	if op.HasState {
-		l.states[cmd.Arg1] = a.Outputs()[len(outs)-1]
+		l.states[cmd.Component()] = a.Outputs()[len(outs)-1]
 	}
 }

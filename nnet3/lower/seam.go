@@ -19,7 +19,7 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 	for i, p := range ch.Programs {
 		if i == ch.Loop {
 			label, begin = int32(len(t.c.Commands)), maps.Clone(t.carried)
-			t.emit(computation.NewCommand(computation.NoOperationLabel))
+			t.add(computation.NewCommand(computation.NoOperationLabel))
 		}
 		if _, ok := StorageOf(p.Graph); !ok {
 			if _, err := PlanStorage(p); err != nil {
@@ -30,12 +30,12 @@ func (ch *Chain) Emit() (*computation.Computation, error) {
 			return nil, fmt.Errorf("segment %d: %w", i+1, err)
 		}
 		if p.paused {
-			t.emit(computation.NewCommand(computation.NoOperationMarker))
+			t.add(computation.NewCommand(computation.NoOperationMarker))
 		}
 	}
 	if label >= 0 {
 		t.closeLoop(begin)
-		t.emit(computation.NewCommand(computation.GotoLabel, label))
+		t.add(computation.NewCommand(computation.GotoLabel, label))
 	}
 	return t.c, nil
 }
@@ -89,9 +89,9 @@ func (t *target) closeLoop(begin map[int32]int32) {
 		last := &moves[cycle[len(cycle)-1]]
 		m := t.matrix(last.from)
 		room := t.c.NewMatrix(int(m.Rows), int(m.Cols), m.StrideEqualNumCols)
-		t.emit(computation.NewCommand(computation.AllocMatrix, room))
-		t.emit(computation.NewCommand(computation.MatrixCopy, room, last.from))
-		t.emit(computation.NewCommand(computation.DeallocMatrix, last.from))
+		t.add(computation.NewCommand(computation.AllocMatrix, room))
+		t.add(computation.NewCommand(computation.MatrixCopy, room, last.from))
+		t.add(computation.NewCommand(computation.DeallocMatrix, last.from))
 		last.from = room
 	}
 	for _, chain := range chains(moves, false) {
@@ -100,7 +100,7 @@ func (t *target) closeLoop(begin map[int32]int32) {
 		})
 		for _, k := range chain {
 			t.matrix(moves[k].to).StrideEqualNumCols, t.matrix(moves[k].from).StrideEqualNumCols = contiguous, contiguous
-			t.emit(computation.NewCommand(computation.SwapMatrix, moves[k].to, moves[k].from))
+			t.add(computation.NewCommand(computation.SwapMatrix, moves[k].to, moves[k].from))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func zeroedByHand(c *computation.Computation, low, high int32) *computation.Comp
 			touch(*arg)
 		}
 		if cmd.Type == computation.AddToRowsMulti {
-			for _, p := range c.IndexesMulti[cmd.Arg2] {
+			for _, p := range c.IndexesMulti[cmd.Args[1]] {
 				touch(max(p[0], 0))
 			}
 		}
@@ -276,9 +276,9 @@ func TestLimitDerivTimesRows(t *testing.T) {
 		stats := 0
 		for _, cmd := range got.Commands {
 			if cmd.Type.IsBackprop() {
-				rows = append(rows, got.Submatrices[cmd.Arg5].NumRows)
+				rows = append(rows, got.Submatrices[cmd.Args[4]].NumRows)
 			}
-			if cmd.Type == computation.Propagate && cmd.Arg6 == 1 {
+			if cmd.Type == computation.Propagate && cmd.Args[5] == 1 {
 				stats++
 			}
 		}

@@ -86,7 +86,7 @@ output-node name=output input=a`, true, 2},
 				if cmd.Type != computation.Propagate {
 					continue
 				}
-				if name := got.Component(nn, cmd.Arg1).Type(); strings.Contains(name, "Affine") || strings.HasPrefix(name, "Linear") {
+				if name := got.Component(nn, cmd.Args[0]).Type(); strings.Contains(name, "Affine") || strings.HasPrefix(name, "Linear") {
 					n++
 				}
 			}
@@ -140,7 +140,7 @@ output-node name=output input=r`, c.dim, c.input)), "config", 1)
 			var rows []int
 			for _, cmd := range got.Commands {
 				if cmd.Type == computation.Propagate {
-					rows = append(rows, int(got.Submatrices[cmd.Arg4].NumRows))
+					rows = append(rows, int(got.Submatrices[cmd.Args[3]].NumRows))
 				}
 			}
 			if !slices.Equal(rows, c.rows) {

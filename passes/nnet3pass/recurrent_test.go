@@ -80,7 +80,7 @@ func TestSplitRecurrentAffine(t *testing.T) {
 				t.Errorf("fired: %t, want %t", fired, c.fires)
 			}
 			for i, cmd := range split.Commands {
-				if c.fires && cmd.Type == computation.Propagate && split.Component(nn, cmd.Arg1).InputDim() == 13 {
+				if c.fires && cmd.Type == computation.Propagate && split.Component(nn, cmd.Args[0]).InputDim() == 13 {
 					t.Errorf("command %d, a step, reads all parameters", i)
 				}
 			}
@@ -203,7 +203,7 @@ func consolidateCell(t *testing.T, config string) {
 	for _, cmd := range got.Commands {
 		if cmd.Type.IsBackprop() {
 			name := nn.ComponentNames[0]
-			if strings.Contains(got.Component(nn, cmd.Arg1).Type(), "Nonlinearity") {
+			if strings.Contains(got.Component(nn, cmd.Args[0]).Type(), "Nonlinearity") {
 				name = nn.ComponentNames[1]
 			}
 			counts[cmd.Type.String()+" "+name]++

@@ -151,23 +151,19 @@ func (r *run) rowSumsApart(ctx context.Context) (*results, error) {
 	commands := c.Commands
 	c.Commands = nil
 	do := func(typ computation.CommandType, alpha float32, args ...int32) {
-		cmd := computation.Command{Type: typ, Alpha: alpha, Arg1: -1, Arg2: -1, Arg3: -1, Arg4: -1, Arg5: -1, Arg6: -1, Arg7: -1}
-		for i, to := range []*int32{&cmd.Arg1, &cmd.Arg2, &cmd.Arg3}[:len(args)] {
-			*to = args[i]
-		}
-		c.Commands = append(c.Commands, cmd)
+		c.Commands = append(c.Commands, computation.NewScaledCommand(typ, alpha, args...))
 	}
 	for _, cmd := range commands {
 		if cmd.Type != computation.AddRowRanges {
 			c.Commands = append(c.Commands, cmd)
 			continue
 		}
-		to := c.Submatrices[cmd.Arg1]
+		to := c.Submatrices[cmd.Args[0]]
 		sum := c.NewMatrix(int(to.NumRows), int(to.NumCols), false)
 		do(computation.AllocMatrix, 1, sum)
 		do(computation.SetConst, 0, sum)
-		do(computation.AddRowRanges, 1, sum, cmd.Arg2, cmd.Arg3)
-		do(computation.MatrixAdd, cmd.Alpha, cmd.Arg1, sum)
+		do(computation.AddRowRanges, 1, sum, cmd.Args[1], cmd.Args[2])
+		do(computation.MatrixAdd, cmd.Alpha, cmd.Args[0], sum)
 		do(computation.DeallocMatrix, 1, sum)
 	}
 	return r.compute(ctx, plan, c, computation.CheckOptions{AllowUnused: true})

@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 		c, net := computationtest.Load(t, path)
 		for i := range c.Commands { // Parse takes precomputed indexes for none
 			if cmd := &c.Commands[i]; cmd.Type == computation.Propagate || cmd.Type.IsBackprop() {
-				cmd.Arg2 = 0
+				cmd.Args[1] = 0
 			}
 		}
 		want := text(t, c, net)

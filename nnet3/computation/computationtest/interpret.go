@@ -138,40 +138,40 @@ func (p *interpreter) run(cmd *computation.Command) {
 	c, alpha := p.c, float64(cmd.Alpha)
 	switch cmd.Type {
 	case computation.AllocMatrix:
-		p.fill(cmd.Arg1, func(int) float64 { return math.NaN() })
+		p.fill(cmd.View(), func(int) float64 { return math.NaN() })
 	case computation.DeallocMatrix:
-		p.mat[c.Submatrices[cmd.Arg1].Matrix] = nil
+		p.mat[c.Submatrices[cmd.View()].Matrix] = nil
 	case computation.SwapMatrix:
-		a, b := c.Submatrices[cmd.Arg1].Matrix, c.Submatrices[cmd.Arg2].Matrix
+		a, b := c.Submatrices[cmd.View()].Matrix, c.Submatrices[cmd.Source()].Matrix
 		p.mat[a], p.mat[b] = p.mat[b], p.mat[a]
 	case computation.SetConst:
-		for r := range c.Submatrices[cmd.Arg1].NumRows {
-			row := p.row(cmd.Arg1, r)
+		for r := range c.Submatrices[cmd.View()].NumRows {
+			row := p.row(cmd.View(), r)
 			for k := range row {
 				row[k] = alpha
 			}
 		}
 	case computation.AcceptInput:
-		k := p.accepts[cmd.Arg2]
-		p.accepts[cmd.Arg2]++
-		p.fill(cmd.Arg1, func(i int) float64 { return noise(int(cmd.Arg2)*10+k, i, 7) })
+		k := p.accepts[cmd.Node()]
+		p.accepts[cmd.Node()]++
+		p.fill(cmd.View(), func(i int) float64 { return noise(int(cmd.Node())*10+k, i, 7) })
 	case computation.ProvideOutput:
-		k := p.nodes[cmd.Arg2]
-		p.nodes[cmd.Arg2]++
-		p.outputs[fmt.Sprintf("node%d.%d", cmd.Arg2, k)] = slices.Concat(p.load(cmd.Arg1)...)
+		k := p.nodes[cmd.Node()]
+		p.nodes[cmd.Node()]++
+		p.outputs[fmt.Sprintf("node%d.%d", cmd.Node(), k)] = slices.Concat(p.load(cmd.View())...)
 	case computation.Propagate:
 		p.propagate(cmd)
 	case computation.Backprop, computation.BackpropNoModelUpdate:
 		p.backprop(cmd)
 	case computation.MatrixCopy, computation.MatrixAdd:
-		for r, src := range p.load(cmd.Arg2) {
-			move(p.row(cmd.Arg1, int32(r)), src, alpha, cmd.Type == computation.MatrixAdd)
+		for r, src := range p.load(cmd.Source()) {
+			move(p.row(cmd.View(), int32(r)), src, alpha, cmd.Type == computation.MatrixAdd)
 		}
 	case computation.CopyRows, computation.AddRows:
-		for i, j := range c.Indexes[cmd.Arg3] {
-			dst := p.row(cmd.Arg1, int32(i))
+		for i, j := range c.Indexes[cmd.Vector()] {
+			dst := p.row(cmd.View(), int32(i))
 			if j >= 0 {
-				move(dst, p.row(cmd.Arg2, j), alpha, cmd.Type == computation.AddRows)
+				move(dst, p.row(cmd.Source(), j), alpha, cmd.Type == computation.AddRows)
 			} else if cmd.Type == computation.CopyRows {
 				clear(dst)
 			}
@@ -179,8 +179,8 @@ func (p *interpreter) run(cmd *computation.Command) {
 	case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
 		add := cmd.Type == computation.AddRowsMulti || cmd.Type == computation.AddToRowsMulti
 		to := cmd.Type == computation.CopyToRowsMulti || cmd.Type == computation.AddToRowsMulti
-		for i, pair := range c.IndexesMulti[cmd.Arg2] {
-			own := p.row(cmd.Arg1, int32(i))
+		for i, pair := range c.IndexesMulti[cmd.Vector()] {
+			own := p.row(cmd.View(), int32(i))
 			switch {
 			case pair[0] >= 0 && to:
 				move(p.row(pair[0], pair[1]), own, alpha, add)
@@ -191,9 +191,9 @@ func (p *interpreter) run(cmd *computation.Command) {
 			}
 		}
 	case computation.AddRowRanges:
-		for i, r := range c.IndexesRanges[cmd.Arg3] {
+		for i, r := range c.IndexesRanges[cmd.Vector()] {
 			for j := r[0]; j < r[1]; j++ {
-				move(p.row(cmd.Arg1, int32(i)), p.row(cmd.Arg2, j), alpha, true)
+				move(p.row(cmd.View(), int32(i)), p.row(cmd.Source(), j), alpha, true)
 			}
 		}
 	}
@@ -236,19 +236,19 @@ func (p *interpreter) zeros(sub int32) [][]float64 {
 }
 
 func (p *interpreter) propagate(cmd *computation.Command) {
-	props := p.net[cmd.Arg1].Properties()
-	out := p.zeros(cmd.Arg4)
+	props := p.net[cmd.Component()].Properties()
+	out := p.zeros(cmd.Output())
 	var in [][]float64
-	if cmd.Arg3 != 0 {
-		in = p.load(cmd.Arg3)
+	if cmd.Input() != 0 {
+		in = p.load(cmd.Input())
 	}
-	mix(out, in, int(cmd.Arg1)*100, props&component.Simple != 0)
-	p.store(cmd.Arg4, out, props&component.PropagateAdds != 0 && cmd.Arg3 != cmd.Arg4)
-	if cmd.Arg5 > 0 {
-		p.memo[cmd.Arg5] = checksum(out)
+	mix(out, in, int(cmd.Component())*100, props&component.Simple != 0)
+	p.store(cmd.Output(), out, props&component.PropagateAdds != 0 && cmd.Input() != cmd.Output())
+	if cmd.Memo() > 0 {
+		p.memo[cmd.Memo()] = checksum(out)
 	}
-	if cmd.Arg6 == 1 {
-		p.stats[cmd.Arg1] += checksum(out)
+	if cmd.StoresStats() {
+		p.stats[cmd.Component()] += checksum(out)
 	}
 }
 
@@ -263,38 +263,38 @@ func checksum(m [][]float64) float64 {
 }
 
 func (p *interpreter) backprop(cmd *computation.Command) {
-	props := p.net[cmd.Arg1].Properties()
+	props := p.net[cmd.Component()].Properties()
 	simple := props&component.Simple != 0
-	dy := p.load(cmd.Arg5)
+	dy := p.load(cmd.OutputDeriv())
 	var x, y [][]float64
 	update := checksum(dy)
-	if cmd.Arg3 != 0 {
-		x = p.load(cmd.Arg3)
+	if cmd.Input() != 0 {
+		x = p.load(cmd.Input())
 		update *= 1 + float64(0*checksum(x))
 		for r := range min(len(x), len(dy)) {
 			update += float64(checksum(x[r:r+1]) * checksum(dy[r:r+1]))
 		}
 	}
-	if cmd.Arg4 != 0 {
-		y = p.load(cmd.Arg4)
+	if cmd.Output() != 0 {
+		y = p.load(cmd.Output())
 	}
-	if cmd.Arg6 != 0 {
-		dx := p.zeros(cmd.Arg6)
-		mix(dx, dy, int(cmd.Arg1)*100+1, simple)
+	if cmd.InputDeriv() != 0 {
+		dx := p.zeros(cmd.InputDeriv())
+		mix(dx, dy, int(cmd.Component())*100+1, simple)
 		if x != nil {
-			mix(dx, x, int(cmd.Arg1)*100+2, simple)
+			mix(dx, x, int(cmd.Component())*100+2, simple)
 		}
 		if y != nil {
-			mix(dx, y, int(cmd.Arg1)*100+3, simple)
+			mix(dx, y, int(cmd.Component())*100+3, simple)
 		}
-		if cmd.Arg7 > 0 {
+		if cmd.Memo() > 0 {
 			for r := range dx {
-				dx[r][0] += p.memo[cmd.Arg7]
+				dx[r][0] += p.memo[cmd.Memo()]
 			}
 		}
-		p.store(cmd.Arg6, dx, props&component.BackpropAdds != 0 && cmd.Arg5 != cmd.Arg6)
+		p.store(cmd.InputDeriv(), dx, props&component.BackpropAdds != 0 && cmd.OutputDeriv() != cmd.InputDeriv())
 	}
 	if cmd.Type == computation.Backprop && props&component.Updatable != 0 {
-		p.state[cmd.Arg1] += update
+		p.state[cmd.Component()] += update
 	}
 }

@@ -41,7 +41,7 @@ func Parse(text string) (*computation.Computation, Net, error) {
 		}
 	}
 	for _, cmd := range r.c.Commands {
-		if cmd.Type == computation.Backprop && r.infos[cmd.Arg1].Has(component.Updatable) {
+		if cmd.Type == computation.Backprop && r.infos[cmd.Args[0]].Has(component.Updatable) {
 			r.c.NeedModelDerivative = true
 		}
 	}
