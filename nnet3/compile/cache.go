@@ -18,9 +18,6 @@ type CompilerOptions struct {
 	// Optimize, if not nil, turns each compiled computation into the one to keep. It may change its
 	// argument. Several goroutines may call it at once.
 	Optimize func(c *computation.Computation, req *computation.Request) (*computation.Computation, error)
-	// OptimizeName identifies what Optimize does, for example a query. A cache saved under another
-	// name is not read.
-	OptimizeName string
 }
 
 func (o *CompilerOptions) capacity() int {
