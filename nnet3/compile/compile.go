@@ -79,6 +79,11 @@ func (net *network) compile(ctx context.Context, requests []*computation.Request
 			return nil, inSegment(fmt.Errorf("%w: a request among several can't have derivatives", ErrBadRequest), i, len(requests))
 		}
 	}
+	if len(requests) == 1 {
+		if err := net.checkSample(ctx, requests[0]); err != nil {
+			return nil, err
+		}
+	}
 	all := sequences(requests)
 	if len(all) > 1 && !opts.NoShortcut && isRegular(requests, all) {
 		c, err := net.compileLanes(ctx, requests, all, opts)

@@ -25,12 +25,15 @@ type NotComputableError struct {
 	// SmallestChunk, if not 0, is the result of SmallestChunk, and Left and Right are the context.
 	// It is set if it is above 1 and fewer frames of input were given than it takes.
 	SmallestChunk, Left, Right int
+
+	sampled bool // only some of the outputs were tried
 }
 
 // MissingRows describes the missing rows of a node.
 type MissingRows struct {
 	Node string
 	// Count is the number of missing rows, Of the number wanted of an output or given of an input.
+	// Count is a lower bound if the request is so large that only some outputs were tried.
 	Count, Of int
 	// First are the first few missing rows, in the order of index.Compare.
 	First []index.Index
@@ -44,16 +47,20 @@ func (e *NotComputableError) Unwrap() error { return ErrNotComputable }
 // Error says which outputs can't be computed, which inputs are missing, and gives an example.
 func (e *NotComputableError) Error() string {
 	var b strings.Builder
+	least := ""
+	if e.sampled {
+		least = "at least "
+	}
 	for i := range e.Outputs {
 		o := &e.Outputs[i]
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "output %q can't be computed for %d of %s, %s", o.Node, o.Count, indexes(o.Of), o.list())
+		fmt.Fprintf(&b, "output %q can't be computed for %s%d of %s, %s", o.Node, least, o.Count, indexes(o.Of), o.list())
 	}
 	for i := range e.Inputs {
 		in := &e.Inputs[i]
-		fmt.Fprintf(&b, "; input %q lacks %s, %s", in.Node, indexes(in.Count), in.list())
+		fmt.Fprintf(&b, "; input %q lacks %s%s, %s", in.Node, least, indexes(in.Count), in.list())
 		if in.Of == 0 {
 			b.WriteString(" (none was given)")
 		} else {
