@@ -1,6 +1,9 @@
 package lower
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // grid cuts a value into cells, along the edges of its reads and of its terms.
 type grid struct {
@@ -20,6 +23,20 @@ type cell struct {
 // cellRef names cell i of value n.
 type cellRef struct{ n, i int32 }
 
+// over yields the cells that overlap r, with their numbers.
+func (g *grid) over(r Rect) iter.Seq2[int32, *cell] {
+	return func(yield func(int32, *cell) bool) {
+		i0, i1, j0, j1 := g.within(r)
+		for i := i0; i < i1; i++ {
+			for j := j0; j < j1; j++ {
+				if at := g.at(i, j); !yield(at, &g.cells[at]) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // within returns the rows [i0, i1) and columns [j0, j1) of the grid that overlap r.
 func (g *grid) within(r Rect) (i0, i1, j0, j1 int) {
 	if len(g.cells) == 1 {
@@ -28,16 +45,6 @@ func (g *grid) within(r Rect) (i0, i1, j0, j1 int) {
 	i0, i1 = edges(g.rows, r.R0, r.R1)
 	j0, j1 = edges(g.cols, r.C0, r.C1)
 	return i0, i1, j0, j1
-}
-
-// each calls f for every cell that overlaps r.
-func (g *grid) each(r Rect, f func(*cell)) {
-	i0, i1, j0, j1 := g.within(r)
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			f(&g.cells[g.at(i, j)])
-		}
-	}
 }
 
 // edges returns the range of intervals between edges that overlap [a, b).
@@ -87,7 +94,9 @@ func (s *Storage) makeCells(n int32) {
 	}
 	s.listReads(v)
 	for k := v.terms[0]; k < v.terms[1]; k++ {
-		g.each(s.terms[k].Dst(), func(c *cell) { c.terms = append(c.terms, k) })
+		for _, c := range g.over(s.terms[k].Dst()) {
+			c.terms = append(c.terms, k)
+		}
 	}
 	for i := range g.cells {
 		if c := &g.cells[i]; len(c.terms) > 1 {
@@ -111,7 +120,9 @@ func edgeList(edges []int32) []int32 {
 func (s *Storage) listReads(v *value) {
 	g := &v.grid
 	if len(v.reads) == 1 {
-		g.each(v.reads[0].rect, func(c *cell) { c.reads = append(c.reads, 0) })
+		for _, c := range g.over(v.reads[0].rect) {
+			c.reads = append(c.reads, 0)
+		}
 		return
 	}
 	order := make([]int32, len(v.reads))

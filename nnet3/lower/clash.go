@@ -4,18 +4,13 @@ package lower
 // the only placed one, and no constant may follow, because no command adds a constant.
 func (s *Storage) canPlace(k int32) bool {
 	t := &s.terms[k]
-	g := &s.values[t.dst].grid
-	i0, i1, j0, j1 := g.within(t.Dst())
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			c := &g.cells[g.at(i, j)]
-			if s.terms[c.terms[0]].event != t.event {
+	for _, c := range s.values[t.dst].grid.over(t.Dst()) {
+		if s.terms[c.terms[0]].event != t.event {
+			return false
+		}
+		for _, o := range c.terms {
+			if s.terms[o].constant || o != k && s.isPlaced(o) {
 				return false
-			}
-			for _, o := range c.terms {
-				if s.terms[o].constant || o != k && s.isPlaced(o) {
-					return false
-				}
 			}
 		}
 	}
@@ -59,13 +54,9 @@ func (s *Storage) clashesNear(n, k int32) bool {
 	if n == t.dst {
 		r = t.Dst()
 	}
-	g := &s.values[n].grid
-	i0, i1, j0, j1 := g.within(r)
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			if s.clashesAt(cellRef{n, g.at(i, j)}) {
-				return true
-			}
+	for at := range s.values[n].grid.over(r) {
+		if s.clashesAt(cellRef{n, at}) {
+			return true
 		}
 	}
 	return false

@@ -322,17 +322,13 @@ func (e *emission) farSides(k groupKey, members []int) (list []Rect) {
 // holds reports whether all of rectangle r of value n is live at the event.
 func (e *emission) holds(n int32, r Rect, event int32) bool {
 	v := &e.s.values[n]
-	i0, i1, j0, j1 := v.grid.within(r)
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			c := &v.grid.cells[v.grid.at(i, j)]
-			begin := v.done
-			if len(c.terms) > 0 {
-				begin = e.s.terms[c.terms[0]].event
-			}
-			if begin > event || e.s.endOf(n, c) < 2*event {
-				return false
-			}
+	for _, c := range v.grid.over(r) {
+		begin := v.done
+		if len(c.terms) > 0 {
+			begin = e.s.terms[c.terms[0]].event
+		}
+		if begin > event || e.s.endOf(n, c) < 2*event {
+			return false
 		}
 	}
 	return true

@@ -199,21 +199,16 @@ func (t *transaction) align(m *merge, k int32) bool {
 // those of values that show them. It skips the smaller base, all of whose cells change.
 func (s *Storage) touch(n int32, r Rect, shown bool) {
 	v := &s.values[n]
-	i0, i1, j0, j1 := v.grid.within(r)
-	for i := i0; i < i1; i++ {
-		for j := j0; j < j1; j++ {
-			at := v.grid.at(i, j)
-			c := &v.grid.cells[at]
-			if c.mark < s.epoch {
-				c.mark = s.epoch
-				if v.base == s.trial.into {
-					s.dirty = append(s.dirty, cellRef{n, at})
-				}
+	for at, c := range v.grid.over(r) {
+		if c.mark < s.epoch {
+			c.mark = s.epoch
+			if v.base == s.trial.into {
+				s.dirty = append(s.dirty, cellRef{n, at})
 			}
-			if shown && c.mark == s.epoch && s.shows(c) {
-				c.mark++
-				s.touchShown(v, c)
-			}
+		}
+		if shown && c.mark == s.epoch && s.shows(c) {
+			c.mark++
+			s.touchShown(v, c)
 		}
 	}
 }

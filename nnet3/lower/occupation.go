@@ -173,16 +173,12 @@ func (s *Storage) appendAlias(dst []occupation, t *term, at Rect, t0, t1 int32) 
 			continue
 		}
 		place := s.place(p.n)
-		i0, i1, j0, j1 := v.grid.within(p.r.Shift(-place.R0, -place.C0))
-		for i := i0; i < i1; i++ {
-			for j := j0; j < j1; j++ {
-				c := &v.grid.cells[v.grid.at(i, j)]
-				q := c.rect.Shift(place.R0, place.C0).Intersect(p.r)
-				if s.shows(c) {
-					stack = append(stack, aliased{s.terms[c.terms[0]].src, q})
-				} else {
-					dst = append(dst, occupation{box{q, t0, t1}, p.n})
-				}
+		for _, c := range v.grid.over(p.r.Shift(-place.R0, -place.C0)) {
+			q := c.rect.Shift(place.R0, place.C0).Intersect(p.r)
+			if s.shows(c) {
+				stack = append(stack, aliased{s.terms[c.terms[0]].src, q})
+			} else {
+				dst = append(dst, occupation{box{q, t0, t1}, p.n})
 			}
 		}
 	}

@@ -21,11 +21,8 @@ const programSection = "program"
 // in order, and what its rows stand for if that is known.
 func (p *Program) GraphSection(func(*fgraph.Variable) string) (name string, lines []string, err error) {
 	head := fmt.Sprintf("commands=%d marker=%d largest=%d", p.numCommands, p.Marker, p.largestOp)
-	for _, f := range []struct {
-		name string
-		on   bool
-	}{{"derivative", p.NeedModelDerivative}, {"rows", p.hasRows}, {"loop", p.loops}, {"pause", p.paused}} {
-		if f.on {
+	for _, f := range p.flags() {
+		if *f.flag {
 			head += " " + f.name
 		}
 	}
@@ -47,6 +44,16 @@ func (p *Program) GraphSection(func(*fgraph.Variable) string) (name string, line
 		err = fmt.Errorf("%w: the program has %d rows in total, more than %d", ErrText, elements, mostElements)
 	}
 	return programSection, lines, err
+}
+
+type namedFlag struct {
+	name string
+	flag *bool
+}
+
+// flags returns the facts about the program that its first line names if they hold.
+func (p *Program) flags() [4]namedFlag {
+	return [...]namedFlag{{"derivative", &p.NeedModelDerivative}, {"rows", &p.hasRows}, {"loop", &p.loops}, {"pause", &p.paused}}
 }
 
 func (p Port) text() string {
@@ -142,16 +149,13 @@ func (r *programReader) head(line string) error {
 			p.Marker, err = parseInt(value, 0, 1<<30)
 		case "largest":
 			p.largestOp, err = strconv.ParseInt(value, 10, 64)
-		case "derivative":
-			p.NeedModelDerivative = true
-		case "rows":
-			p.hasRows = true
-		case "loop":
-			p.loops = true
-		case "pause":
-			p.paused = true
 		default:
-			err = fmt.Errorf("%w: %q", ErrText, fileio.Excerpt(w, 0))
+			flags := p.flags()
+			i := slices.IndexFunc(flags[:], func(f namedFlag) bool { return f.name == w })
+			if i < 0 {
+				return fmt.Errorf("%w: unknown word %q", ErrText, fileio.Excerpt(w, 0))
+			}
+			*flags[i].flag = true
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", fileio.Excerpt(key, 0), err)

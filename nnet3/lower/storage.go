@@ -174,9 +174,9 @@ func planStorage(p *Program) (*Storage, error) {
 		s.bases = append(s.bases, base{members: append(members[n:n:n+1], int32(n))})
 		s.makeCells(int32(n))
 	}
-	for n := range s.values {
-		if s.values[n].base >= 0 {
-			s.settle(int32(n))
+	for b := range s.bases {
+		if err := s.settle(int32(b)); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -304,34 +304,45 @@ func (s *Storage) overs() {
 	}
 }
 
-// settle makes value n the only member of its base.
-func (s *Storage) settle(n int32) {
-	v := &s.values[n]
-	b := &s.bases[v.base]
-	b.rect = Rect{0, v.rows, 0, v.cols}
-	b.first, b.last = v.done, v.done
-	b.weight = int32(1 + len(v.grid.cells) + len(v.reads) + int(v.terms[1]-v.terms[0]))
-	b.exact, b.given, b.span = -1, -1, v.span
-	if v.exact {
-		b.exact = n
-	}
-	if v.kind == accepted {
-		b.given = n
-	}
-	for i := range v.grid.cells {
-		c := &v.grid.cells[i]
-		s.occs = s.appendOccupations(s.occs[:0], n, int32(i))
-		for _, o := range s.occs {
-			k := s.forest.add(o, cellRef{n, int32(i)})
-			s.forest.nodes[k].next, c.nodes = c.nodes, k
-			b.tree = s.forest.insert(b.tree, k)
+// settle completes base n, whose members have their places: its size and life, what it demands, and
+// what its members occupy. It returns an error if two of them are in each other's way.
+func (s *Storage) settle(n int32) error {
+	b := &s.bases[n]
+	b.exact, b.given = -1, -1
+	for i, m := range b.members {
+		v := &s.values[m]
+		place := s.place(m)
+		if i == 0 {
+			b.rect, b.first, b.last = place, v.done, v.done
+		}
+		b.rect = b.rect.Union(place)
+		b.weight += int32(1 + len(v.grid.cells) + len(v.reads) + int(v.terms[1]-v.terms[0]))
+		b.span = b.span || v.span
+		if v.exact {
+			b.exact = max(b.exact, m)
+		}
+		if v.kind == accepted {
+			b.given = max(b.given, m)
+		}
+		for i := range v.grid.cells {
+			c := &v.grid.cells[i]
+			s.occs = s.appendOccupations(s.occs[:0], m, int32(i))
+			for k := range s.occs {
+				if s.forest.clash(b.tree, &s.occs[k]) != 0 {
+					return fmt.Errorf("%w: %v is placed where another value lives at the same time", ErrText, v.v)
+				}
+				node := s.forest.add(s.occs[k], cellRef{m, int32(i)})
+				s.forest.nodes[node].next, c.nodes = c.nodes, node
+				b.tree = s.forest.insert(b.tree, node)
+			}
 		}
 	}
 	if b.tree != 0 {
 		all := &s.forest.nodes[b.tree].all
 		b.first, b.last = all.t0>>1, all.t1>>1
 	}
-	s.book(v.base, 1)
+	s.book(n, 1)
+	return nil
 }
 
 // book adds (sign 1) or removes (sign -1) the base's bytes during its life.

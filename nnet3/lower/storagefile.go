@@ -225,11 +225,14 @@ func (r *storageReader) finish() error {
 	}
 	for k := range s.terms {
 		if s.terms[k].placed && !s.canPlace(int32(k)) {
-			return fmt.Errorf("%w: a part of %v lies where it would be put, but comes too late", ErrText, s.values[s.terms[k].dst].v)
+			return fmt.Errorf("%w: a part of %v is already where it would be put, but comes too late", ErrText, s.values[s.terms[k].dst].v)
 		}
 	}
 	for b := range s.bases {
-		if err := s.settleAll(int32(b)); err != nil {
+		if err := s.settle(int32(b)); err != nil {
+			return err
+		}
+		if err := s.checkDemands(&s.bases[b]); err != nil {
 			return err
 		}
 	}
@@ -248,62 +251,21 @@ func (s *Storage) lies(t *term) bool {
 	return dst.base == src.base && dst.r+t.DstRow == src.r+t.SrcRow && dst.c+t.DstCol == src.c+t.SrcCol
 }
 
-// settleAll is settle for a base with any number of members.
-func (s *Storage) settleAll(n int32) error {
-	b := &s.bases[n]
-	b.exact, b.given = -1, -1
-	var exact []int32
-	for i, m := range b.members {
-		v := &s.values[m]
-		place := s.place(m)
-		if i == 0 {
-			b.rect, b.first, b.last = place, v.done, v.done
-		}
-		b.rect = b.rect.Union(place)
-		b.weight += int32(1 + len(v.grid.cells) + len(v.reads) + int(v.terms[1]-v.terms[0]))
-		b.span = b.span || v.span
-		if v.exact {
-			exact, b.exact = append(exact, m), max(b.exact, m)
-		}
-		if v.kind == accepted {
-			b.given = max(b.given, m)
-		}
-		for i := range v.grid.cells {
-			s.occs = s.appendOccupations(s.occs[:0], m, int32(i))
-			for _, o := range s.occs {
-				if s.forest.clash(b.tree, &o) != 0 {
-					return fmt.Errorf("%w: %v lies where another value lives at the same time", ErrText, v.v)
-				}
-				k := s.forest.add(o, cellRef{m, int32(i)})
-				c := &v.grid.cells[i]
-				s.forest.nodes[k].next, c.nodes = c.nodes, k
-				b.tree = s.forest.insert(b.tree, k)
-			}
-		}
-	}
-	if b.tree != 0 {
-		all := &s.forest.nodes[b.tree].all
-		b.first, b.last = all.t0>>1, all.t1>>1
-	}
+// checkDemands returns an error unless a base meets the demands of its members.
+func (s *Storage) checkDemands(b *base) error {
 	if int64(b.rect.R1)-int64(b.rect.R0) > mostRows || int64(b.rect.C1)-int64(b.rect.C0) > mostCols {
 		return fmt.Errorf("%w: the matrix of %v is too large", ErrText, s.values[b.members[0]].v)
 	}
-	s.book(n, 1)
-	return s.checkDemands(b, exact)
-}
-
-// checkDemands returns an error unless a base meets the demands of its members. Of those in exact,
-// the caller or another segment owns the matrix.
-func (s *Storage) checkDemands(b *base, exact []int32) error {
-	ok := len(exact) < 2 || len(exact) == 2 && s.comesBack(exact[0], exact[1])
-	for _, m := range exact {
-		ok = ok && s.place(m) == b.rect
-	}
+	ok := b.given < 0 || b.first >= s.values[b.given].done
+	var exact []int32 // the members whose matrix the caller or another segment owns
 	for _, m := range b.members {
-		place := s.place(m)
-		ok = ok && (!s.values[m].span || place.C0 == b.rect.C0 && place.C1 == b.rect.C1)
+		v, place := &s.values[m], s.place(m)
+		ok = ok && (!v.exact || place == b.rect) && (!v.span || place.C0 == b.rect.C0 && place.C1 == b.rect.C1)
+		if v.exact {
+			exact = append(exact, m)
+		}
 	}
-	if !ok || b.given >= 0 && b.first < s.values[b.given].done {
+	if !ok || len(exact) > 2 || len(exact) == 2 && !s.comesBack(exact[0], exact[1]) {
 		return fmt.Errorf("%w: %v is in a matrix that does not fit it", ErrText, s.values[b.members[0]].v)
 	}
 	return nil
@@ -330,7 +292,7 @@ func (r *storageReader) finishSlots() error {
 			q.first, q.last = min(q.first, p.first), max(q.last, p.last)
 			o := occupation{box{place, p.first, p.last}, b}
 			if f.clash(tree, &o) != 0 {
-				return fmt.Errorf("%w: base %d lies where another base lives at the same time", ErrText, b)
+				return fmt.Errorf("%w: base %d is placed where another base lives at the same time", ErrText, b)
 			}
 			tree = f.insert(tree, f.add(o, cellRef{}))
 		}
