@@ -49,6 +49,9 @@ type boxForest struct {
 // add makes a node that is in no tree.
 func (f *boxForest) add(o occupation, owner cellRef) int32 {
 	f.seed += 0x9E3779B9
+	// A hash of a counter. The ranks must not depend on the values stored, and must be the same in
+	// every run: the shape of a tree decides which clash is found first, and so which witness is
+	// kept.
 	rank := f.seed
 	rank = (rank ^ rank>>16) * 0x85EBCA6B
 	rank = (rank ^ rank>>13) * 0xC2B2AE35
@@ -112,6 +115,8 @@ func (f *boxForest) insert(root, n int32) int32 {
 		return n
 	}
 	p := &f.nodes[root]
+	// The node belongs above this tree: split the tree around it. Ranks are pseudo-random, so this
+	// happens at a logarithmic depth on average, whatever the order of insertions.
 	if f.nodes[n].rank > p.rank {
 		l, r := f.split(root, n)
 		f.nodes[n].left, f.nodes[n].right = l, r
@@ -181,6 +186,9 @@ func (f *boxForest) join(l, r int32) int32 {
 func (f *boxForest) clash(root int32, o *occupation) int32 {
 	for root != 0 {
 		p := &f.nodes[root]
+		// The order by rows alone would not do: in a tall recurrent base thousands of occupations
+		// share their rows and differ in time only. The bounding boxes prune in all three
+		// dimensions.
 		if !p.all.overlaps(&o.box) {
 			return 0
 		}

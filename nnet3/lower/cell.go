@@ -67,6 +67,9 @@ func (s *Storage) makeCells(n int32) {
 	if full.Empty() {
 		return
 	}
+	// Edges are cut along whatever tells elements of the value apart: who reads them, and which
+	// terms write them. Within a cell all elements live equally long, so a cell needs one
+	// occupation where single elements would need rows times columns.
 	rows, cols := append(s.rowEdges[:0], 0, v.rows), append(s.colEdges[:0], 0, v.cols)
 	cut := func(r Rect) {
 		if r.R0 != 0 || r.R1 != v.rows {
@@ -99,6 +102,8 @@ func (s *Storage) makeCells(n int32) {
 		}
 	}
 	for i := range g.cells {
+		// A stable sort: of the terms of one event the first listed counts as the first, as in the
+		// emitted commands.
 		if c := &g.cells[i]; len(c.terms) > 1 {
 			slices.SortStableFunc(c.terms, func(a, b int32) int { return int(s.terms[a].event - s.terms[b].event) })
 		}
@@ -130,6 +135,11 @@ func (s *Storage) listReads(v *value) {
 		order[k] = int32(k)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return int(v.reads[b].event - v.reads[a].event) })
+	// Only the last read of a cell ends its life, unless terms may be placed. Going from the last
+	// event to the first, a cell that was covered need not be visited again. next is a union-find
+	// structure down each column, with path halving, so that a read of a tall rectangle skips what
+	// is covered in almost constant time; without it thousands of reads times thousands of rows
+	// would be visited.
 	// By cell: the first cell of the column, from this one down, that no last read covers yet.
 	next := make([]int32, len(g.cells)+len(g.cols)-1)
 	for i := range next {
@@ -144,6 +154,8 @@ func (s *Storage) listReads(v *value) {
 		return int(k) / (len(g.cols) - 1)
 	}
 	for len(order) > 0 {
+		// Reads of one event are equally late, so all of them count. Cells are marked as covered
+		// only after the last of them was entered.
 		n := 1 // reads of one event
 		for n < len(order) && v.reads[order[n]].event == v.reads[order[0]].event {
 			n++

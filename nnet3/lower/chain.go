@@ -33,6 +33,8 @@ func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 			s.carriedIn = ch.Programs[i-1].carriedOut()
 		}
 		s.wanted = live[i+1]
+		// The program that a loop begins with has two predecessors, which must hand over the same
+		// matrices, written or not.
 		s.unwritten = loop >= 0 && (i+1 == loop || i+1 == len(segments))
 		p, err := lowerSegment(c, net, s)
 		if err != nil {
@@ -78,6 +80,8 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 	if label < 0 && markers <= 1 {
 		return []segment{{last: n}}, -1, nil
 	}
+	// A backward part reads values of the forward part across all markers between them, and a
+	// program's ports would have to carry all of them.
 	if backward {
 		return nil, 0, fmt.Errorf("%w: a backward part among several segments", ErrUnsupported)
 	}
@@ -107,6 +111,9 @@ func liveMatrices(c *computation.Computation, segments []segment, loop int) [][]
 	for i := range live {
 		live[i] = make([]bool, len(c.Matrices))
 	}
+	// Liveness by backward data flow. Without a loop one round is exact; with one, what is live at
+	// the label flows to the end of the last segment, which may make more live at the label. Sets
+	// only grow, so it ends, in practice after two rounds.
 	for again := true; again; {
 		again = false
 		for i := len(segments) - 1; i >= 0; i-- {

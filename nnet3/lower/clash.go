@@ -23,6 +23,8 @@ func (s *Storage) failsAgain(name failedMerge) bool {
 	switch {
 	case !ok:
 		return false
+	// The bases may have changed since. A witness only saves the search: the same fault is tested
+	// again under the present trial.
 	case w.k >= 0:
 		t := &s.terms[w.k]
 		return !t.placed && s.coincides(t) && !s.canPlace(w.k)
@@ -50,6 +52,8 @@ func (s *Storage) clashesWith(c cellRef, occs []occupation) bool {
 // moves, clashes with something in the other base. Most failing merges fail here.
 func (s *Storage) clashesNear(n, k int32) bool {
 	t := &s.terms[k]
+	// Only the end of the term that is in the moving base matters: that is where its data comes to
+	// lie in the other base for the first time.
 	r := t.Src()
 	if n == t.dst {
 		r = t.Dst()
@@ -87,6 +91,8 @@ func (s *Storage) clashesAt(c cellRef) bool {
 	for o := range s.occs {
 		// The tree holds what was true before the merge.
 		node := s.forest.clash(s.bases[s.trial.into].tree, &s.occs[o])
+		// Both must be asked as if the merge were done: the merge may place a term that makes the
+		// two the same data.
 		if node != 0 && s.clashesWith(s.forest.nodes[node].owner, s.occs[o:o+1]) {
 			return true
 		}

@@ -22,9 +22,13 @@ type Carry struct {
 // carried can be kept in between, or come from runs for other requests.
 func (ch *Chain) Divide(node func(matrix int32) int32) ([][]Carry, error) {
 	d := divider{ch: ch, needed: make([]map[int32][]bool, len(ch.Programs))}
+	// All programs are looked at before any is changed: which rows a program must hand over depends
+	// on those after it, and in a loop on itself.
 	d.findReads()
 	d.follow()
 	taken := make([][]Carry, len(ch.Programs))
+	// The sets of rows are final now. They are copied out before the graphs change, because
+	// takeRows and giveRows of neighbors must agree on them.
 	for k, p := range ch.Programs {
 		for _, port := range p.Inputs {
 			if port.Carried == 0 {
@@ -40,6 +44,9 @@ func (ch *Chain) Divide(node func(matrix int32) int32) ([][]Carry, error) {
 		if err := d.takeRows(p, taken[k], node); err != nil {
 			return nil, fmt.Errorf("segment %d: %w", k+1, err)
 		}
+		// What a program gives is by definition what the next one takes. The last one gives to the
+		// program that the loop begins with, so the loop's state has the same rows at both of its
+		// ends.
 		var given []Carry
 		if next := d.next(k); next >= 0 {
 			given = taken[next]
@@ -81,6 +88,9 @@ func (d *divider) next(k int) int {
 func (d *divider) findReads() {
 	for k, p := range d.ch.Programs {
 		d.needed[k] = make(map[int32][]bool)
+		// To pass a matrix on is not to need it. A recurrent network hands its whole past along, of
+		// which later chunks read a few rows; if passing on counted as a use, every stream would
+		// carry all of it forever.
 		handed := make(map[*fgraph.Variable][]int32) // by variable: the matrices that it leaves as; 0 for the caller
 		for i, v := range p.Graph.Outputs() {
 			handed[v] = append(handed[v], p.Outputs[i].Carried)
@@ -115,6 +125,8 @@ func (d *divider) read(k int, m int32, c fgraph.Client, handed map[*fgraph.Varia
 		markRows(rows, op.R0, op.R1)
 	case *Assemble:
 		out := c.Apply.Out()
+		// An Assemble whose result only leaves, as of a window that slides over the past, passes
+		// rows on to other rows. One with any other reader really reads them.
 		onlyHanded := len(handed[out]) == len(out.Clients()) && !slices.Contains(handed[out], 0)
 		for i := range op.Terms {
 			t := &op.Terms[i]
@@ -159,6 +171,9 @@ func markRows(rows []bool, r0, r1 int32) {
 
 // follow lets programs need what they pass on to those that need it.
 func (d *divider) follow() {
+	// The least fixed point: rows only ever become needed, and there are finitely many, so this
+	// ends; going backward, one round does without a loop, and each turn of a loop that rows pass
+	// through adds one.
 	for again := true; again; {
 		again = false
 		for _, p := range slices.Backward(d.passes) {
@@ -187,6 +202,7 @@ func trueRows(rows []bool) (list []int32) {
 
 // takeRows makes inputs of what a program takes over.
 func (d *divider) takeRows(p *Program, taken []Carry, node func(int32) int32) error {
+	// Backward, because inputs are removed and the parts are appended behind.
 	for i := len(p.Inputs) - 1; i >= 0; i-- {
 		port := p.Inputs[i]
 		if port.Carried == 0 {
@@ -236,6 +252,7 @@ func (d *divider) readPart(p *Program, x, part *fgraph.Variable, rows []int32, a
 		var v *fgraph.Variable
 		switch op := c.Apply.Op().(type) {
 		case Block: // its rows are among those that are read
+			// All rows of the block are needed, hence consecutive in the part as well.
 			n, _ := slices.BinarySearch(rows, op.R0)
 			v = NewBlock(part, op.Shift(int32(n)-op.R0, 0))
 		case *Assemble:
@@ -243,6 +260,7 @@ func (d *divider) readPart(p *Program, x, part *fgraph.Variable, rows []int32, a
 		default:
 			continue
 		}
+		// New applies keep the position of the old ones, by which the schedule orders them.
 		if a := v.Owner(); a != nil && a.Graph() == nil {
 			a.SetOrigin(c.Apply.Origin())
 		}
@@ -250,6 +268,7 @@ func (d *divider) readPart(p *Program, x, part *fgraph.Variable, rows []int32, a
 			return err
 		}
 	}
+	// What is left are ops that need all rows, and outputs that hand the matrix on.
 	if len(x.Clients()) == 0 {
 		return nil
 	}
@@ -295,6 +314,8 @@ func (d *divider) giveRows(p *Program, given []Carry, node func(int32) int32) er
 			continue
 		}
 		v, rows := p.Graph.Outputs()[i], given[at].Rows
+		// Copy the rows when they are made. At the end of the program the whole layer would have to
+		// live that long for a few of its rows.
 		port.At = madeAt(v)
 		p.Outputs[i].At = port.At
 		if p.Outputs[i].Node = node(port.Carried); len(rows) < int(TypeOf(v).Rows) {
@@ -306,6 +327,7 @@ func (d *divider) giveRows(p *Program, given []Carry, node func(int32) int32) er
 	if err := p.ReplaceOutputs(values, divideReason); err != nil {
 		return err
 	}
+	// Nobody takes the others. With its outputs, what only made them leaves the graph.
 	for i, port := range slices.Backward(p.Outputs) {
 		if port.Carried > 0 && port.Node < 0 {
 			if err := p.Graph.RemoveOutput(i, divideReason); err != nil {

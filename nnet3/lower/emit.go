@@ -46,6 +46,7 @@ func (t *target) program(p *Program) error {
 	if !ok {
 		return errors.New("lower: the storage of the program is not planned")
 	}
+	// Without Reuse or Pack every base becomes a matrix.
 	s.makeSlots()
 	e := &emission{target: t, s: s, memos: make([]int32, p.Graph.NumVariableIDs()), filled: make([]*filled, len(s.values)),
 		left: make([]int32, len(s.values)), partOf: make([]int32, len(s.values))}
@@ -96,6 +97,8 @@ func (e *emission) matrices() error {
 		span := slices.ContainsFunc(q.bases, func(b int32) bool {
 			return slices.ContainsFunc(s.bases[b].members, func(m int32) bool { return s.values[m].span })
 		})
+		// A matrix from the previous segment is neither made nor allocated here. It keeps its
+		// number, so that the caller of the computation sees one matrix with one life.
 		if q.carriedIn > 0 {
 			if err := e.takeOver(int32(k), span); err != nil {
 				return err
@@ -132,10 +135,15 @@ func (e *emission) sizing() {
 		if q.bases == nil || e.firstItem[k] < 0 {
 			continue
 		}
+		// Terms of one event become commands together, before the item of any of them but the
+		// first, so a matrix must exist when the batch begins.
 		open, shut := e.batchStart(e.firstItem[k]), e.lastItem[k]
 		if !s.MoveSizing {
+			// As compiled: all matrices live from the end of the inputs to the end of the
+			// computation.
 			open, shut = start, int32(len(s.items))
 		}
+		// Accepting a matrix allocates it, and what the caller takes is the caller's to free.
 		if it := s.items[e.firstItem[k]]; it.kind != stepAccept {
 			e.opens[open] = append(e.opens[open], int32(k))
 		}
@@ -227,12 +235,14 @@ func (e *emission) item(i int32) {
 	switch it.kind {
 	case stepOp:
 		e.op(s.applies[it.n])
+	// The first term of a batch emits all of them.
 	case stepTerm:
 		if e.batchStart(i) == i {
 			e.batch(i)
 		}
 	case stepFill:
 		v := &s.values[it.n]
+		// A Fill with readers of its own has a place, in contrast to the constants in an Assemble.
 		x, _ := fillOf(v.v)
 		e.setConst(e.view(it.n, Rect{0, v.rows, 0, v.cols}), x)
 	case stepAccept:
@@ -322,6 +332,7 @@ func (e *emission) op(a *fgraph.Apply) {
 		e.backprop(a, op)
 	case *RowRanges:
 		out := e.operand(a.Out())
+		// The only command that sums ranges adds the sums to what is there.
 		e.setConst(out, 0)
 		n := int32(len(e.c.IndexesRanges))
 		e.c.IndexesRanges = append(e.c.IndexesRanges, op.Ranges)

@@ -38,6 +38,8 @@ func (e *emission) groups() {
 	}
 	g := &grouping{emission: e, done: make([]bool, len(e.pending)), keys: make([][2]groupKey, len(e.pending)),
 		waits: make([][]int, len(e.pending)), byKey: make(map[groupKey]int32), byDst: make(map[int32][]int)}
+	// Sums of floating-point numbers depend on the order of the additions, so a term waits for
+	// earlier terms that write a common element. Only terms of one value can do so.
 	for i, t := range e.pending {
 		for _, j := range g.byDst[t.dst] {
 			if e.pending[j].meets(&t.Term) {
@@ -47,6 +49,10 @@ func (e *emission) groups() {
 		g.byDst[t.dst] = append(g.byDst[t.dst], i)
 		g.join(i)
 	}
+	// Greedy: a term is in up to two groups, one by where it writes and one by where it reads, and
+	// whichever command takes it shrinks the other. The largest group first saves the most
+	// commands. After each, terms that waited may join, and what was a copy may have become an
+	// addition.
 	for best := g.largest(); best != nil; best = g.largest() {
 		if best.key.scatter {
 			e.scatter(best.key, best.kept)
@@ -70,10 +76,13 @@ func (g *grouping) join(i int) {
 	f, a, b := g.filledBy(t)
 	some, rest := f.present(&t.Term, a, b)
 	g.keys[i] = [2]groupKey{}
+	// Where some of the rows are written and some are not, neither a copy nor an addition does for
+	// all; such a term is moved by itself, after the rest was zeroed.
 	if some && rest || !g.inOrder(i, some) {
 		return
 	}
 	g.keys[i][0] = groupKey{value: t.dst, col: t.DstCol, cols: t.NumCols, scale: t.Scale, add: some}
+	// There is no scaled copy to many places.
 	if some || t.Scale == 1 {
 		g.keys[i][1] = groupKey{scatter: true, value: t.src, col: t.SrcCol, cols: t.NumCols, scale: t.Scale, add: some}
 	}
@@ -117,6 +126,8 @@ func (g *grouping) largest() *group {
 		q := &g.groups[n]
 		if q.stale {
 			slices.Sort(q.members)
+			// Terms leave a group by a change of their keys, which here takes effect. Doing it
+			// lazily keeps a round proportional to the groups that changed.
 			q.members = slices.DeleteFunc(slices.Compact(q.members), func(i int) bool { return g.keys[i][0] != q.key && g.keys[i][1] != q.key })
 			q.kept, q.stale = nil, false
 			if len(q.members) > 1 {
@@ -183,6 +194,9 @@ func (e *emission) disjoint(k groupKey, members []int) []int {
 	for _, i := range members {
 		t := e.pending[i]
 		// No term may name a row twice either.
+		// A command names one source for each row that it writes, or one destination for each that
+		// it reads. So take the term as a whole or not at all: mark its rows up to the first that
+		// is taken, and take the marks back if there was one.
 		n := int32(0)
 		for ; n < t.NumRows; n++ {
 			row := t.row(n, k.scatter) - lo
@@ -241,6 +255,8 @@ func (w *writtenRows) add(i int) bool {
 		return true
 	}
 	p := &w.parts[n-1]
+	// Bounding rectangles tell most terms apart. Lists by row are made for the first value whose
+	// terms interleave.
 	if p.rows == nil && p.hull.Overlaps(d) {
 		p.rows = make(map[int32][]int32)
 		for _, o := range p.terms {
@@ -285,6 +301,9 @@ func (e *emission) withoutGaps(k groupKey, members []int) []int {
 		at := gap.Shift(place.R0, place.C0)
 		return e.holds(k.value, gap, event) && !slices.ContainsFunc(far, at.Overlaps)
 	}
+	// A command's view runs from the first row to the last, including rows between that it doesn't
+	// touch. To be a view of this value, all of it must belong to the value at that time. So cut
+	// the members where a gap doesn't, and take the longest piece.
 	order := slices.Clone(members)
 	slices.SortStableFunc(order, func(a, b int) int { return int(rows(a).R0 - rows(b).R0) })
 	var best []int
@@ -323,6 +342,7 @@ func (e *emission) farSides(k groupKey, members []int) (list []Rect) {
 func (e *emission) holds(n int32, r Rect, event int32) bool {
 	v := &e.s.values[n]
 	for _, c := range v.grid.over(r) {
+		// A part of an assembled value begins with its first term.
 		begin := v.done
 		if len(c.terms) > 0 {
 			begin = e.s.terms[c.terms[0]].event
@@ -350,6 +370,8 @@ func (e *emission) holesFree(k groupKey, members []int) bool {
 	if len(members) < 2 {
 		return false
 	}
+	// A copy of many rows writes zeros to rows without a source. That is right between rows of a
+	// value that nothing has been written to, and wrong where another value still lives.
 	f := e.filledOf(k.value)
 	a, b := f.span(k.col, k.col+k.cols)
 	lo, hi := e.hull(k, members)

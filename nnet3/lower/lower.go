@@ -76,6 +76,8 @@ func lowerSegment(c *computation.Computation, net Network, s segment) (*Program,
 		}
 	}
 	l.carryOut(&s)
+	// The last state of each component leaves the program. Without that output nothing would use
+	// the ops that train it.
 	for comp, s := range l.states {
 		if s != nil {
 			l.outputs = append(l.outputs, s)
@@ -144,6 +146,8 @@ func (l *lowering) command(cmd *computation.Command) error {
 		l.pieces.swap(l.c.Submatrices[cmd.View()].Matrix, l.c.Submatrices[cmd.Source()].Matrix)
 	case computation.SetConst:
 		m, r := l.view(cmd.View())
+		// Zeros are what is there without a piece, so to set them is just to forget. That removes
+		// the zeroing of new matrices, which every compiled computation is full of.
 		l.pieces.cut(m, r)
 		if cmd.Alpha != 0 {
 			l.put(m, r, l.fill(r, cmd.Alpha))
@@ -219,6 +223,8 @@ func (l *lowering) move(cmd *computation.Command) error {
 		l.addRows(m, r, v, rows, cmd.Alpha)
 	case computation.CopyRowsMulti, computation.AddRowsMulti:
 		groups := l.groupPairs(c.IndexesMulti[cmd.Vector()])
+		// Read everything before anything is cut: the sources may be rows of the matrix that is
+		// written.
 		values := make([]*fgraph.Variable, len(groups))
 		for i, g := range groups {
 			values[i] = l.read(g.sub)
@@ -236,6 +242,8 @@ func (l *lowering) move(cmd *computation.Command) error {
 			for i, p := range g.rows {
 				g.rows[i] = RowPair{p.Src, p.Dst}
 			}
+			// Terms list rows in the order of the result. The command lists them in that of its
+			// source.
 			slices.SortFunc(g.rows, func(a, b RowPair) int { return int(a.Dst - b.Dst) })
 			if cmd.Type == computation.CopyToRowsMulti {
 				for _, p := range g.rows {
@@ -311,6 +319,8 @@ func (l *lowering) add(m int32, r Rect, v *fgraph.Variable, t Term, scale float3
 	if t.NumRows == 0 || r.C0 >= r.C1 || scale == 0 {
 		return
 	}
+	// Terms read whole values and never views of them, so that equal data has one form however it
+	// was cut on the way here.
 	root, src := Resolve(v)
 	t.Scale, t.At = scale, l.at
 	t.DstCol, t.NumCols = 0, r.Cols()
@@ -352,10 +362,15 @@ func (l *lowering) readRect(m int32, r Rect) *fgraph.Variable {
 		l.put(m, r, v)
 		return v
 	}
+	// The usual case, where a command reads what one command wrote: the value itself or a block of
+	// it, and no op at all. This is how copies vanish.
 	if t := &terms[0]; len(terms) == 1 && t.Contiguous() && t.Scale == 1 && t.Dst() == whole(sizeOf(r)) {
 		return l.own(NewBlock(inputs.list[0], t.Src()))
 	}
 	v := l.own(NewAssemble(r.Rows(), r.Cols(), slices.Clone(terms), inputs.list))
+	// Later readers take the assembled value. If they assembled the pieces again, a matrix that a
+	// recurrence reads at every step would cost quadratic time, and merging would have to find out
+	// that the results are equal.
 	l.pieces.cut(m, r)
 	l.put(m, r, v)
 	return v

@@ -63,12 +63,23 @@ func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	m := merge{into: va.base, from: vb.base, dr: va.r + dr - vb.r, dc: va.c + dc - vb.c,
 		placed: len(t.log.placed), heads: len(t.log.heads), removed: len(t.log.removed), made: len(t.log.made)}
 	near := b // of the two values, the one that moves
+	// Move the lighter base. A value then moves only when its base at least doubles in weight, so
+	// over all merges each one moves a logarithmic number of times, whatever the order of the
+	// merges.
 	if s.bases[m.into].weight < s.bases[m.from].weight {
 		m.into, m.from, m.dr, m.dc, near = m.from, m.into, -m.dr, -m.dc, a
 	}
+	// Everything up to here is arithmetic on two rectangles. A group of merges is not charged one
+	// by one: its first merge may raise the peak and a later one lower it again, so commit compares
+	// the peak at the end.
 	if !s.fits(&m) || t.alone && !t.affords(&m) {
 		return false
 	}
+	// From here on the merge counts as done for every question about places (baseOf, place,
+	// isPlaced), though no value has moved yet: what a cell occupies depends on what is placed, so
+	// it can only be computed as if. The tests come cheapest first. Those before try are filters:
+	// they may let a bad merge pass, but they never refuse a good one, so they change the time and
+	// not the result.
 	s.trial = trial{m.into, m.from, m.dr, m.dc}
 	ok := (k < 0 || s.canPlace(k) && !s.clashesNear(near, k)) && !s.failsAgain(m.name()) && !s.clashesSomewhere() && t.try(&m)
 	s.trial = noTrial
@@ -86,6 +97,10 @@ func (s *Storage) fits(m *merge) bool {
 	moved := from.rect.Shift(m.dr, m.dc)
 	union := into.rect.Union(moved)
 	switch {
+	// Without Extend a base never grows beyond its largest member. A matrix that the caller owns
+	// must have exactly the size of its value, so it may neither grow nor move within a larger one;
+	// two such values share a matrix only if the second replaces the first in the next iteration of
+	// a loop. A value that must span the width of its matrix can't have anything beside it.
 	case !s.Extend && union != into.rect && union != moved,
 		into.exact >= 0 && union != into.rect, from.exact >= 0 && union != moved,
 		into.exact >= 0 && from.exact >= 0 && !s.comesBack(into.exact, from.exact),
@@ -103,11 +118,14 @@ func (t *transaction) affords(m *merge) bool {
 	first, last := min(into.first, from.first), max(into.last, from.last)
 	union := into.rect.Union(from.rect.Shift(m.dr, m.dc))
 	if union == into.rect && first == into.first && last == into.last {
+		// This is the usual case of a part that is placed inside the whole.
 		return true // one base less is the only change
 	}
 	s.book(m.from, -1)
 	bytes := 4 * union.Area()
 	if first == into.first && last == into.last {
+		// The life stays, so one addition of the difference does, in place of a removal and an
+		// addition: each costs a walk up the tree of peaks.
 		bytes -= 4 * into.rect.Area() // in one step
 	} else {
 		s.book(m.into, -1)
@@ -125,6 +143,10 @@ func (t *transaction) affords(m *merge) bool {
 func (t *transaction) try(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
+	// First, the terms between the two bases. A merge for the sake of one term may bring others
+	// into position. They become placed as well, and so each of them must be allowed to be, or else
+	// the cells that they share would count as free for two values. Terms within one base don't
+	// change, hence only those with an end in the smaller base are visited.
 	for _, n := range from.members {
 		v := &s.values[n]
 		for k := v.terms[0]; k < v.terms[1]; k++ {
@@ -138,6 +160,10 @@ func (t *transaction) try(m *merge) bool {
 			}
 		}
 	}
+	// Second, the cells of the larger base whose occupations change because of that: the ends of
+	// the placed terms, and outputs that are now written over an input. Two epochs per merge,
+	// because a mark has three states: not visited, visited, and visited with all cells that show
+	// it.
 	s.epoch += 2
 	s.dirty = s.dirty[:0]
 	for _, k := range t.log.placed[m.placed:] {
@@ -152,6 +178,8 @@ func (t *transaction) try(m *merge) bool {
 			}
 		}
 	}
+	// Third, take all changed cells out of the tree before any comes in again. One by one, a cell
+	// would clash with the outdated occupation of another.
 	m.tree = into.tree
 	for _, c := range s.dirty {
 		t.vacate(m, c)
@@ -162,6 +190,8 @@ func (t *transaction) try(m *merge) bool {
 		}
 	}
 	for _, n := range from.members {
+		// The cells of the smaller base have their occupations in its own tree, which stays as it
+		// is for an undo. In the larger tree they get new ones.
 		for i := range s.values[n].grid.cells {
 			c := cellRef{n, int32(i)}
 			t.log.heads = append(t.log.heads, cellHead{c, s.values[n].grid.cells[i].nodes})
@@ -177,6 +207,8 @@ func (t *transaction) try(m *merge) bool {
 		m.first, m.last = all.t0>>1, all.t1>>1
 	}
 	// Nothing may live there before the caller's matrix arrives.
+	// What is freed early by a placed term can begin before the matrix that the caller hands in
+	// exists.
 	given := max(into.given, from.given)
 	return given < 0 || m.first >= s.values[given].done
 }
@@ -188,6 +220,7 @@ func (t *transaction) align(m *merge, k int32) bool {
 		return true
 	}
 	if !s.canPlace(k) {
+		// Remember the reason under the pair of bases and the offset; failsAgain looks here first.
 		s.failed[m.name()] = witness{k: k}
 		return false
 	}
@@ -200,6 +233,10 @@ func (t *transaction) align(m *merge, k int32) bool {
 func (s *Storage) touch(n int32, r Rect, shown bool) {
 	v := &s.values[n]
 	for at, c := range v.grid.over(r) {
+		// A cell that shows a part of another one occupies nothing under its own name: the place
+		// belongs to the source. So if the source changes, all that show it change, transitively.
+		// The second mark ends the recursion on values that show each other's parts by several
+		// ways.
 		if c.mark < s.epoch {
 			c.mark = s.epoch
 			if v.base == s.trial.into {
@@ -259,6 +296,8 @@ func (t *transaction) untry(m *merge) {
 	s := t.s
 	into := &s.bases[m.into]
 	if len(t.log.made) > m.made || len(t.log.removed) > m.removed {
+		// In any order: a treap's shape follows from the keys and ranks of its nodes, so this gives
+		// the tree from before.
 		root := m.tree
 		for _, n := range t.log.made[m.made:] {
 			root = s.forest.remove(root, n)
@@ -269,6 +308,7 @@ func (t *transaction) untry(m *merge) {
 		}
 		into.tree = root
 	}
+	// Backward, because a cell may be in the log twice, and the first entry is the oldest.
 	for i := len(t.log.heads) - 1; i >= m.heads; i-- {
 		h := t.log.heads[i]
 		s.values[h.n].grid.cells[h.i].nodes = h.nodes
@@ -298,6 +338,7 @@ func (t *transaction) finish(m *merge) {
 	into.tree = m.tree
 	into.first, into.last = m.first, m.last
 	from.gone = true
+	// The stamp makes refusals that rest on the former base obsolete.
 	s.stamp++
 	into.stamp = s.stamp
 	t.book(m.into, 1)

@@ -119,6 +119,8 @@ func (e *emission) batch(i int32) {
 	}
 	e.pending = e.pending[:0]
 	for k := i; k < j; k++ {
+		// Placed terms come first, since they stand for data that is there already: whatever is
+		// added must find it recorded as written.
 		if t := &s.terms[s.items[k].n]; t.placed {
 			e.placedTerm(t)
 		} else if !t.constant {
@@ -126,10 +128,12 @@ func (e *emission) batch(i int32) {
 		}
 	}
 	for k := i; k < j; k++ {
+		// Constants are set before anything is added to them.
 		if t := &s.terms[s.items[k].n]; t.constant {
 			e.term(t)
 		}
 	}
+	// As compiled, everything is added to zeros.
 	if !s.Assign {
 		for _, t := range e.pending {
 			e.zeroTerm(t)
@@ -141,6 +145,8 @@ func (e *emission) batch(i int32) {
 	}
 	for k := i; k < j; k++ {
 		t := &s.terms[s.items[k].n]
+		// What no term wrote must be zero for the readers. Not earlier: until the last term is
+		// emitted, another one may still write there, and the zeros would be in vain.
 		if e.left[t.dst]--; e.left[t.dst] == 0 {
 			e.zeroRest(t.dst)
 		}
@@ -178,6 +184,8 @@ func (e *emission) term(t *term) {
 		}
 		e.emit(typ, t.Scale, e.view(t.dst, t.Dst()), e.view(t.src, t.Src()))
 	case some && e.crosses(t):
+		// The command may not read and write views that overlap. Its view would span rows between
+		// those that it needs, so go block by block.
 		for lo := int32(0); lo < t.NumRows; {
 			hi := t.run(lo)
 			u := t.Run(lo, hi)
@@ -260,6 +268,9 @@ func (e *emission) zeroTerm(t *term) {
 
 // zeroRows zeroes what is not written in bands [a, b) of rows [lo, hi), in few rectangles.
 func (e *emission) zeroRows(n int32, f *filled, a, b int, lo, hi int32) {
+	// Sweep over the bands from left to right. A gap that continues one of the previous band, with
+	// the same rows, extends its rectangle; the others are complete. Many small views would be as
+	// many commands.
 	var open []Rect // rectangles that end at the present band's left edge
 	for j := a; j < b; j++ {
 		var now []Rect

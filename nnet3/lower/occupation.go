@@ -88,6 +88,8 @@ func (s *Storage) endOf(n int32, c *cell) int32 {
 	for i, k := range c.reads {
 		r := &v.reads[k]
 		if i > 0 && r.event < v.reads[c.reads[i-1]].event {
+			// The reads are the last first, and a read of an earlier event can't reach beyond one
+			// of a later event even if the later one ends half a step early, as a placed one does.
 			break // earlier reads end earlier, placed or not
 		}
 		t := 2 * r.event
@@ -127,6 +129,7 @@ func (s *Storage) appendOccupations(dst []occupation, n, i int32) []occupation {
 	if v.kind != assembled {
 		return append(dst, occupation{box{at, s.startOf(n), end}, n})
 	}
+	// Nothing writes there before the value is complete and the rest is zeroed.
 	if len(c.terms) == 0 {
 		return append(dst, occupation{box{at, 2 * v.done, max(end, 2*v.done)}, n})
 	}
@@ -134,6 +137,10 @@ func (s *Storage) appendOccupations(dst []occupation, n, i int32) []occupation {
 	if !s.placedUnscaled(first) {
 		return append(dst, occupation{box{at, 2 * first.event, end}, n})
 	}
+	// The place holds the source's data from the moment the term would have moved it, until a
+	// second term adds to it. For that time the occupation has the source as its root, so source
+	// and value, which hold the same data, may overlap; from the second term on it is the value's
+	// own, and clashes with whatever still reads the source.
 	alias := end // the time until which the place holds data of the source
 	if len(c.terms) > 1 {
 		second := s.terms[c.terms[1]].event
@@ -163,6 +170,9 @@ type aliased struct {
 
 // appendAlias appends the occupations of a rectangle with data of a placed term's source.
 func (s *Storage) appendAlias(dst []occupation, t *term, at Rect, t0, t1 int32) []occupation {
+	// The source may itself be assembled and show parts of further values. Data has one name only,
+	// that of the value that really holds it, or else two values that show the same part would seem
+	// to clash. An explicit stack, because chains of parts are as long as a recurrence.
 	stack := append(s.aliases[:0], aliased{t.src, at})
 	for len(stack) > 0 {
 		p := stack[len(stack)-1]

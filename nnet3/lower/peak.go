@@ -27,6 +27,9 @@ func (t *peakTree) add(first, last int32, bytes int64) {
 	if r != l {
 		t.cover(r, bytes)
 	}
+	// Both paths go up together. Where they are not yet in one subtree, the siblings between them
+	// lie wholly within the range; a path's own node is recomputed from its children, and gets back
+	// what was added to it as a whole.
 	for l > 1 {
 		if l/2 != r/2 {
 			if l%2 == 0 {

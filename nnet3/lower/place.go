@@ -26,10 +26,13 @@ func (t *transaction) commit() bool {
 	if len(t.merges) == 0 {
 		return false
 	}
+	// All or nothing: a group may pay for its first merges with the savings of its last ones.
 	if t.s.peak.max() > t.budget {
 		t.rollback()
 		return false
 	}
+	// Until here every node of the old trees was kept for an undo. Now those that left a tree are
+	// free, and so are the trees of the bases that are part of others.
 	for _, n := range t.log.removed {
 		t.s.forest.release(n)
 	}
@@ -45,6 +48,7 @@ func (t *transaction) commit() bool {
 
 // rollback undoes the merges.
 func (t *transaction) rollback() {
+	// In reverse, because a merge may have moved what an earlier one merged.
 	for i := len(t.merges) - 1; i >= 0; i-- {
 		t.undo(&t.merges[i])
 	}
@@ -70,6 +74,7 @@ func (s *Storage) placeInPlace(i int) bool {
 func (s *Storage) PlaceInPlace() int {
 	n := 0
 	if s.slotOf != nil {
+		// Slots hold the sizes of bases, so bases must not change once there are slots.
 		return n // the matrices are divided already
 	}
 	for i := range s.applies {

@@ -25,11 +25,15 @@ func (s *Storage) PlaceTerms() int {
 	elements := func(n int32) int64 { return int64(s.values[n].rows) * int64(s.values[n].cols) }
 	slices.SortStableFunc(groups, func(a, b int32) int { return cmp.Compare(elements(b), elements(a)) })
 	refused := make([]int, len(s.terms)) // by term: how many merges were kept when it was last refused, from 1
+	// What is placed first ties down what comes later, so the order decides what fits: values as
+	// wholes before parts, and of the values the largest ones first, because they save most.
 	for range 2 {
 		for _, n := range groups {
 			s.placeAll(int(s.values[n].terms[0]), int(s.values[n].terms[1]))
 		}
 		for k := len(s.terms) - 1; k >= 0; k-- {
+			// A refusal stands while no merge was kept since: the same question would get the same
+			// answer.
 			if !s.terms[k].placed && refused[k] != s.kept+1 && !s.placeTerm(k) {
 				refused[k] = s.kept + 1
 			}
@@ -64,6 +68,8 @@ type booking struct {
 // possible, the unscaled ones first. If that raises the peak of the bytes in use, it places none.
 // It reports whether it placed any.
 func (s *Storage) placeAll(lo, hi int) bool {
+	// The second round asks about every refused group again, and mostly nothing has changed. The
+	// recorded bookings answer in time proportional to their number.
 	if r := s.refusals[lo]; r != nil && s.refusesAgain(r, lo, hi) {
 		return false
 	}
@@ -134,6 +140,9 @@ func (t *transaction) affordsAll(lo, hi int) bool {
 		return true
 	}
 	home := &s.bases[dst.base]
+	// Charge what the merged base would take, for as long as it would live, and take back what the
+	// single bases take. Each base is counted once though several terms may come from it; marks of
+	// this epoch tell.
 	union, first, last := home.rect, home.first, home.last
 	s.epoch += 2
 	home.mark = s.epoch
@@ -148,6 +157,7 @@ func (t *transaction) affordsAll(lo, hi int) bool {
 		union = union.Union(from.rect.Shift(m.dr, m.dc))
 		first, last = min(first, from.first), max(last, from.last)
 	}
+	// The base of the value neither grows nor lives longer. Merging then only frees memory.
 	if union == home.rect && first == home.first && last == home.last {
 		s.unbook(t.books)
 		t.books = t.books[:0]

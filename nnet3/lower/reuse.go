@@ -14,6 +14,10 @@ func (s *Storage) Reuse() int {
 	}
 	s.makeSlots()
 	n := 0
+	// Slots come in the order in which their lives begin, so the candidates are those whose lives
+	// are over, and no slot has to be inserted between two others. For matrices of one size the
+	// greedy choice would be optimal; with several sizes it is a heuristic, which the budget keeps
+	// from doing harm.
 	budget := s.peak.max()
 	pool := &slotPool{s: s, shapes: make(map[slotShape]int32)}
 	for k := range s.slots {
@@ -42,6 +46,8 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 	if q.carriedIn > 0 && own.taken && own.carriedOut != q.carriedIn {
 		return 0, false // the next iteration of a loop finds its input in that matrix
 	}
+	// Best of all: an iteration leaves its state where the next one looks for it, so that no swap
+	// is needed at the end of the loop.
 	if q.carriedIn > 0 && own.carriedOut == q.carriedIn && own.rows == q.rows && own.cols == q.cols {
 		return math.MinInt64, true // the next iteration finds its input in place
 	}
@@ -49,9 +55,13 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 	if q.fixed && (rows != q.rows || cols != q.cols) || own.fixed && (rows != p.rect.Rows() || cols != p.rect.Cols() || !own.taken) {
 		return 0, false
 	}
+	// A matrix that must span its width can't be in a wider one.
 	if cols != q.cols && s.spansAny(q.bases) || cols != p.rect.Cols() && s.spansAny(own.bases) {
 		return 0, false
 	}
+	// The shared slot is in use from the beginning of the first to the end of the second, with the
+	// larger size. What both would have taken by themselves is saved. The difference in bytes times
+	// events is what may later push the peak up, even if it doesn't now.
 	after := int64(rows) * int64(cols) * int64(p.last-q.first+1)
 	before := int64(q.rows)*int64(q.cols)*int64(q.last-q.first+1) + p.rect.Area()*int64(p.last-p.first+1)
 	return after - before, true
@@ -105,6 +115,10 @@ func (p *slotPool) best(b int32) (int32, place) {
 		for i := len(list) - 1; i >= max(0, len(list)-reuseTries); i-- {
 			k := list[i]
 			cost, ok := p.s.reuseCost(k, b)
+			// The list is in the order of ends, and the least possible cost grows with the gap
+			// between the two lives. So the first slot that must cost more than the best one ends
+			// the search of its shape. Whether a slot is possible at all depends on the shape
+			// alone.
 			if !ok || best >= 0 && p.s.leastCost(k, b) > bestCost {
 				break // nor does any that ended before
 			}

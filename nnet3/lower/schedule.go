@@ -27,6 +27,9 @@ func (s *Storage) schedule() error {
 	s.valueOf = slices.Repeat([]int32{-1}, g.NumVariableIDs())
 	b := &scheduleBuilder{Storage: s, made: slices.Clone(s.valueOf), marker: -1}
 	b.makeRoom(applies)
+	// The order of these calls is that of dependencies: a step can only wait for steps that exist,
+	// and applies are in topological order. What orders steps beyond that, fills and the demands of
+	// features, comes last, when all readers are known.
 	b.ports()
 	for i, a := range applies {
 		b.apply(int32(i), a)
@@ -91,8 +94,12 @@ func (b *scheduleBuilder) ports() {
 		if !port.IsMatrix() {
 			continue
 		}
+		// A matrix for the backward pass must not be accepted before the marker: that is where the
+		// caller hands it over.
 		key := int64(keyFirst)
 		if port.At > p.Marker {
+			// Keys of commands are multiples of four, so this is after the marker and before any
+			// command that follows it.
 			key = keyOf(p.Marker) + 1
 		}
 		st := b.sched.add(stepAccept, int32(i), key)
@@ -125,6 +132,9 @@ func (b *scheduleBuilder) apply(i int32, a *fgraph.Apply) {
 	default:
 		st := b.sched.add(stepOp, i, keyOf(int32(a.Origin())))
 		b.stepOf[i] = st
+		// An op that may overwrite one operand is not done with the others before it writes, so
+		// these must stay for half an event longer. Whether it does overwrite is not known until
+		// places are, so the schedule assumes it.
 		over := destroyed(a, 0)
 		for k, v := range a.Inputs() {
 			if n, r := b.needs(st, v); n >= 0 {
@@ -142,16 +152,21 @@ func (b *scheduleBuilder) apply(i int32, a *fgraph.Apply) {
 }
 
 func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
+	// Without terms it is a matrix of zeros, and needs a fill only if somebody reads it.
 	if len(op.Terms) == 0 {
 		b.newValue(a.Out(), constant)
 		return
 	}
 	n := b.newValue(a.Out(), assembled)
+	// Readers wait for one step instead of for every term: a value of n terms with m readers then
+	// has n+m edges in place of n·m. The key lets it come as soon as it can.
 	ready := b.sched.add(stepReady, n, keyFirst)
 	b.made[a.Out().ID()] = ready
 	b.values[n].step = ready
 	b.values[n].terms = [2]int32{int32(len(b.terms)), int32(len(b.terms) + len(op.Terms))}
 	set := constantTerms(a, op)
+	// There is no command that adds a constant, so constants must be set before anything is added
+	// to the same rows, but no earlier: until then the place is free for others.
 	earliest := int32(math.MaxInt32) // the first of the others
 	for k := range op.Terms {
 		if !set[k] {
@@ -171,6 +186,7 @@ func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
 		src := b.valueOf[root.ID()]
 		t.ShiftSrc(r.R0, r.C0)
 		b.terms = append(b.terms, term{Term: t, dst: n, src: src, step: st})
+		// A constant term has no source: its step waits for nothing, and its Fill needs no memory.
 		if set[k] {
 			b.terms[num].constant = true
 			x, _ := fillOf(b.values[src].v)
@@ -193,6 +209,8 @@ func constantTerms(a *fgraph.Apply, op *Assemble) []bool {
 		if _, ok := fillOf(a.Inputs()[op.Terms[k].Input]); !ok {
 			continue
 		}
+		// The search tree of occupations serves as a set of rectangles here, since all have the
+		// same time and different roots.
 		o := occupation{box{Rect: op.Terms[k].Dst()}, int32(k)}
 		if set[k] = f.clash(root, &o) == 0; set[k] {
 			root = f.insert(root, f.add(o, cellRef{}))
@@ -218,6 +236,8 @@ func (b *scheduleBuilder) provide() {
 		if !port.IsMatrix() {
 			continue
 		}
+		// Outputs leave as late as possible, but those of the forward pass before the marker, where
+		// the caller takes them.
 		key := int64(keyLast)
 		forward := b.marker >= 0 && port.At < p.Marker
 		if forward {
@@ -257,6 +277,8 @@ func (b *scheduleBuilder) orderings() {
 		number[a.ID()] = int32(i)
 	}
 	demand := func(first, second *fgraph.Apply) {
+		// Blocks and Fills have no step. A value without a step of its own is read or complete
+		// where its step would be, so an Assemble counts from its last term on.
 		st := b.stepOf[number[second.ID()]]
 		if st < 0 {
 			return
@@ -281,6 +303,9 @@ func (b *scheduleBuilder) events() {
 	event, batch := int32(0), false // batch tells whether the present event consists of terms
 	for _, st := range b.sched.order {
 		s := &b.sched.steps[st]
+		// Time is counted in events, and not in steps, because one command may do several terms: as
+		// events of their own, the first would seem to end before the next begins, and the places
+		// of what they read could be given away in between.
 		same := false // whether the step belongs to the present event
 		switch s.kind {
 		case stepReady:
@@ -289,6 +314,8 @@ func (b *scheduleBuilder) events() {
 			same = event == 0
 		case stepTerm:
 			t := &b.terms[s.n]
+			// A term of the same batch may read an assembled value only if that was complete before
+			// the batch, since one command reads everything before it writes.
 			same = batch && (t.constant || b.values[t.src].done != event)
 		}
 		if !same {

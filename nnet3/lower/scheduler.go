@@ -56,6 +56,8 @@ func (s *scheduler) run() error {
 			q.push(queued{s.steps[i].key, int32(i)})
 		}
 	}
+	// Kahn's algorithm with a heap in place of a queue, in n log n. Ties go to the step that was
+	// added first, so the order is the same in every run.
 	for len(q) > 0 {
 		i := q.pop().n
 		s.order = append(s.order, i)
@@ -66,6 +68,8 @@ func (s *scheduler) run() error {
 			}
 		}
 	}
+	// A graph has no circles, but the demands of features may add one, such as a value that is to
+	// be read after it is destroyed.
 	if len(s.order) != len(s.steps) {
 		return fmt.Errorf("lower: %d of %d steps wait for each other", len(s.steps)-len(s.order), len(s.steps))
 	}

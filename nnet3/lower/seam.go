@@ -85,6 +85,9 @@ func (t *target) closeLoop(begin map[int32]int32) {
 			moves = append(moves, move{to, from})
 		}
 	}
+	// What the iteration made must end up where the next one looks for it. Where matrices are
+	// exchanged in a circle no move is first, so one of them is copied out of the way; after that
+	// all moves form chains, which begin with a free destination.
 	for _, cycle := range chains(moves, true) {
 		last := &moves[cycle[len(cycle)-1]]
 		m := t.matrix(last.from)
@@ -95,6 +98,8 @@ func (t *target) closeLoop(begin map[int32]int32) {
 		last.from = room
 	}
 	for _, chain := range chains(moves, false) {
+		// Swapped matrices exchange their buffers, so both must have the same stride. The demand of
+		// one is passed on along its chain.
 		contiguous := slices.ContainsFunc(chain, func(k int) bool {
 			return t.matrix(moves[k].to).StrideEqualNumCols || t.matrix(moves[k].from).StrideEqualNumCols
 		})

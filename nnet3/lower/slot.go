@@ -56,6 +56,8 @@ func (s *Storage) bookSlot(q *slot, sign int64) {
 // unless that raises the peak above the budget. It reports whether it did.
 func (s *Storage) absorb(o, k, rows, cols, dr, dc int32, budget int64) bool {
 	q, own := &s.slots[o], &s.slots[k]
+	// Book the union on trial. The peak tree answers in constant time, so trying is as cheap as any
+	// estimate of the outcome would be.
 	s.bookSlot(q, -1)
 	s.bookSlot(own, -1)
 	old := *q
@@ -74,6 +76,8 @@ func (s *Storage) absorb(o, k, rows, cols, dr, dc int32, budget int64) bool {
 		s.slotCol[b] += dc
 	}
 	q.bases = append(q.bases, own.bases...)
+	// What comes later decides how the slot ends: own follows q in time, or both are free of
+	// demands (Pack).
 	q.fixed, q.taken, q.carriedOut = q.fixed || own.fixed, own.taken, own.carriedOut
 	own.bases = nil
 	return true
@@ -90,6 +94,9 @@ func (s *Storage) Pack() int {
 	budget := s.peak.max()
 	n := 0
 	for _, stack := range [2]bool{true, false} {
+		// Only slots of one width can be stacked without waste. Within a width, those that begin at
+		// about the same time are neighbors in the order, so a slot is tried against the latest
+		// few; the others hardly overlap in time, where stacking would raise the peak.
 		key := func(k int32) int64 {
 			q := &s.slots[k]
 			side := q.cols

@@ -151,6 +151,8 @@ func PlanStorage(p *Program) (*Storage, error) {
 
 // planStorage is PlanStorage without attaching the storage.
 func planStorage(p *Program) (*Storage, error) {
+	// Outputs that can't leave as they are get copies first, because the schedule fixes the set of
+	// values.
 	if err := separateOutputs(p); err != nil {
 		return nil, err
 	}
@@ -160,6 +162,9 @@ func planStorage(p *Program) (*Storage, error) {
 	}
 	s.constraints()
 	s.overs()
+	// One base per value is the plan with the most memory and no sharing. It is correct by itself;
+	// everything later merges bases and never raises the peak, so passes may be left out or stop at
+	// any point.
 	s.peak = newPeakTree(int(s.numEvents))
 	s.bases = make([]base, 0, len(s.values))
 	s.forest.nodes = make([]boxNode, 1, 1+2*len(s.values)+len(s.terms))
@@ -172,6 +177,8 @@ func planStorage(p *Program) (*Storage, error) {
 		}
 		v.base = int32(len(s.bases))
 		s.bases = append(s.bases, base{members: append(members[n:n:n+1], int32(n))})
+		// All cells are made before the first base is settled: what a cell occupies depends on
+		// other values, such as those that may overwrite it.
 		s.makeCells(int32(n))
 	}
 	for b := range s.bases {
@@ -265,6 +272,8 @@ func (s *Storage) constraints() {
 			s.span(a.Inputs(), op.has(component.InputContiguous))
 			s.span(a.Outputs(), op.has(component.OutputContiguous))
 		case Backprop:
+			// The values of a Backprop at the input side of the component are x and dx, those at
+			// the output side y and dy.
 			x := 0
 			if op.HasX {
 				x = 1
@@ -296,6 +305,8 @@ func (s *Storage) overs() {
 		}
 		a := v.v.Owner()
 		if k := destroyed(a, v.v.Index()); k >= 0 {
+			// The op destroys a rectangle of the value that its input is a view of. Whether it
+			// really works in place is decided when the two values get the same place.
 			root, r := Resolve(a.Inputs()[k])
 			v.over, v.overRect = s.valueOf[root.ID()], r
 			in := &s.values[v.over]
@@ -338,6 +349,8 @@ func (s *Storage) settle(n int32) error {
 		}
 	}
 	if b.tree != 0 {
+		// Occupations count time in half events, so that a write in place of a read can come
+		// between two of them.
 		all := &s.forest.nodes[b.tree].all
 		b.first, b.last = all.t0>>1, all.t1>>1
 	}

@@ -67,6 +67,8 @@ func (t *Term) rowRange(r0, r1 int32) (int32, int32) {
 		return lo, max(lo, min(r1-t.DstRow, t.NumRows))
 	}
 	lo := searchDst(t.Rows, r0)
+	// Reading a recurrence row by row makes this the common case, where a second search would
+	// double the cost.
 	if r1 == r0+1 { // terms name most rows at most once
 		hi := lo
 		for int(hi) < len(t.Rows) && t.Rows[hi].Dst == r0 {
@@ -122,6 +124,8 @@ func (t *Term) appendOutside(dst []Term, r Rect) []Term {
 	if lo >= hi || c1 <= r.C0 || r.C1 <= c0 {
 		return append(dst, *t)
 	}
+	// What is above, left, right and below, in the order of rows, so that the parts cover the rest
+	// once.
 	for _, p := range [4][4]int32{{0, lo, c0, c1}, {lo, hi, c0, r.C0}, {lo, hi, r.C1, c1}, {hi, t.NumRows, c0, c1}} {
 		if u, ok := t.part(p[0], p[1], p[2], p[3]); ok {
 			dst = append(dst, u)
@@ -149,6 +153,7 @@ func (t *Term) shiftRows(dst, src int32) {
 	if t.Rows == nil || dst == 0 && src == 0 {
 		return
 	}
+	// Terms share lists of rows, as parts of one list do, so a list never changes.
 	rows := make([]RowPair, len(t.Rows))
 	for i, p := range t.Rows {
 		rows[i] = RowPair{p.Dst + dst, p.Src + src}
@@ -169,6 +174,8 @@ func (t *Term) Through(inner *Term) (through Term, ok bool) {
 	u.DstCol = t.DstCol + c0 - t.SrcCol
 	u.SrcCol = inner.SrcCol + c0 - inner.DstCol
 	u.NumCols = c1 - c0
+	// Two blocks make a block. This keeps chains of copies in a form that can be placed, and spares
+	// the lists.
 	if t.Rows == nil && inner.Rows == nil {
 		r0, r1 := max(t.SrcRow, inner.DstRow), min(t.SrcRow+t.NumRows, inner.DstRow+inner.NumRows)
 		if r0 >= r1 {
@@ -199,6 +206,7 @@ func (t *Term) rowsThrough(inner *Term) []RowPair {
 	}
 	var rows []RowPair
 	for i, p := range t.Rows {
+		// inner may write a row several times; each time makes an addend of its own.
 		lo, hi := inner.rowRange(p.Src, p.Src+1)
 		for j := lo; j < hi; j++ {
 			if rows == nil {
@@ -306,6 +314,8 @@ func (t *Term) meets(u *Term) bool {
 	if !a.Overlaps(b) {
 		return false
 	}
+	// Bounding rectangles of blocks are exact. Columns are consecutive in any case, so only rows
+	// are left to compare, both in ascending order.
 	if t.Rows == nil && u.Rows == nil {
 		return true
 	}
