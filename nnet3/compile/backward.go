@@ -18,6 +18,8 @@ func (e *emitter) backward() error {
 		}
 	}
 	inputDerivs := false
+	// In reverse, a derivative is complete when its step is reached: all that use the value come
+	// later in the forward pass. Every matrix begins with zeros, and each use adds to it.
 	for i := len(e.steps) - 1; i >= 0; i-- {
 		st := &e.steps[i]
 		if !st.needDeriv {
@@ -68,6 +70,8 @@ func (e *emitter) backprop(i int) error {
 // command can add several rows to the same row only if they are adjacent.
 func (e *emitter) addToRows(to int32, scale float32, from int32, rows []int32, n int32) {
 	for _, list := range splitRuns(rows, n) {
+		// Where every row goes to another one, seen from the destination it is a plain list of
+		// sources. Where several adjacent rows go to one, it is a list of ranges to sum.
 		if inverse, ok := invert(list, n); ok {
 			e.addRows(to, scale, from, e.keep(inverse))
 			continue
@@ -90,6 +94,9 @@ func (e *emitter) splitRepeated(list []location) [][]location {
 		sub := &e.comp.Submatrices[at[0]]
 		head := s.head(sub, at)
 		k := int32(0)
+		// Two locations in one row of a matrix overlap only if their columns do. A list head for
+		// each row of the matrices at hand makes this linear in the locations; comparing all pairs
+		// would be quadratic in the length of a chunk.
 		for n := *head; n != 0; n = s.uses[n].next {
 			if u := &s.uses[n]; u.col < sub.ColOffset+sub.NumCols && sub.ColOffset < u.col+sub.NumCols {
 				k = max(k, u.list+1)
@@ -102,6 +109,7 @@ func (e *emitter) splitRepeated(list []location) [][]location {
 		}
 		split[k][row] = at
 	}
+	// Reset what was used and not all heads: there may be many more rows than locations.
 	for _, at := range list {
 		if at[0] >= 0 {
 			*s.head(&e.comp.Submatrices[at[0]], at) = 0

@@ -81,6 +81,7 @@ func (b *bounds) add(req *computation.Request) {
 
 // find computes the spans from given.
 func (b *bounds) find() {
+	// Epochs are in the order of dependencies, so one pass is enough outside of recurrences.
 	for i := range b.net.epochs {
 		if ep := &b.net.epochs[i]; ep.recurrent {
 			b.solve(ep.nodes)
@@ -119,6 +120,10 @@ func (b *bounds) solve(nodes []int32) {
 				continue
 			}
 			grows = true
+			// Each turn of a recurrence moves a bound by its offset, so without widening the sweeps
+			// would count through all times. What has stopped after a few turns is finite; what has
+			// not will not, or so it is assumed. That errs on the side of larger bounds, which cost
+			// time and not correctness: bounds only ever say where rows can't be computed.
 			if sweep >= patientSweeps && !was.isEmpty() {
 				is = is.widened(was)
 			}
@@ -173,6 +178,7 @@ func (b *bounds) ofTerms(t *terms) span {
 	b.ops = b.ops[:0]
 	for i := range t.ops {
 		o := &t.ops[i]
+		// A constant is there at all times, and an IfDefined is computable without its argument.
 		v := always // of a constant or an IfDefined
 		switch o.kind {
 		case descriptor.Simple:

@@ -70,7 +70,11 @@ func (b *builder) addOutput(node int32, ix index.Index) (int32, bool) {
 // build follows the dependencies of the outputs until every status that matters is known.
 func (b *builder) build() error {
 	for len(b.queue) > 0 {
+		// One hop a round: breadth first. Depth first, a recurrence would be followed into its
+		// endless past before the inputs at its side tell that this can't be computed.
 		for _, v := range b.queue {
+			// News travels at once and not at the end of the round: what turns out not to be
+			// computable makes others useless, which then need not be expanded at all.
 			if err := b.expand(v); err != nil {
 				return err
 			}
@@ -92,6 +96,8 @@ func (b *builder) build() error {
 func (b *builder) expand(v int32) error {
 	g := b.graph
 	x := &g.vertices[v]
+	// The vertex was useful when it was queued. If its users have become hopeless since, nobody
+	// needs an answer.
 	if x.first >= 0 || x.given || x.usable == 0 || x.status == notComputable {
 		return nil
 	}
@@ -100,6 +106,7 @@ func (b *builder) expand(v int32) error {
 	n := &b.net.nodes[c.Node]
 	switch n.kind {
 	case inputNode:
+		// Given rows of input-nodes never come here, so this one is missing.
 		b.setStatus(v, notComputable)
 		return nil
 	case rangeNode:
@@ -116,8 +123,14 @@ func (b *builder) expand(v int32) error {
 	}
 	x = &g.vertices[v] // it may have moved
 	x.first, x.count = first, int32(len(g.deps))-first
+	// An index component or a pooling of statistics may have very many dependencies a row; the
+	// first row of a node tells, and the limit on edges is raised by as much as the wanted rows can
+	// need.
 	b.limits.expanded(c.Node, int(x.count))
 	b.countUse(v, first)
+	// Rows that need all of their dependencies have their status as soon as one is missing or the
+	// last one is known: a counter does, without a look at the others. Rows with a choice are
+	// judged as a whole later. waiting counts what is still unknown in both cases.
 	switch missing := b.countWaiting(v); {
 	case !n.allNeeded():
 		if x.waiting < x.count || x.count == 0 || n.kind != generalNode {
@@ -153,6 +166,9 @@ func (b *builder) dependency(node int32, ix index.Index) int32 {
 	d, isNew := b.graph.vertex(node, ix)
 	switch x := &b.graph.vertices[d]; {
 	case !isNew:
+	// Without the bounds a row far outside of the input would be found missing only after all hops
+	// down to the input, with rows at each of them. And a recurrence with its inputs at one side
+	// would never end at the other.
 	case !b.bounds.spans[node].has(ix.T) || ix.T == index.NoTime:
 		x.status = notComputable
 	case b.net.nodes[node].kind != inputNode:
@@ -169,6 +185,8 @@ func (b *builder) countUse(v, first int32) {
 	g := b.graph
 	for _, d := range g.deps[first:] {
 		x := &g.vertices[d]
+		// An edge counts once, from the moment its owner is expanded. A vertex is expanded when the
+		// first usable edge leads to it.
 		if x.usable++; x.usable == 1 {
 			b.becameUsable(d)
 		}
@@ -178,6 +196,8 @@ func (b *builder) countUse(v, first int32) {
 // becameUsable queues v, or, if its dependencies are known already, counts its use of them.
 func (b *builder) becameUsable(v int32) {
 	g := b.graph
+	// With a stack, because chains of users are as long as a recurrence, where recursion would
+	// overflow.
 	for b.stack = append(b.stack[:0], v); len(b.stack) > 0; {
 		v := b.pop()
 		switch x := &g.vertices[v]; {
@@ -222,6 +242,8 @@ func (b *builder) addUses(v, delta int32) {
 
 // setStatus sets the status of v. tellUsers tells its users.
 func (b *builder) setStatus(v int32, s status) {
+	// A status is set once: from unknown to one of the others. That is why the loops over users
+	// end.
 	x := &b.graph.vertices[v]
 	x.status = s
 	b.changed = append(b.changed, v)
@@ -241,6 +263,7 @@ func (b *builder) tellUsers() {
 			u := g.owner[e]
 			x := &g.vertices[u]
 			switch {
+			// Edges of forgotten vertices stay in these lists.
 			case x.status != unknown || !g.live(e):
 			case !b.net.nodes[x.Node].allNeeded():
 				x.waiting--
@@ -295,6 +318,8 @@ func (b *builder) judge(v int32) status {
 	if n.kind != generalNode {
 		return n.terms.judge(g, g.dependencies(v), &b.scratch)
 	}
+	// Ask twice: with what is known to be computable, and with what may still become so. If even
+	// the latter is not enough, the row is hopeless; between the two answers it must wait.
 	if b.isComputable(n, v, computable, nil) {
 		return computable
 	}
@@ -312,6 +337,8 @@ func (b *builder) isComputable(n *node, v int32, least status, used *[]index.Ind
 		if d < 0 {
 			continue
 		}
+		// Only if something is missing does the component look at its inputs one by one, each with
+		// a search in the table. Mostly nothing is.
 		if s := b.graph.vertices[d].status; s != computable && s != least {
 			b.hasNode, b.hasLeast = n.source, least
 			return n.general.IsComputable(x.Index, b.hasInput, used)

@@ -84,6 +84,8 @@ func (net *network) compile(ctx context.Context, requests []*computation.Request
 			return nil, err
 		}
 	}
+	// A minibatch of n like sequences is compiled as one, with every vertex for n rows. Whether
+	// they are really alike shows only when the rows are entered, and then the slow way is taken.
 	all := sequences(requests)
 	if len(all) > 1 && !opts.NoShortcut && isRegular(requests, all) {
 		c, err := net.compileLanes(ctx, requests, all, opts)
@@ -127,6 +129,8 @@ func (net *network) compileLanes(ctx context.Context, requests []*computation.Re
 			return nil, inSegment(err, i, len(requests))
 		}
 	}
+	// The graph is complete for all segments before steps are made, because a matrix is used by
+	// later segments, too.
 	st := &stepper{net: net, graph: b.graph, lanes: l, phaser: phaser{net: net, graph: b.graph}, segments: segments, interrupt: &b.interrupt}
 	for i := range segments {
 		if err := st.addSegment(&segments[i]); err != nil {

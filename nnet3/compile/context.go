@@ -119,6 +119,8 @@ func (p *prober) context() (left, right int, err error) {
 	if p.modulus > lastWindow {
 		return 0, 0, fmt.Errorf("%w: the network treats times differently modulo %d; at most %d are tried", ErrNotComputable, p.modulus, lastWindow)
 	}
+	// Find a window that suffices at all, then shrink each side by bisection with the other one
+	// wide. More frames never hurt, so bisection is right.
 	window := firstWindow
 	for t := 0; t < p.modulus; t++ {
 		for !p.computable(t, 1, window, window) {
@@ -151,6 +153,8 @@ func (p *prober) smallestChunk() (frames, left, right int, err error) {
 		return true
 	}
 	last := 1
+	// Doubling first, because the answer is nearly always 1 or a small number, and graphs of long
+	// chunks are expensive.
 	for ; p.err == nil && !ok(last); last *= 2 {
 		if last > lastWindow {
 			return 0, 0, 0, fmt.Errorf("%w: outputs %q are not computable for %d frames with a context of %d and %d", ErrNotComputable, p.outputs, last, left, right)
@@ -180,6 +184,8 @@ func (p *prober) computable(t, times, left, right int) bool {
 		return false
 	}
 	b := newBuilder(p.net, 1, newLimits(Options{MaxCindexes: rows}, 0, 0, len(p.net.nodes)), 1<<10)
+	// All frames between the bounds are given, without a vertex for each: only those that are asked
+	// for become part of the graph.
 	b.frames, b.bounds = true, p.bounds
 	for i := range p.net.nodes {
 		if p.net.nodes[i].kind == inputNode {

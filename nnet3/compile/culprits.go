@@ -68,6 +68,8 @@ func (s *search) dive(from int) {
 		}
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
+		// The rows that this one lacks go on the stack in reverse, so that the first is looked at
+		// next.
 		known := len(s.found)
 		s.look(at)
 		for i := len(s.found) - 1; i >= known; i-- {

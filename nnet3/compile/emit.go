@@ -26,16 +26,21 @@ type emitter struct {
 
 // emit makes the computation.
 func (e *emitter) emit(debugInfo bool) error {
+	// First which derivatives exist: it decides on the number of matrices.
 	e.findNeededDerivs()
 	e.comp = computation.New()
 	if err := e.reserve(); err != nil {
 		return err
 	}
 	e.newMatrices()
+	// A component looks at the indexes of both sides, so it comes after all steps are known, and
+	// before commands name the result.
 	if err := e.precompute(); err != nil {
 		return err
 	}
 	e.acceptInputs(&e.segments[0])
+	// All matrices are allocated and zeroed at the start and freed at the end, as Kaldi's compiler
+	// does. Passes move that; here plainness is what makes the result easy to check against Kaldi.
 	for m := 1; m < len(e.wholes); m++ {
 		if !e.fromUser[m] {
 			e.command(computation.AllocMatrix, e.wholes[m])
@@ -103,6 +108,8 @@ func (e *emitter) findNeededDerivs() {
 	if !wantsDerivatives(req) {
 		return
 	}
+	// Steps are in the order of dependencies, so one pass sees the sources of a step before the
+	// step.
 	for i := range e.steps {
 		st := &e.steps[i]
 		switch st.kind {

@@ -17,6 +17,8 @@ func findEpochs(nodes []node) []epoch {
 	users := make([][]int32, len(nodes))
 	for v := range nodes {
 		for _, w := range nodes[v].sources(nil) {
+			// A descriptor may name a node several times. v ascends, so a repetition is the last
+			// one.
 			if n := len(users[w]); n == 0 || users[w][n-1] != int32(v) {
 				users[w] = append(users[w], int32(v))
 			}
@@ -47,6 +49,8 @@ func findEpochs(nodes []node) []epoch {
 		}
 		enter(int32(root))
 		for len(frames) > 0 {
+			// Each frame is a call of the recursive algorithm; users are what its loop has still to
+			// visit.
 			f := &frames[len(frames)-1]
 			v := f.node
 			if len(f.users) > 0 {
@@ -64,6 +68,8 @@ func findEpochs(nodes []node) []epoch {
 				parent := frames[len(frames)-1].node
 				low[parent] = min(low[parent], low[v])
 			}
+			// Nothing that v reaches leads further back than v, so v is the root of its component,
+			// and the nodes above it on the stack are the rest of it.
 			if low[v] == order[v] {
 				var e epoch
 				e, stack = popEpoch(nodes, stack, onStack, v)

@@ -126,6 +126,8 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 				Count: len(bad) * b.lanes, First: b.firstIndexes(bad)})
 		}
 	}
+	// The builder stops at the first thing that a row lacks. To tell all that is missing, follow
+	// everything the outputs need, also what the builder gave up as useless.
 	e.Partial = !s.run()
 	if b.interrupt.err != nil {
 		return b.interrupt.err
@@ -210,6 +212,8 @@ func (b *builder) expandAgain(v int32) error {
 	if x.first >= 0 || x.given {
 		return nil
 	}
+	// The builder never looked at this vertex, or gave it up when it was outside of the bounds.
+	// Pretend that somebody needs it, so that expand does its work.
 	x.status, x.usable = unknown, max(x.usable, 1)
 	err := b.expand(v)
 	b.tellUsers()
@@ -233,6 +237,8 @@ func (b *builder) culprits(v int32) []int32 {
 			continue
 		}
 		all = append(all, d)
+		// A pooling of statistics lacks nothing if it lacks one of many rows. A row is to blame
+		// only if it would be missed with all others present.
 		if n.kind != generalNode || len(deps) > maxJudged ||
 			!n.general.IsComputable(x.Index, func(ix index.Index) bool { return ix != g.vertices[d].Index }, nil) {
 			list = append(list, d)

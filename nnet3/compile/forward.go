@@ -67,6 +67,9 @@ func (e *emitter) descriptor(st *step, deriv bool) {
 		if p.first == p.last {
 			continue
 		}
+		// Usually a term comes from one step with one scale, and gets a command for itself.
+		// Otherwise rows from several steps are mixed by location, so that the number of commands
+		// is that of terms, and not of steps in a recurrence.
 		if e.gatherPart(st, t, p, deriv) {
 			for k := range e.sources {
 				e.moveLeaf(view, t.leaves[int(p.first)+k].scale, &e.sources[k], deriv)
@@ -130,6 +133,8 @@ func (e *emitter) gatherPart(st *step, t *terms, p *part, deriv bool) bool {
 		if src.present == 0 || leaves[k].scaled && src.step != several && 2*src.present > st.rows.count {
 			continue
 		}
+		// Rows of several steps with the same scale may complement each other in one command, as
+		// the two cases of a Switch do. Taken apart by leaves they would be two.
 		for j := range n {
 			if !leaves[k].scaled || !leaves[j].scaled || j != k && e.sources[j].present > 0 && leaves[j].scale == leaves[k].scale {
 				return false
@@ -204,6 +209,9 @@ func (e *emitter) moveList(view int32, scale float32, list []location, deriv boo
 		e.moveRows(view, scale, sub, rows, deriv)
 		return
 	}
+	// A row may be the source of several others, which is no trouble to read. Backward it is the
+	// destination of several, and no command may write a row twice; hence the lists are split
+	// first.
 	if !deriv {
 		e.multi(computation.AddRowsMulti, scale, view, list)
 		return
@@ -231,6 +239,7 @@ func (e *emitter) moveRows(view int32, scale float32, other int32, rows []int32,
 	}
 	n := e.comp.Submatrices[other].NumRows
 	switch {
+	// A whole matrix in order needs no list of rows.
 	case isIdentity(rows, n):
 		e.scaled(computation.MatrixAdd, scale, to, from)
 	case deriv:

@@ -86,6 +86,8 @@ func (g *graph) vertex(node int32, ix index.Index) (v int32, isNew bool) {
 
 // link appends an edge from v to its dependency d.
 func (g *graph) link(v, d int32) {
+	// Edges of a vertex are consecutive in deps, because all are linked in one expansion; users are
+	// a linked list, because they come at any time.
 	e := int32(len(g.deps))
 	g.deps = append(g.deps, d)
 	g.owner = append(g.owner, v)

@@ -28,6 +28,9 @@ const (
 func newLimits(opts Options, given, wanted, nodes int) limits {
 	l := limits{rows: opts.MaxCindexes, seen: make([]bool, nodes)}
 	if l.rows <= 0 {
+		// Rows that are computed are about as many in each node as are given or wanted, and context
+		// adds to that. Four times as many is generous for any network that ends; only endless
+		// dependencies come near it.
 		l.rows, l.wanted = min(leastRows+4*(given+wanted)*nodes, mostRows), wanted
 	}
 	l.edges = min(edgesPerRow*l.rows, mostEdges)

@@ -119,6 +119,8 @@ var noLocation = location{none, none}
 func splitLocations(lists [][]location) [][]location {
 	longest := longestOf(lists)
 	var split [][]location
+	// Where a row has several locations, several commands are needed anyway. Then it pays to give a
+	// sub-matrix that most rows use a command of its own.
 	for longest > 1 {
 		frequent := frequentSubmatrices(lists)
 		if len(frequent) == 0 {
@@ -130,6 +132,8 @@ func splitLocations(lists [][]location) [][]location {
 		longest = longestOf(lists)
 	}
 	for _, l := range lists {
+		// Sorted by sub-matrix, the k-th locations of neighboring rows tend to be in the same one,
+		// so that lists turn out to have a single source.
 		slices.SortStableFunc(l, func(a, b location) int { return int(a[0]) - int(b[0]) })
 	}
 	for k := range longest {
@@ -162,6 +166,7 @@ func frequentSubmatrices(lists [][]location) []int32 {
 	for row, l := range lists {
 		for _, at := range l {
 			t := counts[at[0]]
+			// Rows count, and not occurrences: a list that is taken out has one location a row.
 			if t.count > 0 && t.last == row {
 				continue
 			}

@@ -137,8 +137,12 @@ func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 	for k := range carries {
 		carries[k] = carriedAt(c, lives, permanent[k])
 	}
+	// The earliest second segment wins, and of its partners the latest: the commands end as early
+	// as possible, and the loop is short.
 	for j := 1; j < len(carries); j++ {
 		for i := j - 1; i >= 0; i-- {
+			// Equal up to time is what makes the jump right: from there on the commands between i
+			// and j would be the same again, for matrices that hold the same rows at later times.
 			if !alike(c, carries[i], carries[j], int32(j-i)*shift) || !timeless(c, carries[i], carries[j], i, j) {
 				continue
 			}
@@ -146,6 +150,9 @@ func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 			if !ok {
 				continue
 			}
+			// Only now that the loop is found, allocations move next to the uses. Matrices that
+			// live across the end of an iteration are then the ones that it hands over, and no
+			// others.
 			commands, splices := moveSizing(c, lives)
 			c.Commands = splice(c, commands, splices[i], splices[j], swaps)
 			c.DropUnused()
@@ -159,6 +166,9 @@ func closeLoop(c *computation.Computation, shift int32, horizon int) bool {
 // an input that is given once: until the end they are used alike every j-i segments.
 func timeless(c *computation.Computation, a, b []carried, i, j int) bool {
 	for k := range a {
+		// A matrix that keeps its time must be the same matrix, as of an input given once. Then it
+		// must stay in use to the end in the same rhythm, or else the loop would use what the
+		// unrolled computation had no more use for.
 		if a[k].time != b[k].time {
 			continue
 		}
@@ -203,6 +213,8 @@ func carriedAt(c *computation.Computation, lives []lifetime, at int) []carried {
 	var list []carried
 	for m := range lives {
 		if l := &lives[m]; l.first < at && l.last > at {
+			// Relative to the first row that has a time, two states of a recurrence at different
+			// times look the same.
 			time := int32(index.NoTime)
 			for _, x := range c.MatrixDebugInfo[m].Cindexes {
 				if x.Index.T != index.NoTime {
@@ -276,6 +288,8 @@ func orderSwaps(a, b []carried) ([][2]int32, bool) {
 			left++
 		}
 	}
+	// Each round makes the swaps whose destination is free, which frees others. If a round makes
+	// none, the rest is a cycle, and another pair of segments must do.
 	for left > 0 {
 		before := left
 		for i := range a {

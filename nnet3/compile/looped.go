@@ -99,6 +99,7 @@ func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, 
 		var frames, outputs, ivectors []int
 		for t := begin; t < end; t++ {
 			frames = append(frames, t)
+			// An i-vector comes with the first frame that it is for.
 			if at := roundDown(t, period); i == 0 && t == begin || at > lastIvector {
 				ivectors, lastIvector = append(ivectors, at), at
 			}
@@ -142,6 +143,9 @@ func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*co
 		return nil, err
 	}
 	opts.DebugInfo = true // to identify matrices
+	// What is in use at a segment shows only in later segments, up to the horizon. So at least that
+	// many are compiled behind the last one that can be compared, and twice as many in the next
+	// try.
 	horizon, farthest := net.horizon(requests[0], int(shift))
 	if 2*horizon+4 > maxSegments {
 		return nil, fmt.Errorf("%w: rows are used up to %d chunks of %d frames later (those of node %q depend on others that are %d frames away; times count modulo %d); use longer chunks",

@@ -49,11 +49,14 @@ func (p *phaser) sortByNode(vertices []int32) {
 	p.start = slices.Grow(p.start[:0], len(p.net.nodes)+2)[:len(p.net.nodes)+2]
 	clear(p.start)
 	p.mark = extend(p.mark, len(g.vertices))
+	// Marks of earlier segments expire by themselves.
 	p.segment++
 	n := 0
 	for _, v := range vertices {
 		if !g.vertices[v].given {
 			p.mark[v] = p.segment
+			// A counting sort. Shifted by two, the counts become the starts of the next node, and
+			// then, moved on while the vertices are entered, those of the node itself.
 			p.start[g.vertices[v].Node+2]++
 			n++
 		}
@@ -86,6 +89,8 @@ func (p *phaser) sortVertices(vertices []int32) {
 		t := g.vertices[v].Index.T
 		low, high = min(low, t), max(high, t)
 	}
+	// By time alone, stably. If several vertices share a time, as with several sequences, this may
+	// not be the whole order; then sort after all.
 	if times := int64(high) - int64(low) + 1; times <= int64(4*len(vertices)+64) {
 		p.counts = slices.Grow(p.counts[:0], int(times)+1)[:times+1]
 		clear(p.counts)
@@ -126,11 +131,16 @@ func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) er
 	g := p.graph
 	p.level = extend(p.level, len(g.vertices))
 	p.blocks = extend(p.blocks, len(g.vertices))
+	// Levels by a topological sort of the rows. Rows of one node and level don't depend on each
+	// other, so one command computes them all: a recurrence with a delay of three computes three
+	// steps at once, with several sequences all of them.
 	ready, count := p.findReady(ep)
 	for i := 0; i < len(ready); i++ {
 		v := ready[i]
 		for e := g.vertices[v].users; e >= 0; e = g.next[e] {
 			u := g.owner[e]
+			// prune may have taken the dependency away, and users outside of this epoch or segment
+			// don't wait here.
 			if g.deps[e] != v || !p.isBlocked(u) || !g.live(e) {
 				continue
 			}
@@ -144,6 +154,7 @@ func (p *phaser) recurrentPhases(ep *epoch, yield func(int32, []int32) error) er
 			}
 		}
 	}
+	// What was never ready waits for itself.
 	if len(ready) < count {
 		return p.stuck(ep)
 	}
@@ -172,6 +183,8 @@ func (p *phaser) sortByLevel(ep *epoch, dst []int32) {
 	for i := 1; i < len(start); i++ {
 		start[i] += start[i-1]
 	}
+	// A counting sort by level; filled in the order of node and index, it keeps that order within a
+	// level.
 	for _, node := range ep.nodes {
 		for _, v := range p.ofNode(node) {
 			at := &start[p.level[v]]

@@ -17,6 +17,9 @@ func (b *builder) prune(outputs []int32) []int32 {
 	for _, v := range outputs {
 		mark(v)
 	}
+	// needed is the queue of a search from the outputs. Only now is it final what is computable, so
+	// only now can a choice be made: while the graph grew, both arguments of a Failover had to be
+	// kept.
 	for i := 0; i < len(needed) && !b.interrupt.came(); i++ {
 		v := needed[i]
 		x := &g.vertices[v]
@@ -44,8 +47,13 @@ func (b *builder) prune(outputs []int32) []int32 {
 // endSegment forgets the vertices that the segment did not need.
 func (b *builder) endSegment() {
 	g := b.graph
+	// Vertices forgotten before are in the list as well, since a segment in between may have looked
+	// at them again.
 	kept := b.forgotten[:0]
 	forget := func(v int32) {
+		// A row that could not be computed for lack of input may be computable in a later segment,
+		// with more input. To find out, it must be looked at as if it were new. Needed rows keep
+		// what they have: they were computed.
 		if x := &g.vertices[v]; !x.needed && !x.given {
 			g.forget(v, b.net.nodes[x.Node].kind == inputNode || x.Index.T == index.NoTime)
 			kept = append(kept, v)

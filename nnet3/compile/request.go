@@ -149,6 +149,7 @@ func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func
 		if l[lane] != ix.N {
 			lane, _ = slices.BinarySearch(l, ix.N)
 		}
+		// All lanes share the vertices of the first one. The row of each lane is recorded in order.
 		ix.N = l[0]
 		v, isNew := enter(node, ix)
 		b.position = extend(b.position, int(v))

@@ -87,10 +87,13 @@ func (s *stepper) addSegment(seg *segment) error {
 		}
 		switch n := &s.net.nodes[node]; n.kind {
 		case outputNode:
+			// The rows of an output are in the order of the request and not of time.
 			i := outputOf[node]
 			seg.outputSteps[i] = int32(len(s.steps))
 			s.add(step{kind: outputStep, node: node, rows: seg.outputs[i].rows, input: none, spec: seg.outputs[i].spec})
 		case simpleNode:
+			// A vertex of a simple component stands for its input, too, since both have the same
+			// index: two steps with the same rows, and only the second is what others depend on.
 			r := inOrder(slices.Clone(vertices), len(s.lanes))
 			s.steps = append(s.steps, step{kind: gatherStep, node: n.source, rows: r, input: none})
 			s.add(step{kind: componentStep, node: node, rows: r, input: int32(len(s.steps) - 1)})
@@ -121,6 +124,8 @@ func (s *stepper) addRange(node int32, vertices []int32) {
 		s.views = map[view]int32{}
 	}
 	last, id := int32(none), int32(none) // usually all vertices are of one step
+	// A range of columns is a view, so it costs nothing to view rows that nobody asked for. It
+	// would cost a copy to have those that are asked for in one matrix.
 	for _, v := range vertices {
 		src := s.graph.dependencies(v)[0]
 		if from := s.stepOf[src]; from != last {
@@ -147,6 +152,8 @@ func (s *stepper) addGeneral(node int32, vertices []int32) {
 			}
 		}
 	}
+	// Rows share most of what they need. Sorted, the repetitions are neighbors, and the matrix is
+	// in the order in which components expect it.
 	s.phaser.sortVertices(inputs)
 	inputs = slices.Compact(inputs)
 	in, out := inOrder(inputs, len(s.lanes)), inOrder(vertices, len(s.lanes))

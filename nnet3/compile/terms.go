@@ -95,6 +95,7 @@ func newLeaf(f *descriptor.Forward) leaf {
 	case f.Kind == descriptor.Offset && f.Src[0].Kind == descriptor.Node:
 		l.plain, l.node, l.shift = true, f.Src[0].Node, f.Shift
 	}
+	// If all ways end in the same factor, the leaf can be moved without a look at single rows.
 	first := true
 	l.targets(func(f *descriptor.Forward) {
 		l.scaled = first || l.scaled && f.Scale == l.scale
@@ -149,6 +150,8 @@ func (t *terms) evaluate(g *graph, deps []int32, s *scratch) {
 	s.status = s.status[:0]
 	for i := range t.ops {
 		o := &t.ops[i]
+		// Statuses are ordered, so an Add takes the least of its arguments and a Failover the
+		// greatest. A constant and an IfDefined are always computable.
 		value := computable
 		switch o.kind {
 		case descriptor.Simple:
@@ -190,6 +193,8 @@ func (t *terms) evaluateRoots(g *graph, deps []int32, s *scratch) {
 // the argument of an IfDefined if it is computable. The row must be computable.
 func (t *terms) choose(g *graph, deps []int32, s *scratch) {
 	t.evaluateRoots(g, deps, s)
+	// Arguments come before their functions, so going backward a function's own need is settled
+	// when it passes it on.
 	for i := len(t.ops) - 1; i >= 0; i-- {
 		o := &t.ops[i]
 		if !s.needed[i] {
