@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
@@ -106,7 +106,7 @@ func (f *ruleFlags) check(ctx context.Context, texts []string) ([]rulecheck.Entr
 func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 	file := strings.Join(texts, "\n")
 	if f.file != "" {
-		text, err := os.ReadFile(f.file)
+		text, err := fileio.ReadFile(f.file, fileio.MaxText)
 		if err != nil {
 			return nil, err
 		}

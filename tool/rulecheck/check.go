@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -120,23 +121,34 @@ func CheckAll[R any](rules []R, check func(R) (Report, error)) ([]Report, error)
 	return mapAll(rules, func(i int) (Report, error) { return check(rules[i]) })
 }
 
-// mapAll calls f for the index of each element of a list, on all processors.
+// mapAll calls f for the index of each element of a list, on all processors. The error is that of
+// the first element that has one.
 func mapAll[T, R any](list []T, f func(i int) (R, error)) ([]R, error) {
 	results, errs := make([]R, len(list)), make([]error, len(list))
 	var next atomic.Int64
 	var wg sync.WaitGroup
+	var panicked atomic.Pointer[string]
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
 		wg.Go(func() {
+			// A panic would end the process here, where no caller can recover from it: a server of
+			// rule checks would die of one request. So the caller's goroutine panics instead.
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					panicked.Store(&text)
+				}
+			}()
 			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
 				results[i], errs[i] = f(i)
 			}
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if text := panicked.Load(); text != nil {
+		panic(*text)
+	}
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i]
 	}
 	return results, nil
 }

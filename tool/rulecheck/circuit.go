@@ -1,6 +1,7 @@
 package rulecheck
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 // A circuit computes the two sides of a rewrite, apply by apply, and keeps every value.
 type circuit struct {
+	ctx         context.Context // a run ends with it
 	inputs      []*fgraph.Variable
 	left, right []int // slots of what is compared
 	steps       []step
@@ -45,8 +47,8 @@ func (s step) rounds() bool {
 }
 
 // newCircuit compiles both sides of a rewrite.
-func newCircuit(inputs, left, right []*fgraph.Variable) (*circuit, error) {
-	c := &circuit{inputs: inputs}
+func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*circuit, error) {
+	c := &circuit{ctx: ctx, inputs: inputs}
 	slot := make(map[*fgraph.Variable]int)
 	place := func(v *fgraph.Variable) int {
 		if _, ok := slot[v]; !ok {
@@ -159,6 +161,12 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	ws.Reset()
 	ws.MaxBytes = maxBytes
 	for i := range c.steps {
+		// A run that is canceled looks like one whose left side fails: there is nothing to compare.
+		// So whatever repeats runs, to classify a difference or to shrink an example, soon runs out
+		// of reasons to go on, and needs no check of its own.
+		if t.leftError = c.ctx.Err(); t.leftError != nil {
+			return t
+		}
 		s := &c.steps[i]
 		if i == c.leftSteps {
 			ws.MaxBytes += 16 * maxBytes // where the left side just fits, the right one has to

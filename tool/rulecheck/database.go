@@ -2,6 +2,7 @@ package rulecheck
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,6 +121,9 @@ func undoers(ctx context.Context, entries []Entry, reports []Report, first int, 
 		return nil
 	}
 	for k, e := range entries {
+		if ctx.Err() != nil {
+			return nil
+		}
 		i := slices.IndexFunc(e.Groups, func(name string) bool { return slices.Contains(entries[first].Groups, name) })
 		if i < 0 {
 			continue
@@ -149,8 +153,8 @@ func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
 	return list == nil
 }
 
-// canonical returns a text that is the same for equal expressions of inputs with equal names, in
-// whichever order operands that commute stand.
+// canonical returns a text that is the same for equal expressions of inputs with equal names, in any
+// order of operands that commute.
 func canonical(v *variable) string {
 	texts := make(map[*variable]string)
 	leaf := func(v *variable) string { return fmt.Sprintf("%v:%v", plainText(v), v.Type()) }
@@ -165,7 +169,10 @@ func canonical(v *variable) string {
 			slices.Sort(args)
 		}
 		for i, out := range a.Outputs() {
-			texts[out] = fmt.Sprintf("%v(%s).%d", a.Op(), strings.Join(args, ", "), i)
+			// A digest, because the text of an expression whose parts are shared may have exponential
+			// length: add(x, x) contains that of x twice, and add(add(x, x), add(x, x)) four times.
+			digest := sha256.Sum256(fmt.Appendf(nil, "%v(%s).%d", a.Op(), strings.Join(args, ", "), i))
+			texts[out] = string(digest[:])
 		}
 	}
 	if texts[v] == "" {

@@ -1,6 +1,7 @@
 package rulecheck
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -46,7 +47,7 @@ func (in *instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgr
 }
 
 // compile prepares both sides.
-func (in *instance) compile() (err error) {
-	in.circuit, err = newCircuit(in.graph.Inputs(), in.left, in.right)
+func (in *instance) compile(ctx context.Context) (err error) {
+	in.circuit, err = newCircuit(ctx, in.graph.Inputs(), in.left, in.right)
 	return err
 }

@@ -96,7 +96,7 @@ func (c *checker) replaced(in *instance) {
 			return
 		}
 	}
-	if in.compile() != nil {
+	if in.compile(c.ctx) != nil {
 		return
 	}
 	if len(c.fired) < mostKept && len(in.left) == 1 {

@@ -128,6 +128,9 @@ const mostKept = 60
 
 // instance builds an expression and lets the rewrite fire. It returns nil if it does not.
 func (s *sampler) instance(t *tape) *instance {
+	if s.ctx.Err() != nil {
+		return nil
+	}
 	in, err := s.builder.build(s.pattern.Expr, t)
 	if err != nil {
 		s.failed = err
@@ -150,7 +153,7 @@ func (s *sampler) instance(t *tape) *instance {
 		}
 		return nil
 	}
-	if in.compile() != nil {
+	if in.compile(s.ctx) != nil {
 		return nil
 	}
 	return in

@@ -1,6 +1,7 @@
 package rulecheck
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -394,6 +395,6 @@ func (in *instance) text(args []*array.Array) string {
 		}
 	}
 	side("left", in.left, in.circuit.left, t.leftError)
-	side("right", in.right, in.circuit.right, t.err)
+	side("right", in.right, in.circuit.right, cmp.Or(t.err, t.leftError)) // nothing is computed after an error
 	return strings.Join(parts, "; ")
 }

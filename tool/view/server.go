@@ -161,9 +161,11 @@ func (s *Server) knows(host string) bool {
 	return strings.EqualFold(host, "localhost") || s.name != "" && strings.EqualFold(host, s.name)
 }
 
-// foreign reports whether a browser says that another page sent the request.
+// foreign reports whether a browser says that another page sent the request. A link to this page is
+// no such request: it shows the page to the user, and nothing of it to the page with the link.
 func foreign(r *http.Request) bool {
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+	follows := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" && !follows {
 		return true
 	}
 	origin := r.Header.Get("Origin")
