@@ -28,11 +28,15 @@ import (
 // or a signal, and 2 after wrong usage.
 func Main(cfg Config) {
 	cfg = cfg.complete()
+	status, done := supervise(cfg.Name)
+	if done {
+		os.Exit(status)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	// A write to a pipe without a reader is an error and does not end the program.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	keepBrokenPipes()
 	context.AfterFunc(ctx, func() {
-		stop() // a second signal ends the program at once
+		time.Sleep(patienceAtEnd / 10) // a process that supervises this one passes on what both have got
+		stop()                         // a second signal ends the program at once
 		time.Sleep(patienceAtEnd)
 		go fmt.Fprintf(os.Stderr, "%s: %v\n", cfg.Name, context.Cause(ctx)) // it may block as well
 		time.Sleep(patienceAtEnd / 10)
@@ -48,7 +52,7 @@ const patienceAtEnd = 500 * time.Millisecond
 // endingSignals returns the signals that end the program, without those that its
 // parent, such as nohup, has it ignore.
 func endingSignals() (signals []os.Signal) {
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, hangUp} {
 		if !signal.Ignored(s) {
 			signals = append(signals, s)
 		}

@@ -25,7 +25,6 @@ const asProgram = "NNOPT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Unsetenv(asProgram)
 		Main(Config{})
 	}
 	os.Exit(m.Run())
