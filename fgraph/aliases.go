@@ -71,6 +71,8 @@ func (al *aliases) at(v *Variable) *alias {
 		al.of = al.of[:max(n, cap(al.of))]
 	}
 	e := &al.of[v.id]
+	// Numbers of variables are given again after constants are released, which happens without a
+	// callback. The entry belongs to v only if it says so.
 	if e.v != v {
 		*e = alias{v: v, parent: none, child: none, prev: none, next: none, group: none}
 	}
@@ -126,7 +128,11 @@ func (al *aliases) view(o, v *Variable) int32 {
 	if into == from {
 		return none
 	}
+	// The tree hangs below v, so the root is that of v, whichever of the two groups keeps its
+	// number.
 	root := al.groups[into].root
+	// Renumber the smaller group. Each time a variable is renumbered its group has at least
+	// doubled, so n unions cost n log n in all.
 	if al.groups[into].size < al.groups[from].size {
 		into, from = from, into
 	}
@@ -139,6 +145,8 @@ func (al *aliases) view(o, v *Variable) int32 {
 	gi.parts += gf.parts
 	gi.outs += gf.outs
 	gi.root = root
+	// Regions are relative to the root, and o has another one now: cached regions of both parts are
+	// void.
 	al.versions++
 	gi.version = al.versions
 	if showsRegion(o) {
@@ -178,8 +186,11 @@ func (al *aliases) unview(o *Variable) {
 	e.parent, e.prev, e.next = none, none, none
 
 	// Walk both parts until one ends: the smaller one gets a new group.
+	// The link is cut, but both parts still carry one group number.
 	old := e.group
 	oldRoot := al.groups[old].root
+	// Two walks in step: their cost is that of the smaller part, whichever that is, and its size is
+	// then n.
 	cut, rest := al.walk(o.id), al.walk(oldRoot)
 	n := int32(0)
 	for !cut.done && !rest.done {
@@ -211,6 +222,8 @@ func (al *aliases) unview(o *Variable) {
 	if showsRegion(o) {
 		al.groups[old].parts--
 	}
+	// Destructions were listed in one group and are distributed to the two that their variables are
+	// in now.
 	first := al.groups[old].first
 	al.groups[old].first = none
 	al.relinkRecs(first)
@@ -246,6 +259,7 @@ func (w *walker) step(al *aliases) {
 // of the root, or an unknown part.
 func (al *aliases) region(v int32) (r Region, whole bool) {
 	gr := &al.groups[al.of[v].group]
+	// Where no member shows a part only, which is nearly always, no region is computed or stored.
 	if gr.parts == 0 {
 		return r, true
 	}
@@ -262,6 +276,8 @@ func (al *aliases) region(v int32) (r Region, whole bool) {
 
 func (al *aliases) computeRegion(v int32) (r Region, whole bool) {
 	whole = true
+	// From v up to the root: a region of a region is a region, until some view does not tell what
+	// it shows, which makes everything above it unknown.
 	for e := &al.of[v]; e.parent != none; e = &al.of[e.parent] {
 		op, ok := e.v.owner.op.(RegionViewer)
 		switch {
@@ -333,6 +349,7 @@ func (al *aliases) undestroy(a *Apply, i int) {
 	if int(a.id) >= len(al.heads) {
 		return
 	}
+	// The list of a is rebuilt without the entries that go; its order does not matter.
 	kept := int32(none)
 	for r := al.heads[a.id] - 1; r != none; {
 		rec := &al.recs[r]

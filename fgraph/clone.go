@@ -35,6 +35,7 @@ func (g *FunctionGraph) Clone() (*FunctionGraph, *Mapping) {
 	}
 	var inputs []*Variable
 	var types []Type
+	// In a topological order the counterparts of all inputs exist.
 	for a := range g.Ordered() {
 		inputs, types = of(inputs, a.inputs), types[:0]
 		for _, v := range a.outputs {

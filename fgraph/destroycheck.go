@@ -8,6 +8,7 @@ import (
 
 // validate returns the first objection. The next call examines the rest.
 func (h *DestroyHandler) validate() error {
+	// A change is complete now, so views that could not be linked in the middle of it can be.
 	h.relink()
 	h.malformed = slices.DeleteFunc(h.malformed, func(a *Apply) bool { return a.graph != h.g })
 	if len(h.malformed) > 0 {
@@ -17,9 +18,15 @@ func (h *DestroyHandler) validate() error {
 	if !h.active {
 		return nil
 	}
+	// First the edges of the graph itself: the searches below follow edges, and would miss paths
+	// through an edge that the order still contradicts.
 	if err := h.validateLate(); err != nil {
 		return err
 	}
+	// Then destroyers whose memory, readers or claims may have changed. One leaves the queue only
+	// after it was found valid: if this change is refused and undone, the undoing marks what it
+	// touches, but the rest of the queue must be examined the next time. That is also why an error
+	// returns with the queue as it is.
 	for len(h.dirty) > 0 {
 		a := h.dirty[len(h.dirty)-1]
 		if a.graph == h.g && h.isDirty[a.id] {
@@ -30,6 +37,9 @@ func (h *DestroyHandler) validate() error {
 		}
 		h.dirty = h.dirty[:len(h.dirty)-1]
 	}
+	// Last the new readers of memory that was destroyed already. Their destroyers were valid
+	// before, so it is enough to move each reader; examining the destroyer would cost all of its
+	// readers.
 	for len(h.readers) > 0 {
 		if err := h.validateReader(h.readers[len(h.readers)-1]); err != nil {
 			return fmt.Errorf("%w: %w", ErrInconsistent, err)
@@ -79,6 +89,7 @@ func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 			return c
 		}
 	}
+	// Only readers that the order has after d have to move.
 	behind := h.behind[:0]
 	h.eachReader(d, func(c *Apply) {
 		if !h.order.less(c.id, d.a.id) {
@@ -86,11 +97,14 @@ func (h *DestroyHandler) unavoidableReader(d *destruction) *Apply {
 		}
 	})
 	var late *Apply
+	// A reader that reads an output of d.a itself can never come first. Looking for it costs a few
+	// comparisons, where the search for a path may walk half the graph.
 	if !many {
 		if i := slices.IndexFunc(behind, func(c *Apply) bool { return len(c.inputs) <= fewReaders && h.g.reads(c, d.a) }); i >= 0 {
 			late = behind[i]
 		}
 	}
+	// Nothing rules a reader out at once, so the order decides, one edge after the other.
 	if late == nil && len(behind) > 0 {
 		late = h.firstAfter(behind, d.a)
 	}
@@ -111,6 +125,8 @@ func (h *DestroyHandler) manyReaders(d *destruction) bool {
 	} else if h.aliases.groups[e.group].size > fewReaders {
 		return true
 	}
+	// The group is small, but its members may have any number of clients; counting stops as soon as
+	// the answer is known.
 	n := 0
 	h.eachAlias(v, func(w *Variable) bool {
 		n += len(w.clients)
@@ -141,6 +157,9 @@ func (h *DestroyHandler) readerOfResult(d *destruction) *Apply {
 
 // firstAfter moves readers before a until one must come later, and returns it, or nil.
 func (h *DestroyHandler) firstAfter(readers []*Apply, a *Apply) *Apply {
+	// A reader that moves takes what it depends on with it, which may include the next readers:
+	// moving the nearest to a first means that most of the others are ahead of it already when
+	// their turn comes.
 	slices.SortFunc(readers, func(b, c *Apply) int { return cmp.Compare(h.order.tag[b.id+1], h.order.tag[c.id+1]) })
 	for _, c := range readers {
 		if !h.order.require(c.id, a.id) {
@@ -172,12 +191,15 @@ func (h *DestroyHandler) tooLate(a *Apply, d *destruction) error {
 // validateMemory returns an objection to destroying the memory, other than one of its readers.
 func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	v := h.g.variables[d.v]
+	// Memory without elements can be overwritten by anybody.
 	if r, whole := h.aliases.region(d.v); !whole && r.Empty() {
 		return nil
 	}
 	if err := h.claim(v); err != nil {
 		return fmt.Errorf("%s: %w", describeDestroyer(d.a, d.i), err)
 	}
+	// Two destroyers of overlapping memory can never both be right, in whatever order: the one that
+	// runs second overwrites what the first one computed for its readers.
 	for o := h.aliases.groups[h.aliases.of[d.v].group].first; o != none; o = h.aliases.recs[o].next {
 		if other := &h.aliases.recs[o]; o != r && h.aliases.overlap(d.v, other.v) {
 			return fmt.Errorf("multiple destroyers of %v: %s and %s", v,
@@ -195,6 +217,8 @@ func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
 	v := a.inputs[i]
 	e := h.aliases.known(v)
+	// Without views an alias of v can only be v itself, which saves asking for every pair of
+	// inputs.
 	alone := e == nil || h.aliases.groups[e.group].size == 1 // no other variable shares memory with v
 	for j, w := range a.inputs {
 		if j == i || w != v && (alone || !h.Shared(v, w)) {
@@ -222,6 +246,8 @@ func (h *DestroyHandler) validateReader(c Client) error {
 		if !h.aliases.overlap(d.v, w.id) || !h.touches(c.Apply, w, &d) {
 			continue
 		}
+		// The destroyer itself reads its memory a second time: no order can help, but its op may
+		// tolerate that.
 		if c.Apply == d.a {
 			if err := h.validateMemory(r, &d); err != nil {
 				return err
@@ -248,6 +274,9 @@ func (h *DestroyHandler) eachReader(d *destruction, do func(*Apply)) {
 // touches reports whether a, a reader of w, reads memory that d destroys, given that w shares
 // memory with d. It does not if it only shows other regions of w.
 func (h *DestroyHandler) touches(a *Apply, w *Variable, d *destruction) bool {
+	// An apply that views w reads it only where its views lead. If they lead to regions that d does
+	// not overwrite, and w is no other input of the apply, it can run after d: that is how slices
+	// of one buffer are updated in place, one after the other.
 	shows := false
 	for _, o := range a.outputs {
 		e := h.aliases.known(o)
@@ -262,6 +291,7 @@ func (h *DestroyHandler) touches(a *Apply, w *Variable, d *destruction) bool {
 	if !shows {
 		return true
 	}
+	// It views w elsewhere, but if w is an input twice, the other use may read all of it.
 	times := 0
 	for _, v := range a.inputs {
 		if v == w {
@@ -279,6 +309,9 @@ type destroyEdges struct {
 }
 
 func (e destroyEdges) successors(x int32, dst []int32) []int32 {
+	// The order knows two kinds of edges: from a value to its readers, and from a reader of memory
+	// to the apply that destroys it. The second kind is not stored but follows from the groups, so
+	// it can never be out of date.
 	dst = e.dataEdges.successors(x, dst)
 	a := e.h.g.applies[x]
 	for _, w := range a.inputs {

@@ -68,6 +68,9 @@ func WatchDestroyers(g *FunctionGraph) error {
 	if g.handled {
 		return nil
 	}
+	// Attaching validates nothing by itself, because a graph may be built with features first. Here
+	// the graph is complete, so destroyers that were there before must be judged now: later
+	// validations look at changes only.
 	h := NewDestroyHandler(nil)
 	if err := g.Attach(h); err != nil {
 		return err
@@ -156,6 +159,8 @@ func (h *DestroyHandler) overwritten(v *Variable) bool {
 func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 	h.relink()
 	v := a.inputs[i]
+	// The two cheap answers first: memory without elements harms no one, and a value with a single
+	// client and no alias has no reader that could be late.
 	if e := h.aliases.known(v); e != nil {
 		if r, whole := h.aliases.region(v.id); !whole && r.Empty() {
 			return true
@@ -166,6 +171,9 @@ func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 	if h.aliasedInput(a, i, op) >= 0 {
 		return false
 	}
+	// The order with the edges of destroyers is needed even if nothing destroys yet, because the
+	// question is whether readers can move ahead of a. Moving them changes no result: the order
+	// stays a topological one.
 	h.activate()
 	h.aliases.at(v)
 	return h.unavoidableReader(&destruction{a: a, v: v.id, i: int32(i)}) == nil
@@ -178,6 +186,8 @@ func (h *DestroyHandler) claim(v *Variable) error {
 	} else if root.owner == nil && (h.permitted == nil || !h.permitted(root)) {
 		return fmt.Errorf("it is memory of %v, an input that may not be destroyed", root)
 	}
+	// Outputs are counted by group, so the walk over all aliases happens only if one of them is an
+	// output or a feature supervises some.
 	outs := h.aliases.at(v).outs
 	if e := h.aliases.known(v); e != nil {
 		outs = h.aliases.groups[e.group].outs

@@ -14,6 +14,8 @@ func (c *destroyCallbacks) OnAttach(g *FunctionGraph) error {
 	}
 	h := c.handler()
 	*h = DestroyHandler{hidden: h.hidden, permits: h.permits, permitted: h.permits, g: g}
+	// NewDestroyHandler without a function leaves it to the graph who may be overwritten; that is
+	// asked anew at each attachment, because the feature may serve another graph later.
 	if h.permitted == nil {
 		if p, ok := FeatureOf[DestroyPermitter](g); ok {
 			h.permitted = p.Destroyable
@@ -21,6 +23,8 @@ func (c *destroyCallbacks) OnAttach(g *FunctionGraph) error {
 	}
 	h.order.init(destroyEdges{dataEdges{g}, h})
 	h.aliases.expect = g.NumVariableIDs()
+	// The graph is in order when a feature is attached, so the order need not be extended apply by
+	// apply: activate copies it whole.
 	h.attaching = true
 	for _, v := range g.outputs {
 		h.aliases.use(v, 1)
@@ -42,6 +46,8 @@ func (c *destroyCallbacks) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
 		h.order.grow(len(g.applies))
 		h.order.insertAfterInputs(a)
 	}
+	// Readers before views and destructions of the same apply: an apply that destroys what it reads
+	// is not a late reader of itself.
 	for i, v := range a.inputs {
 		h.newReader(Client{a, i}, v)
 	}
@@ -66,6 +72,7 @@ func (c *destroyCallbacks) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
 }
 
 func (c *destroyCallbacks) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
+	// Destructions go before views, because unview splits the group that lists them.
 	c.aliases.undestroy(a, -1)
 	if int(a.id) < len(c.isDirty) {
 		c.isDirty[a.id] = false
@@ -75,6 +82,7 @@ func (c *destroyCallbacks) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
 			c.aliases.unview(v)
 		}
 	}
+	// The number of v may be given to another variable at once, which must not inherit the entry.
 	for _, v := range a.outputs {
 		if int(v.id) < len(c.aliases.of) {
 			c.aliases.of[v.id].v = nil
@@ -104,6 +112,8 @@ func (c *destroyCallbacks) OnChangeInput(_ *FunctionGraph, a *Apply, i int, old,
 		h.aliases.undestroy(a, i)
 		h.destroy(a, i)
 	}
+	// The edge may contradict the order because another edge of the same change is about to go. It
+	// is tried again when the change is complete.
 	if h.active && new.owner != nil && !h.order.require(new.owner.id, a.id) {
 		h.late = append(h.late, edge{new.owner, a})
 	}
@@ -130,6 +140,7 @@ func (h *DestroyHandler) changeOutput(old, new *Variable) {
 		return
 	}
 	h.aliases.use(new, 1)
+	// The graph shows this memory from now on, so what overwrites it is no longer allowed to.
 	h.eachDestroyer(new, func(d destruction) { h.markDirty(d.a) })
 }
 
@@ -161,10 +172,13 @@ func (h *DestroyHandler) view(o, v *Variable) {
 		return
 	}
 	gr := h.aliases.view(o, v)
+	// In the middle of a change o may view what still views o. Remember it, and ask again when the
+	// change is over.
 	if gr == none {
 		h.unlinked = append(h.unlinked, o)
 		return
 	}
+	// The groups of o and v are one now, so destroyers in it have readers that they did not have.
 	for r := h.aliases.groups[gr].first; r != none; r = h.aliases.recs[r].next {
 		if d := &h.aliases.recs[r]; h.aliases.overlap(d.v, o.id) {
 			h.markDirty(d.a)
@@ -175,6 +189,7 @@ func (h *DestroyHandler) view(o, v *Variable) {
 // relink records views that closed a cycle in the middle of a change, which is over now. Every
 // query calls it first.
 func (h *DestroyHandler) relink() {
+	// view may put variables back on the list, so the list is taken first.
 	unlinked := h.unlinked
 	h.unlinked = nil
 	for _, o := range unlinked {
@@ -199,6 +214,9 @@ func (h *DestroyHandler) destroy(a *Apply, i int) {
 
 // activate starts maintaining the order.
 func (h *DestroyHandler) activate() {
+	// From here on the handler keeps an order of its own, since that of the graph does not know
+	// readers and destroyers. It starts with a copy, which costs as much as the graph has applies,
+	// once.
 	if !h.active {
 		h.active = true
 		h.order.copyFrom(&h.g.order)

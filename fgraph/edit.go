@@ -84,6 +84,8 @@ func (g *FunctionGraph) addClient(v *Variable, c Client) {
 func (g *FunctionGraph) dropClient(v *Variable, c Client) int32 {
 	pos := *g.position(c)
 	last := len(v.clients) - 1
+	// The last client moves into the gap: constant time, and undoing puts both back, so that the
+	// order of clients, which passes may see, is what it was.
 	if int(pos) != last {
 		moved := v.clients[last]
 		v.clients[pos] = moved
@@ -120,6 +122,8 @@ func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
 	g.addClient(v, c)
 	g.setRead(c, v)
 	g.journal = append(g.journal, edit{kind: editChange, a: c.Apply, i: int32(c.Index), v: old, pos: pos})
+	// Features hear of the change last, when clients, journal and order agree with it. A callback
+	// that looks at the graph sees it as it will be.
 	if c.Apply != nil && v.owner != nil {
 		g.require(v.owner, c.Apply)
 	}
@@ -139,6 +143,9 @@ func (g *FunctionGraph) require(before, after *Apply) {
 func (g *FunctionGraph) settle() (edge, bool) {
 	var bad edge
 	ok := true
+	// An edge that contradicted the order when it was made need not close a cycle: replacing x by
+	// f(x) in several places passes through states with cycles. Now the change is complete. An edge
+	// that is still there and still does not fit is a cycle, because all others do fit.
 	for _, e := range g.late {
 		if e.before.graph == g && e.after.graph == g && g.reads(e.after, e.before) &&
 			!g.order.require(e.before.id, e.after.id) {
@@ -163,10 +170,14 @@ func (g *FunctionGraph) reads(a, b *Apply) bool {
 
 // prune removes a, which is unused, and everything that becomes unused.
 func (g *FunctionGraph) prune(a *Apply, why Reason) {
+	// A list of what to remove instead of recursion: chains of a million applies die as one.
 	dead := append(g.dead[:0], a)
 	for len(dead) > 0 {
 		a := dead[len(dead)-1]
 		dead = dead[:len(dead)-1]
+		// Features are told while the apply is still whole, and undone in the opposite order: first
+		// the apply is linked again, then they hear of its import. The two entries of the journal
+		// around the edits keep that symmetry.
 		g.journal = append(g.journal, edit{kind: editDoom, a: a})
 		g.firePrune(a, why)
 		for i, v := range a.inputs {
@@ -184,9 +195,13 @@ func (g *FunctionGraph) prune(a *Apply, why Reason) {
 
 // undo undoes everything after mark, newest first, and tells the features.
 func (g *FunctionGraph) undo(mark int, why Reason) {
+	// While this is set, callbacks that panic are caught: half an undoing would leave the graph in
+	// neither state.
 	g.undoing = true
 	for len(g.journal) > mark {
 		last := len(g.journal) - 1
+		// The entry is removed before it is undone, since undoing a prune takes the entries of its
+		// inputs from the journal as well.
 		e := g.journal[last]
 		g.journal[last] = edit{}
 		g.journal = g.journal[:last]
@@ -225,6 +240,8 @@ func (g *FunctionGraph) undoImport(a *Apply, why Reason) {
 
 func (g *FunctionGraph) undoPrune(a *Apply) {
 	g.link(a)
+	// Before editPrune the journal has an editDrop for each input, in order. They are taken off
+	// here, newest first, because clients can be restored only when the apply is linked again.
 	for i := len(a.inputs) - 1; i >= 0; i-- {
 		last := len(g.journal) - 1
 		g.restoreClient(a.inputs[i], Client{a, i}, g.journal[last].pos)
@@ -237,6 +254,8 @@ func (g *FunctionGraph) undoChange(e edit, why Reason) {
 	c := Client{e.a, int(e.i)}
 	v := g.read(c)
 	g.adopt(e.v)
+	// What is undone is the newest change of v, so c is its last client. dropClient would give its
+	// number away if v is a constant, before the old variable has its own back.
 	v.clients[len(v.clients)-1] = Client{}
 	v.clients = v.clients[:len(v.clients)-1]
 	g.restoreClient(e.v, c, e.pos)

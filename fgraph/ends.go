@@ -56,6 +56,8 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	if err := g.removeEnds(g.dependants([]*Variable{v}), why); err != nil {
 		return err
 	}
+	// What depends on the input is gone, which could be refused. Removing the input itself can't
+	// be, so it happens outside of the change, but it is in the journal for checkpoints.
 	mark := len(g.journal)
 	g.inputs = slices.Delete(g.inputs, i, i+1)
 	g.releaseVariable(v.id)
@@ -91,6 +93,7 @@ func (g *FunctionGraph) dependants(from []*Variable) []int {
 // removeEnds removes outputs, given by sorted indices.
 func (g *FunctionGraph) removeEnds(outs []int, why Reason) error {
 	return g.atomically(nil, why, func(why Reason) error {
+		// From the last one, so that the indices of those that follow stay right.
 		for _, i := range slices.Backward(outs) {
 			g.removeOutput(i, why)
 		}

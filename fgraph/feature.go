@@ -112,6 +112,8 @@ func (g *FunctionGraph) Attach(f Feature) error {
 		}
 		return fmt.Errorf("attach %T: %w", f, err)
 	}
+	// Only after OnAttach has succeeded, so a feature hears of no change before it has looked at
+	// the graph.
 	g.features = append(g.features, f)
 	g.listCallbacks()
 	return nil
@@ -204,6 +206,9 @@ func fire[F any](g *FunctionGraph, list []F, do func(F)) {
 		return
 	}
 	i := 0
+	// The common case must not pay for a recover at each callback. If one panics, this deferred
+	// loop calls the features that have not heard of the change yet: undoing it will call the
+	// opposite callback of every feature, which must not hear of the undoing alone.
 	defer func() {
 		for i++; i < len(list); i++ {
 			recovered(func() { do(list[i]) })

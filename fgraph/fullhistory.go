@@ -54,6 +54,8 @@ func (h *fullHistoryCallbacks) OnChangeInput(g *FunctionGraph, a *Apply, i int, 
 		return // outputs that come and go are not recorded
 	}
 	c := historyChange{Client{a, i}, old, new}
+	// A change that is refused is announced twice, there and back. Both vanish here, so a step is
+	// what stayed.
 	if last := len(h.now) - 1; g.undoing && last >= 0 && h.now[last] == (historyChange{c.c, new, old}) {
 		h.now = h.now[:last] // undone at once
 		return
@@ -111,6 +113,8 @@ func (h *FullHistory) Goto(k int) error {
 // replay makes changes that are known to lead from one state to another.
 func (g *FunctionGraph) replay(changes []historyChange, why Reason) error {
 	return g.atomically(nil, why, func(why Reason) error {
+		// Changes to applies that a later change of the same step removed are skipped: those
+		// applies exist in neither of the two states.
 		for _, c := range changes {
 			if err := g.importFor(c.new, why); err != nil {
 				return err
@@ -119,6 +123,8 @@ func (g *FunctionGraph) replay(changes []historyChange, why Reason) error {
 				g.change(c.c, c.new, why)
 			}
 		}
+		// Only now is it known what nothing reads any more; pruning between two changes could
+		// remove what the second one uses.
 		for _, c := range changes {
 			if a := c.old.owner; a != nil && a.graph == g && a.unused() {
 				g.prune(a, why)

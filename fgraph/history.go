@@ -59,6 +59,7 @@ func (h *History) Revert(c Checkpoint) error {
 	h.g.busy = true
 	defer func() { h.g.busy = false }()
 	why := Reason{Pass: "revert"}
+	// The marks of later checkpoints point into what is undone here, so all of them end together.
 	h.g.undo(h.marks[c], why)
 	h.Keep(c)
 	h.g.passPanic()

@@ -22,6 +22,8 @@ func (g *FunctionGraph) importFor(v *Variable, why Reason) error {
 	if v.owner.graph != nil {
 		return fmt.Errorf("%v %w", v, ErrForeign)
 	}
+	// Two phases: discover refuses everything that is wrong without changing the graph, and
+	// importing what it found can then not fail.
 	fresh, err := g.discover(v.owner)
 	if err != nil {
 		return err
@@ -55,6 +57,8 @@ func (g *FunctionGraph) importNext(a *Apply) error {
 func (g *FunctionGraph) importAll(fresh []*Apply, why Reason) {
 	by := g.number(why)
 	for _, a := range fresh {
+		// Inputs come before clients in the list, so when an apply is announced, everything that it
+		// reads has been.
 		g.link(a)
 		a.by = by
 		for i, v := range a.inputs {
@@ -90,6 +94,9 @@ func (g *FunctionGraph) checkLeaf(v *Variable, client *Apply, i int) error {
 // discover returns a and the applies it depends on that have no graph yet, inputs before
 // clients.
 func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
+	// A depth-first search with the path on the heap. Numbers that applies outside of graphs don't
+	// use mark the state of each: onPath, found. So visiting costs no table, and the marks are
+	// taken back on an error.
 	fresh = g.fresh[:0]
 	path := g.path[:0]
 	push := func(a *Apply) error {
@@ -128,6 +135,8 @@ func (g *FunctionGraph) discover(a *Apply) (fresh []*Apply, err error) {
 		case v.owner.graph == g || v.owner.id == found:
 		case v.owner.graph != nil:
 			err = fmt.Errorf("%v, input %d of %v, %w", v, i, top.a.op, ErrForeign)
+		// It is still on the path, so it needs itself. Applies are made before what reads them, so
+		// only code that changes inputs of applies can build this.
 		case v.owner.id == onPath:
 			err = fmt.Errorf("%w: %v depends on itself", ErrCycle, v.owner.op)
 		default:

@@ -99,6 +99,7 @@ func (o *order) insertAfter(after, x int32) { o.put(after+1, x+1) }
 
 // insertAfterInputs inserts a right after the last of its inputs.
 func (o *order) insertAfterInputs(a *Apply) {
+	// Constants and inputs of the graph have no owner and no place in the order.
 	after := int32(none)
 	for _, v := range a.inputs {
 		if v.owner != nil && (after == none || o.less(after, v.owner.id)) {
@@ -121,12 +122,18 @@ func (o *order) remove(x int32) {
 // put inserts slot s after slot p and assigns it a tag.
 func (o *order) put(p, s int32) {
 	n := o.next[p]
+	// A tag strictly between those of the neighbours is all that a place in the list is. If there
+	// is none left, relabelling makes room around whichever neighbour exists; p is 0 at the front,
+	// which has no tag to spread.
 	lo, hi := o.room(p)
 	if hi-lo < 2 {
 		o.relabel(max(p, n))
 		lo, hi = o.room(p)
 	}
 	gap := (hi - lo) / 2
+	// At the ends the list has no neighbour on one side, and halving what is left of 64 bits would
+	// use it up after 64 insertions. So ends grow by a fixed step, and only insertions inside
+	// halve.
 	switch {
 	case p == 0 && n == 0:
 		o.tag[s] = lo + gap
@@ -167,6 +174,8 @@ func (o *order) relabel(s int32) {
 			mask = 1<<bits - 1
 		}
 		base := o.tag[s] &^ mask
+		// The range of tags doubles, so what was counted stays counted: first and last only move
+		// outwards, and each slot is visited once however many doublings it takes.
 		for p := o.prev[first]; p != 0 && o.tag[p] >= base; p = o.prev[first] {
 			first = p
 			count++
@@ -175,10 +184,13 @@ func (o *order) relabel(s int32) {
 			last = n
 			count++
 		}
+		// A gap of 2 leaves a tag between any two slots afterwards, which is what put needs.
 		gap := mask / (count + 1)
 		if (float64(count) > limit || gap < 2) && bits < 64 {
 			continue
 		}
+		// The slots keep their order and fill the range evenly, so it takes a share of 2^i/limit
+		// insertions into it before it has to be spread again. That pays for this walk.
 		tag := base
 		for s := first; ; s = o.next[s] {
 			tag += gap
@@ -200,12 +212,18 @@ func (o *order) require(x, y int32) bool {
 	if x == y {
 		return false
 	}
+	// y is ahead of x. Only what lies between them, by tag, can have to move: what leads from y
+	// further than x, or to x from further ahead than y, agrees with the new edge already.
 	o.startSearch()
 	lo, hi := o.tag[y+1], o.tag[x+1]
 	o.heads.start(y)
 	o.tails.start(x)
 	forward, backward := o.epoch<<1, o.epoch<<1|1
 	o.mark[y+1], o.mark[x+1] = forward, backward
+	// Grow the set of what must follow y, and that of what must precede x. Either one, if complete,
+	// can be moved across the other end of the edge, and no edge inside or out of it breaks: all
+	// its successors (or predecessors) in the range move with it. If the sets meet, y leads to x
+	// and the edge closes a cycle.
 	for {
 		if o.heads.done == len(o.heads.seen) {
 			o.moveHeads(x)
@@ -216,6 +234,10 @@ func (o *order) require(x, y int32) bool {
 			return true
 		}
 		h, t := o.heads.seen[o.heads.done], o.tails.seen[o.tails.done]
+		// Expand the side that has cost less so far, counting the step that is about to be made. So
+		// neither side costs more than the smaller of the two complete sets, up to a last step: one
+		// apply with a million readers, as a shared constant scale has, is not expanded while the
+		// other side is cheap.
 		var met bool
 		if o.heads.cost+o.edges.fanOut(h) <= o.tails.cost+o.edges.fanIn(t) {
 			met = o.expand(&o.heads, o.edges.successors(h, o.buffer[:0]), o.tag[h+1]+1, hi, forward, backward)
@@ -231,6 +253,7 @@ func (o *order) require(x, y int32) bool {
 func (f *frontier) start(x int32) { f.seen, f.done, f.cost = append(f.seen[:0], x), 0, 0 }
 
 func (o *order) startSearch() {
+	// A mark is valid in its epoch only, so that a search need not clear what the last one marked.
 	o.epoch++
 	if o.epoch == 1<<31 {
 		clear(o.mark)
@@ -249,6 +272,7 @@ func (o *order) expand(f *frontier, neighbours []int32, lo, hi uint64, own, othe
 		if tag := o.tag[n+1]; tag < lo || tag > hi {
 			continue
 		}
+		// Contact with the other side proves a cycle at once: no need to find the path.
 		switch o.mark[n+1] {
 		case other:
 			return true
@@ -263,6 +287,7 @@ func (o *order) expand(f *frontier, neighbours []int32, lo, hi uint64, own, othe
 
 // moveHeads moves everything reached from the head right after the tail x.
 func (o *order) moveHeads(x int32) {
+	// In the order that they have, because edges between them are respected by it.
 	o.sort(o.heads.seen)
 	at := x
 	for _, s := range o.heads.seen {

@@ -74,6 +74,8 @@ func (g *FunctionGraph) atomically(pairs []Replacement, why Reason, do func(Reas
 		return err
 	}
 	why = g.signed(why)
+	// A replacement without effect is not worth asking about: it would use up a budget of rewrites,
+	// and a bisection would count it.
 	guard := g.guard
 	if guard == nil || pairs != nil && !slices.ContainsFunc(pairs, g.replaces) {
 		return g.commit(pairs, why, do)
@@ -94,8 +96,12 @@ func (g *FunctionGraph) replaces(p Replacement) bool {
 // commit makes a change, or none. It tells features what was done and what was undone.
 func (g *FunctionGraph) commit(pairs []Replacement, why Reason, do func(Reason) error) error {
 	g.busy = true
+	// Everything from here on can be taken back: the journal remembers each step. A change inside a
+	// change is impossible, because busy refuses it.
 	mark := len(g.journal)
 	returned := false
+	// returned tells a panic of a callback from a return. Recovering it here would lose its stack,
+	// so it is left to propagate, after the graph is back in its old state.
 	defer func() {
 		if !returned {
 			g.rescue(mark, why)
@@ -109,6 +115,7 @@ func (g *FunctionGraph) commit(pairs []Replacement, why Reason, do func(Reason) 
 		g.passPanic()
 	}
 	returned = true
+	// Features hear of a change as a whole only once it stays.
 	if err == nil && len(g.journal) > mark {
 		g.fireCommit(pairs, why)
 	}
@@ -147,6 +154,7 @@ func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
 		return fmt.Errorf("%w: %v cannot replace %v: type %v does not accept %v", ErrType, new, old, old.typ, new.typ)
 	}
 	// Do not move clients of old that are imported with new.
+	// new may be computed from old, as in x → f(x).
 	moved := append(g.moved[:0], old.clients...)
 	g.moved = moved
 	if err := g.importFor(new, why); err != nil {
@@ -155,6 +163,8 @@ func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
 	for _, c := range moved {
 		g.change(c, new, why)
 	}
+	// Pruning waits until all clients have moved. If it came before, what new and old share would
+	// be removed and imported again, with other numbers.
 	if old.owner != nil && old.owner.unused() {
 		g.prune(old.owner, why)
 	}

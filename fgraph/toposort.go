@@ -28,6 +28,8 @@ func (g *FunctionGraph) Toposort() ([]*Apply, error) {
 // kahn sorts by Kahn's algorithm.
 func (g *FunctionGraph) kahn() ([]*Apply, error) {
 	extra := g.extraEdges()
+	// Edges are counted with multiplicity, once for each use of a value, and are taken off in the
+	// same way below. So no edge need be told from its copies.
 	waits := slices.Grow(g.waits[:0], len(g.applies))[:len(g.applies)]
 	clear(waits)
 	g.waits = waits
@@ -44,6 +46,8 @@ func (g *FunctionGraph) kahn() ([]*Apply, error) {
 	for _, to := range extra.to {
 		waits[to]++
 	}
+	// The smallest number first: a heap would do, but numbers are dense, and a tree of bits needs
+	// no comparison and no memory for each entry.
 	ready := newBitQueue(len(g.applies))
 	for id, a := range g.applies {
 		if a != nil && waits[id] == 0 {
@@ -67,6 +71,8 @@ func (g *FunctionGraph) kahn() ([]*Apply, error) {
 			}
 		}
 	}
+	// Some apply waits for itself. Data edges have no cycle, which the graph guarantees, so an
+	// ordering of a feature takes part.
 	if len(sorted) < g.live {
 		waiting := slices.IndexFunc(waits, func(w int32) bool { return w > 0 })
 		return nil, fmt.Errorf("toposort: %w through the orderings of features among %d applies, such as %v",
@@ -109,6 +115,7 @@ func (g *FunctionGraph) extraEdges() adjacency {
 	if len(from) == 0 {
 		return adjacency{}
 	}
+	// A counting sort by source: three passes over the edges and no map.
 	e := adjacency{start: make([]int32, len(g.applies)+1), to: make([]int32, len(to))}
 	for _, id := range from {
 		e.start[id+1]++
@@ -150,6 +157,7 @@ func (q *bitQueue) push(x int32) {
 	i := uint(x)
 	for _, l := range q.levels {
 		w := &l[i/64]
+		// If the word had a bit, the levels above know already that something is below.
 		had := *w != 0
 		*w |= 1 << (i % 64)
 		if had {
