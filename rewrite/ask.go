@@ -42,6 +42,8 @@ func (a *asker) factsOf(n *fgraph.Apply) facts {
 	if n.Graph() != a.g { // it is part of a proposal
 		return a.of(n.Op())
 	}
+	// Equal ops have one number in a graph, so what is known about an op is found in a slice,
+	// without hashing the op again at each of its applies.
 	at := a.g.OpNumber(n)
 	if at >= len(a.facts) {
 		a.facts = append(a.facts, make([]facts, at+1-len(a.facts)+max(32, len(a.facts)/4))...)
@@ -56,6 +58,7 @@ func (a *asker) factsOf(n *fgraph.Apply) facts {
 // signsOf returns what the inputs of an apply may be.
 func (a *asker) signsOf(n *fgraph.Apply) sign {
 	inputs := n.Inputs()
+	// Too many to look at, or none to look at: unknown meets every need, so every rule is asked.
 	if len(inputs) == 0 || len(inputs) > mostSeen {
 		return unknown
 	}
@@ -95,6 +98,9 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 	if a.all || !l.selects {
 		return l, l.rules
 	}
+	// Two filters, each cheaper than what it saves. Needs compare bits of what the inputs are with
+	// bits that a rule needs, and leave few rules in nearly all graphs. The sieve, which compares
+	// patterns, is asked only where more than a few are left.
 	s, hopeful, many := a.signsOf(n), 0, false
 	prospects := l.prospects
 	if a.sieves != nil && a.sieves.plain[l.at].many {
@@ -110,6 +116,8 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 			}
 		}
 	}
+	// No sieve yet. Attempts that it might have saved are counted, and it is made when they have
+	// cost as much as making it.
 	if hopeful > 0 && a.sieves == nil {
 		a.begin(hopeful)
 		return l, a.ask
@@ -131,6 +139,8 @@ func (a *asker) sift(n *fgraph.Apply) (ok bool) {
 	if !a.frozen {
 		a.g.Freeze()
 	}
+	// A sieve runs code of rules: comparisons of ops and numbers. If that panics, the rules are
+	// asked one by one, so that the error names the one to blame and not the sieve.
 	defer func() {
 		if !ok {
 			_ = recover()

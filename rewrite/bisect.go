@@ -40,15 +40,22 @@ func (c Culprit) String() string {
 // log n times. It returns false if the result is right, or wrong even without any pass.
 func Bisect(ctx context.Context, right func(context.Context) bool) (Culprit, bool) {
 	b := bisection{ctx: ctx, opts: OptionsFrom(ctx), right: right}
+	// Right with everything: there is nothing to find.
 	if b.run(-1, -1) {
 		return Culprit{}, false
 	}
+	// Wrong with all rewrites and right with none: some number n is the first that makes it wrong.
+	// Halving finds one such n even if the result is right again in between, since the ends of the
+	// interval always differ.
 	if all := b.rewrites; b.run(0, -1) {
+		// The run that told was not necessarily the last one.
 		n := first(0, all, func(n int) bool { return b.run(n, -1) })
 		b.run(n, -1)
 		b.last.Number = n
 		return b.last, true
 	}
+	// Wrong even without any rewrite: a pass does harm in another way, such as by a panic or by
+	// what it decides outside of the graph. So whole passes are left out.
 	if all := len(b.passes); b.run(0, 0) {
 		n := first(0, all, func(n int) bool { return b.run(0, n) })
 		b.run(0, n)

@@ -54,6 +54,7 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 			sifted[i] = true
 		}
 	}
+	// Descriptions first, since build needs the depths.
 	for i, r := range rules {
 		d := Describe(r)
 		s.names, s.depths, s.fns = append(s.names, d.Name), append(s.depths, d.Depth), append(s.fns, transformOf(r))
@@ -68,6 +69,9 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 			}
 		}
 	}
+	// Lists exist for every type that some rule names, and one for all other types, which only
+	// rules without tracks see. Needs are looked at by list, because a rule may need other things
+	// at another op.
 	s.others = s.build(nil)
 	for _, l := range s.lists {
 		s.prospects(l, sifted)
@@ -86,6 +90,7 @@ func (s *ruleSet) mark() {
 		}
 		t.any.sign = of.all
 	}
+	// An op may be tracked, needed as an input, or both. Its facts say both in one look-up.
 	for _, l := range s.lists {
 		if l.op != nil {
 			s.byType[reflect.TypeOf(l.op)].ops.set(l.op, facts{l, s.signs.of(l.op)})
@@ -104,6 +109,7 @@ func (s *ruleSet) prospects(l *ruleList, sifted []bool) {
 	for _, i := range l.rules {
 		p := prospect{i, s.signs.all(needsOf(s.rules[i], l.op)), sifted[i]}
 		l.prospects = append(l.prospects, p)
+		// If every rule must be asked at every apply, looking at the inputs would be for nothing.
 		l.selects = l.selects || p.sifted || p.needs[0] != anything
 	}
 }
@@ -252,6 +258,7 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 	t := &typeRules{depth: 1}
 	lists := []*ruleList{{}}
 	t.any.list = lists[0]
+	// One list for each op that some rule tracks by itself, and one for the rest of the type.
 	for _, r := range s.rules {
 		for _, tr := range r.Tracks() {
 			if tr.typ != typ || tr.op == nil {
@@ -264,6 +271,8 @@ func (s *ruleSet) build(typ reflect.Type) *typeRules {
 			}
 		}
 	}
+	// Rules go into lists in their own order, which is the order in which they are asked. One that
+	// tracks the whole type is in all of its lists.
 	for i, r := range s.rules {
 		tracks := r.Tracks()
 		all, some := tracks == nil, tracks == nil

@@ -44,6 +44,8 @@ type ruleState struct {
 // newEngine prepares a run of rules over g. set may be nil or made of other rules. The caller
 // must call close.
 func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewriter, g *fgraph.FunctionGraph, rec *profile.Recorder) (*engine, error) {
+	// A driver that was not prepared, or whose rules were changed since, analyzes them here, for
+	// this run alone.
 	if !set.is(rules) {
 		var err error
 		if set, err = newRuleSet(rules); err != nil {
@@ -69,6 +71,7 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 func (e *engine) close() {
 	e.g.Detach(&e.changes)
 	e.watch.end(e.g)
+	// The memory of a run is left to the next one last: until here it is read.
 	defer func() { e.asker.spare.Store(e.asker.memory) }()
 	if !e.rec.Enabled() {
 		return
@@ -98,12 +101,15 @@ func (e *engine) idle() bool {
 // excludes. It returns the index of the rule that fired, or -1.
 func (e *engine) visit(n *fgraph.Apply) (int, error) {
 	e.visits++
+	// Asking a context costs a lock, showing an apply to rules often less.
 	if e.visits%checkEvery == 0 {
 		if err := ended(e.c.ctx, e.pass); err != nil {
 			return -1, err
 		}
 	}
 	list, ask := e.asker.rulesFor(n)
+	// Attempts are counted by list, as if each rule of it had been asked: what a sieve leaves out
+	// is an attempt that costs nothing, and the profile is the same with and without.
 	e.tally.visit(list)
 	for len(ask) > 0 {
 		asked, fired, err := e.try(ask, n)
@@ -111,6 +117,8 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 			e.tally.stop(list, ask[asked])
 			return ask[asked], err
 		}
+		// try returns after a rule whose failure the options tolerate. Those behind it still have
+		// their turn.
 		ask = ask[asked+1:]
 	}
 	return -1, nil
@@ -138,6 +146,8 @@ func (e *engine) try(ask []int, n *fgraph.Apply) (asked int, fired bool, err err
 // and leaves the graph unchanged then.
 func (e *engine) fire(ask []int, n *fgraph.Apply) (asked int, fired bool, err error) {
 	start := e.rec.Now()
+	// One recover for all rules at an apply, not one for each: deferring is a good part of the cost
+	// of a rule that declines.
 	defer func() {
 		if p := recover(); p != nil {
 			e.g.Thaw()
@@ -151,6 +161,8 @@ func (e *engine) fire(ask []int, n *fgraph.Apply) (asked int, fired bool, err er
 		if fired, err = e.attempt(i, n); fired || err != nil {
 			break
 		}
+		// The clock is read once between two rules, and the last one is measured by the deferred
+		// call.
 		if at+1 < len(ask) && e.rec.Enabled() {
 			now := e.rec.Now()
 			e.rules[i].time += now.Sub(start)
@@ -168,6 +180,8 @@ func (e *engine) attempt(i int, n *fgraph.Apply) (fired bool, err error) {
 		e.c.counters = &e.counters[i]
 	}
 	e.proposed = false
+	// A rule proposes and does not change, or a refused proposal could not be undone. Freezing
+	// makes an attempt an error that names the rule.
 	e.g.Freeze()
 	res, err := e.fns[i](&e.c, n)
 	if e.g.Thaw() {
@@ -183,6 +197,8 @@ func (e *engine) attempt(i int, n *fgraph.Apply) (fired bool, err error) {
 		return false, nil
 	}
 	e.proposed = true
+	// A proposal of what is there already is none. If it counted as fired, an equilibrium would not
+	// end.
 	if err := e.collect(n, res); err != nil || len(e.pairs) == 0 {
 		return false, err
 	}
@@ -191,12 +207,16 @@ func (e *engine) attempt(i int, n *fgraph.Apply) (fired bool, err error) {
 
 // make makes the replacements in e.pairs in the name of the rule that was asked last.
 func (e *engine) make(r *ruleState, n *fgraph.Apply, remove []*fgraph.Variable) (done bool, err error) {
+	// Events are printed graphs, too expensive for each rewrite: only the last ones before the
+	// limit are kept, from which the error shows the cycle.
 	var ev Event
 	if e.limit != nil && e.limit.logs(r) {
 		ev = newEvent(e.pass, e.c.rule, n, e.pairs)
 	}
 	e.changes.clear()
 	refused := e.refused
+	// Refused: features or remove objected, and the graph is as it was. That is a rule that did not
+	// fire, unless the error is of another kind.
 	if err = e.replace(e.c.rule, n, e.pairs, remove); err != nil {
 		e.changes.clear()
 		r.refused += e.refused - refused
@@ -206,6 +226,8 @@ func (e *engine) make(r *ruleState, n *fgraph.Apply, remove []*fgraph.Variable) 
 		return false, nil
 	}
 	r.applied++
+	// What replaces n inherits the place in the source that it came from, so that errors and
+	// pictures of later passes can still name it.
 	for _, a := range e.changes.imported {
 		if e.g.Contains(a) {
 			r.created++

@@ -84,7 +84,11 @@ func (q *Equilibrium) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *p
 	for _, m := range q.members() {
 		r.members = append(r.members, memberState{Member: m})
 	}
+	// Members are recorded before the engine records the rules, in the order in which deferred
+	// calls run.
 	defer r.recordMembers()
+	// The last pass changes nothing: only that proves an equilibrium, since graph rewriters do not
+	// say what they would look at.
 	for first := true; ; first = false {
 		changed, err := r.pass(first)
 		if err != nil || !changed || r.stopped {
@@ -123,7 +127,11 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	var p profile.Pass
 	before := r.applied()
 	globals, final := len(r.Globals), len(r.Globals)+len(r.Final)
+	// What the graph rewriters below change is followed by fill. Changes of the last pass were
+	// followed when it ended.
 	r.changes.clear()
+	// The list is Globals, Final, Cleanup: cleanups run here, after the globals, and once more at
+	// the end, after the final ones.
 	err := r.run(&p, 0, globals)
 	if err == nil {
 		err = r.run(&p, final, len(r.members))
@@ -133,10 +141,13 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	}
 	if err == nil {
 		p.Nodes = r.g.NumApplies()
+		// Graph rewriters may have made the graph larger, which is no fault of the rules: MaxUse
+		// counts in applies of the graph that they get.
 		r.limit.raise(p.Nodes)
 		r.rec.Nodes(p.Nodes)
 		err = r.drain()
 	}
+	// Counted even if the pass failed, so that the profile shows what happened until then.
 	for i, n := range r.applied() {
 		if n -= before[i]; n > 0 {
 			p.Rules = append(p.Rules, profile.RuleCount{Name: r.asker.names[i], Count: n})
@@ -144,6 +155,8 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	}
 	r.changes.clear()
 	if err == nil && !r.stopped {
+		// Final and Cleanup are neighbours in the list, so this is one call. What they change is
+		// queued for the next pass.
 		err = r.run(&p, globals, len(r.members))
 		r.follow()
 	}
@@ -166,6 +179,9 @@ func (r *equilibrium) applied() []int {
 // fill queues the applies that the pass starts with.
 func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 	r.follow()
+	// The queue has all that the rules could see differently since they were last asked, provided
+	// that their depth is bounded and nothing was missed. Everything else would decline again: that
+	// is what makes later passes cost as much as the changes, not as the graph.
 	if !first && !r.IgnoreNewTrees && r.depth > 0 && !r.lossy {
 		return nil
 	}
@@ -183,6 +199,8 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 	if r.Order == OutToIn {
 		slices.Reverse(order)
 	}
+	// The depth to follow is that of the rules for ops that are here, not of all rules: one rule
+	// without a bound for an op that does not occur would make every pass visit every apply.
 	for _, a := range order {
 		r.meet(a)
 	}
@@ -212,6 +230,8 @@ func (r *equilibrium) drain() error {
 		if err != nil {
 			return err
 		}
+		// A rule that fired may have left n in the graph with other inputs, where it, or an earlier
+		// rule of the list, may fire again.
 		if rule >= 0 && !r.IgnoreNewTrees {
 			if r.g.Contains(n) {
 				r.queue.push(n)
@@ -236,9 +256,13 @@ func (r *equilibrium) follow() {
 		return
 	}
 	r.near = r.near[:0]
+	// New applies have been shown to no rule. Their clients have changed inputs, so the next loop
+	// has them.
 	for _, a := range r.changes.imported {
 		if r.g.Contains(a) {
 			r.queue.push(a)
+			// An op came in whose rules look further than those of any op before. What changed
+			// earlier was followed too short a way for them.
 			if r.meet(a) {
 				r.lossy = true // earlier changes were not followed that far
 			}
@@ -247,9 +271,13 @@ func (r *equilibrium) follow() {
 	for _, a := range r.changes.changed {
 		if r.g.Contains(a) {
 			r.queue.push(a)
+			// Rules with a depth of 2 or more see a from its clients.
 			r.near = append(r.near, a)
 		}
 	}
+	// Fewer clients let rules fire that duplicate no work: a rule refuses to take apart a value
+	// that is needed elsewhere as well. So the owner of v is shown again, and the one client that
+	// is left.
 	for _, v := range r.changes.lost {
 		if v.Graph() != r.g {
 			continue
@@ -272,6 +300,9 @@ func (r *equilibrium) followNear() {
 	if steps == 0 {
 		steps = 2 // the next pass visits the others
 	}
+	// Level by level, breadth first: an apply at distance k sees the change if a rule looks at k
+	// levels of inputs. Duplicates are harmless, as the queue has each apply once, and are cheaper
+	// than a set.
 	from := 0
 	for steps--; steps > 0; steps-- {
 		to := len(r.near)
@@ -281,6 +312,7 @@ func (r *equilibrium) followNear() {
 					if c.Apply == nil {
 						continue
 					}
+					// Give up following, and not rules: the next pass visits everything.
 					if len(r.near) >= to+mostNear {
 						r.lossy = true
 						return
@@ -303,6 +335,8 @@ func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 		m.runs++
 		err := runMember(r.ctx, m.Member, r.g, r.rec)
 		// The member has recorded the time spent in features itself.
+		// The clock of the graph ran through the member. Its time in features is taken out of what
+		// this equilibrium will report at its end, as if it had begun later.
 		now := r.g.Times()
 		r.before.Validate += now.Validate - times.Validate
 		r.before.Callback += now.Callback - times.Callback
@@ -320,6 +354,8 @@ func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 		r.limit.logMember(m.Name, nodes, r.g.NumApplies())
 		m.created += max(0, len(r.changes.imported)-imported)
 		p.Rules = append(p.Rules, profile.RuleCount{Name: m.Name, Count: 1})
+		// A graph rewriter that changes the graph each time it runs never lets the equilibrium end.
+		// Rules have MaxUse for that; members have this.
 		if m.changed > mostPasses {
 			r.stopped = true
 			return r.opts.fail(r.ctx, &Error{Pass: r.engine.pass, Err: &MaxUseError{Rule: m.Name, Uses: m.changed,

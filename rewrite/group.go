@@ -51,6 +51,8 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		return result, err
 	}
 	var events []Event
+	// Each proposal is an apply outside of the graph, to which the rules are applied again: they
+	// act on what is not there yet, and the driver sees the last form only.
 	for step := range mostInGroup {
 		next := soleOwner(result.Outputs)
 		if next == nil || c.Graph().Contains(next) {
@@ -67,6 +69,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		if step >= mostInGroup-logLength {
 			events = append(events, newEvent(c.pass, Describe(by).Name, nil, proposed(next, more)))
 		}
+		// If the next proposal leaves out an output that the last one had, the last one is kept.
 		followed, ok := follow(result, more)
 		if !ok {
 			return result, nil

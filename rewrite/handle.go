@@ -71,6 +71,8 @@ func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacemen
 // allowed.
 func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 	w, why := h.watch.by, fgraph.Reason{Pass: h.pass, Rule: rule}
+	// A whole change inside of another: it was allowed with the outer one, which will also be the
+	// one that is traced.
 	if w != nil && w.whole {
 		w = nil // part of another change that was allowed as a whole
 	}
@@ -80,6 +82,7 @@ func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 			h.denied++
 			return false, nil
 		}
+		// From here on the guard lets every change of the graph pass without asking or tracing.
 		w.whole = true
 		defer func() { w.whole = false }()
 	}
@@ -131,6 +134,8 @@ func watch(ctx context.Context, g *fgraph.FunctionGraph, pass string) (context.C
 	if opts.Trace == nil && opts.Allow == nil {
 		return ctx, w
 	}
+	// A pass inside of a pass keeps the watcher of the outer one, and so counts into the same
+	// budget, unless it has options of its own.
 	w.by, _ = w.outer.(*watcher)
 	if w.by == nil || w.by.opts != opts && !w.by.whole {
 		w.by = &watcher{opts: opts}
@@ -159,6 +164,8 @@ func (w *watcher) Allow(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why
 	if w.whole {
 		return true
 	}
+	// The node is that of this change only. A change made through the graph itself, without the
+	// handle, must not be attributed to the last one.
 	n := w.node
 	w.node = nil
 	if w.opts.Allow != nil && !w.opts.Allow(why) {

@@ -47,10 +47,13 @@ func (l *limit) log(ev Event) {
 	if ev.Rule == "" {
 		return
 	}
+	// The older half is dropped, so that at least logLength events are there whenever the limit is
+	// reached.
 	if len(l.events) == 2*logLength {
 		copy(l.events, l.events[logLength:])
 		l.events = l.events[:logLength]
 	}
+	// The text is enough, and the log must not keep applies alive.
 	ev.Apply, ev.Pairs = nil, nil
 	l.events = append(l.events, ev)
 }
@@ -77,6 +80,8 @@ func (l *limit) exceeded(rule string, r *ruleState) error {
 func lap(events []Event) ([]Event, bool) {
 	same := func(a, b Event) bool { return a.Rule == b.Rule && a.Before == b.Before && a.After == b.After }
 	alike := func(a, b Event) bool { return a.Rule == b.Rule }
+	// First look for a cycle whose graphs repeat, the proof that rules undo each other; then for
+	// one of the same rules on a graph that grows.
 	for _, equal := range []func(a, b Event) bool{same, alike} {
 		for n := 1; 2*n <= len(events); n++ {
 			last, before := events[len(events)-n:], events[len(events)-2*n:len(events)-n]

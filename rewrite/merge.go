@@ -46,10 +46,12 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	r := &merging{Merge: m, Handle: newHandle(ctx, g, rec, passFrom(ctx, m.Name, profile.ClassMerge)), ctx: ctx}
 	defer r.report()
 	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
+	// Pipelines merge after many passes that change nothing. Two numbers tell.
 	state := mergeStateOf(g)
 	if state.commutative == m.Commutative && state.commits == g.Commits() {
 		return nil // unchanged since there was nothing left to merge
 	}
+	// Constants first: applies are compared by the identity of their inputs.
 	err := r.constants()
 	// If a later result replaces an earlier one because of its more specific type, applies
 	// that were already visited change.
@@ -57,6 +59,8 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 		r.swapped = false
 		err = r.applies()
 	}
+	// A merge that a feature objected to may be allowed after the next change, and one that a
+	// budget denied in the next run.
 	if err == nil && r.refused+r.denied == 0 {
 		state.commutative, state.commits = m.Commutative, g.Commits()
 	}
@@ -132,6 +136,7 @@ func (r *merging) constants() error {
 			continue
 		}
 		h = mix(h, fgraph.HashType(v.Type()))
+		// The hash only leaves candidates: what equal data are, their type says.
 		found := table.find(h, func(w *fgraph.Variable) bool {
 			return v.Type() == w.Type() && fgraph.EqualData(v.Type(), v.Data(), w.Data())
 		})
@@ -180,6 +185,9 @@ func (r *merging) applies() error {
 			continue
 		}
 		first := r.find(a)
+		// One of the two is gone now. If it is the earlier one, whose type was less specific,
+		// clients of it that were visited have another input and may equal others: then another
+		// round is needed.
 		if first != nil {
 			if err := r.unite(first, a); err != nil {
 				return err
@@ -202,12 +210,17 @@ const fewClients = 8
 // of a. If an input has few clients, find compares these: most often a is the only one. If all
 // inputs have many clients, it uses an index.
 func (r *merging) find(a *fgraph.Apply) *fgraph.Apply {
+	// An apply equal to a reads the same variables, so it is among the clients of each input. The
+	// input with the fewest has the fewest candidates, most often a alone. So most applies are
+	// never hashed, and no table of all of them is built.
 	var least *fgraph.Variable
 	for _, v := range a.Inputs() {
 		if least == nil || len(v.Clients()) < len(least.Clients()) {
 			least = v
 		}
 	}
+	// Without inputs, or where every input is popular, comparing one by one would be quadratic.
+	// Then, and only for these, an index is made.
 	if least == nil || len(least.Clients()) > fewClients {
 		if least != nil && !r.indexed[least.ID()] {
 			r.index(least)
@@ -241,6 +254,8 @@ func (r *merging) index(v *fgraph.Variable) {
 // visited records that a was visited and kept.
 func (r *merging) visited(a *fgraph.Apply, rank int32) {
 	r.rank[a.ID()] = rank
+	// The invariant of the table: it has every visited client of each indexed variable. So a joins
+	// it if any of its inputs is one.
 	indexed := len(a.Inputs()) == 0
 	for _, v := range a.Inputs() {
 		indexed = indexed || r.indexed[v.ID()]
@@ -301,9 +316,13 @@ func (r *merging) unite(first, second *fgraph.Apply) error {
 	r.pairs = r.pairs[:0]
 	for i, w := range second.Outputs() {
 		v := first.Outputs()[i]
+		// Each of the two values is overwritten by somebody. As one variable it would have two
+		// destroyers.
 		if r.destroys != nil && r.destroys.HasDestroyer(v) && r.destroys.HasDestroyer(w) {
 			return nil // one variable can't be overwritten twice
 		}
+		// Replacing must not lose what a type says: readers of w may rely on it. Whichever type
+		// accepts the other gives way; with several outputs it may be one of each.
 		switch {
 		case w.Type() == v.Type() || w.Type().Accepts(v.Type()):
 			r.pairs = append(r.pairs, fgraph.Replacement{Old: w, New: v})

@@ -18,6 +18,8 @@ func (q *queue) push(a *fgraph.Apply) {
 		return
 	}
 	q.in[id] = true
+	// What was popped is given back when it is the larger half, so moving costs less than the pops
+	// that it follows.
 	if q.head > 1024 && q.head > len(q.items)/2 {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
@@ -61,6 +63,8 @@ func (q *queue) pop(g *fgraph.FunctionGraph) *fgraph.Apply {
 
 // drop frees the number of an apply that leaves the graph. pop skips the apply.
 func (q *queue) drop(a *fgraph.Apply) {
+	// The number may be given to a new apply at once, which must be able to join the queue. The old
+	// one stays in items; it is in no graph, so pop passes over it.
 	if id := a.ID(); id < len(q.in) {
 		q.in[id] = false
 	}

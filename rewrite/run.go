@@ -16,6 +16,7 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 		g.SetTiming(true)
 		defer g.SetTiming(false)
 	}
+	// The outermost run is observed as a whole; those inside of it are part of it.
 	if opts := optionsFrom(ctx); opts.Observe != nil {
 		end, err := opts.Observe(g, rec)
 		if err != nil {
@@ -70,6 +71,8 @@ func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *prof
 	if err == nil {
 		return nil
 	}
+	// A run that was cancelled has failed for that reason, whatever the options say about failures
+	// of passes.
 	if e := ended(ctx, m.Name); e != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func (t *tally) attempts(set *ruleSet) []int {
 			counts[i] += t.visits[at]
 		}
 	}
+	// A visit that ended early asked only the rules up to the one that fired.
 	for s, n := range t.stops {
 		rules := set.lists[s.list].rules
 		at, _ := slices.BinarySearch(rules, s.rule)

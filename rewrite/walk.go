@@ -105,6 +105,7 @@ func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 	defer func() { rec.AddLoop(rec.Since(start)) }()
 	for i := 0; i < len(nodes) && !e.stopped; i++ {
 		n := nodes[i]
+		// Replacements made earlier in this walk may have removed it.
 		if !g.Contains(n) {
 			continue
 		}
@@ -113,6 +114,8 @@ func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 			return err
 		}
 		if rule >= 0 && visitNew {
+			// At the end of the list, which bounds how often rules that feed each other alternate:
+			// MaxUse counts them, as in an equilibrium.
 			nodes = append(nodes, e.changes.imported...)
 		}
 	}
@@ -124,6 +127,8 @@ func (w *Walk) nodes(e *engine) ([]*fgraph.Apply, error) {
 	if w.ByOp {
 		return w.nodesByOp(e.g)
 	}
+	// Sorting costs more than looking whether any rule has an op here, and most passes of a
+	// pipeline have none.
 	if e.idle() {
 		return nil, nil
 	}
@@ -156,6 +161,8 @@ func (w *Walk) nodesByOp(g *fgraph.FunctionGraph) ([]*fgraph.Apply, error) {
 			}
 		}
 	}
+	// The finder knows applies by op and by number. The order of the graph brings inputs before
+	// clients without sorting the whole graph.
 	slices.SortFunc(nodes, func(a, b *fgraph.Apply) int {
 		if g.ComesBefore(a, b) {
 			return -1

@@ -46,6 +46,7 @@ func WhyNot(ctx context.Context, r NodeRewriter, g *fgraph.FunctionGraph, n *fgr
 		}
 		defer g.Detach(h)
 	}
+	// The rule is really tried, objections of features included, and then everything is taken back.
 	before := h.Checkpoint()
 	_, fired, err := e.fire([]int{0}, n)
 	if revert := h.Revert(before); revert != nil {
