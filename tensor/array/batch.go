@@ -1,10 +1,6 @@
 package array
 
-import (
-	"fmt"
-
-	"github.com/nnopt/nnopt/kernel"
-)
+import "fmt"
 
 // BatchMatMul sets c, which is contiguous, to the products of the matrices that the last two
 // dimensions of a and b are. The other dimensions are broadcast. All three have one element type
@@ -110,57 +106,14 @@ func (ws *Workspace) products(c, a, b *Array) error {
 	walkA.start(a.offset, c.shape[:d], stepsA[:d], 0)
 	walkB.start(b.offset, c.shape[:d], stepsB[:d], 0)
 	size := c.shape[d] * c.shape[d+1]
-	one := newItemProduct(c, a, b)
+	p, x, y := c.matrixAt(c.offset), a.matrixAt(a.offset), b.matrixAt(b.offset)
 	for at := c.offset; at < c.offset+c.Len(); at += size {
-		one.c.offset, one.a.offset, one.b.offset = at, walkA.at, walkB.at
-		if err := one.run(ws); err != nil {
+		p.offset, x.offset, y.offset = at, walkA.at, walkB.at
+		if err := ws.MatMul(&p, &x, &y); err != nil {
 			return err
 		}
 		walkA.advance(1)
 		walkB.advance(1)
-	}
-	return nil
-}
-
-// An itemProduct computes a product of matrices like MatMul, repeatedly with other offsets.
-type itemProduct struct {
-	c, a, b    Array
-	factored   bool          // whether a and b have contiguous rows
-	ta, tb     bool          // if so, whether they are the transposes
-	transposed kernel.Matrix // scratch memory for the transpose of c
-}
-
-func newItemProduct(c, a, b *Array) *itemProduct {
-	p := &itemProduct{c: c.matrixAt(c.offset), a: a.matrixAt(a.offset), b: b.matrixAt(b.offset)}
-	if p.factored = c.dtype.IsFloat() && !usesDGemm(c.dtype); !p.factored {
-		return p
-	}
-	p.a, p.ta = p.a.factor()
-	p.b, p.tb = p.b.factor()
-	if p.ta && p.tb && c.dtype == Float32 {
-		p.transposed = kernel.New(p.c.shape[1], p.c.shape[0])
-	}
-	return p
-}
-
-// factor returns the matrix or its transpose, whichever has contiguous rows.
-func (a Array) factor() (Array, bool) {
-	if rowsFit(a.shape[0], a.shape[1], a.strides[0], a.strides[1]) {
-		return a, false
-	}
-	a.shape[0], a.shape[1] = a.shape[1], a.shape[0]
-	a.strides[0], a.strides[1] = a.strides[1], a.strides[0]
-	return a, true
-}
-
-func (p *itemProduct) run(ws *Workspace) error {
-	switch {
-	case !p.factored:
-		return ws.MatMul(&p.c, &p.a, &p.b)
-	case p.c.dtype == Float32:
-		gemm32(1, &p.a, p.ta, &p.b, p.tb, 0, &p.c, p.transposed)
-	default:
-		gemm64(1, &p.a, p.ta, &p.b, p.tb, 0, &p.c)
 	}
 	return nil
 }

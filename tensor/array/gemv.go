@@ -3,7 +3,6 @@ package array
 import (
 	"fmt"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -25,14 +24,11 @@ func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, by
 		return err
 	}
 	defer release()
-	flag := blas.NoTrans
-	if transposed {
-		flag = blas.Trans
-	}
+	flag := blasFlag(transposed)
 	if a.dtype == Float32 {
-		blas32.Gemv(flag, float32(alpha), general32(m), vector32(x), float32(beta), vector32(y))
+		blas32.Gemv(flag, float32(alpha), general32(&m), vector32(x), float32(beta), vector32(y))
 	} else {
-		blas64.Gemv(flag, alpha, general64(m), vector64(x), beta, vector64(y))
+		blas64.Gemv(flag, alpha, general64(&m), vector64(x), beta, vector64(y))
 	}
 	return nil
 }

@@ -42,41 +42,41 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 		}
 		return nil
 	}
-	// Our product of float64s takes factors with any strides, so there is nothing to copy. Those of
-	// float32s and of a foreign BLAS want contiguous rows of the factor or of its transpose.
-	if usesDGemm(c.dtype) {
+	// Our product of float64s takes factors with any strides, so there is nothing to copy. Gonum's
+	// omits products with zero, and so loses NaN and infinities.
+	if c.dtype == Float64 && (usesDGemm() || !allFinite(a) || !allFinite(b)) {
 		if beta != 1 {
 			scale64(beta, c)
 		}
 		kernel.DGemm(alpha, strided(a), strided(b), dataOf[float64](c)[c.offset:], c.stride())
 		return nil
 	}
-	a, ta, freeA, err := ws.asFactor(a)
+	// Other products want contiguous rows of the factor or of its transpose.
+	fa, ta, freeA, err := ws.asFactor(a)
 	if err != nil {
 		return err
 	}
 	defer freeA()
-	b, tb, freeB, err := ws.asFactor(b)
+	fb, tb, freeB, err := ws.asFactor(b)
 	if err != nil {
 		return err
 	}
 	defer freeB()
 	if c.dtype == Float32 {
-		var scratch kernel.Matrix
-		// Both transposed: the product of the factors in the other order is the transpose of c.
-		if ta && tb {
-			scratch = kernel.New(c.shape[1], c.shape[0])
-		}
-		gemm32(float32(alpha), a, ta, b, tb, float32(beta), c, scratch)
-		return nil
+		return ws.gemm32(float32(alpha), general32(&fa), ta, general32(&fb), tb, float32(beta), general32(c))
 	}
-	gemm64(alpha, a, ta, b, tb, beta, c)
+	blas64.Gemm(blasFlag(ta), blasFlag(tb), alpha, general64(&fa), general64(&fb), beta, general64(c))
 	return nil
 }
 
-// usesDGemm reports whether Gemm calls kernel.DGemm, which takes any strides.
-func usesDGemm(dtype DType) bool {
-	return dtype == Float64 && !otherBLAS(dtype) && kernel.HasDGemm()
+// usesDGemm reports whether products of float64s are ours.
+func usesDGemm() bool { return !otherBLAS(Float64) && kernel.HasDGemm() }
+
+func blasFlag(transposed bool) blas.Transpose {
+	if transposed {
+		return blas.Trans
+	}
+	return blas.NoTrans
 }
 
 // scratchCopy returns a contiguous copy in memory of the workspace.
@@ -91,18 +91,21 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 
 // asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy,
 // which the function releases.
-func (ws *Workspace) asFactor(a *Array) (m *Array, transposed bool, release func(), err error) {
+func (ws *Workspace) asFactor(a *Array) (m Array, transposed bool, release func(), err error) {
+	m = *a
 	switch {
 	case rowsFit(a.shape[0], a.shape[1], a.strides[0], a.strides[1]):
-		return a, false, func() {}, nil
+		return m, false, func() {}, nil
 	case rowsFit(a.shape[1], a.shape[0], a.strides[1], a.strides[0]):
-		return a.Transpose(1, 0), true, func() {}, nil
+		m.shape[0], m.shape[1] = a.shape[1], a.shape[0]
+		m.strides[0], m.strides[1] = a.strides[1], a.strides[0]
+		return m, true, func() {}, nil
 	}
 	t, err := ws.scratchCopy(a)
 	if err != nil {
-		return nil, false, nil, err
+		return m, false, nil, err
 	}
-	return t, false, func() { ws.Release(t) }, nil
+	return *t, false, func() { ws.Release(t) }, nil
 }
 
 // rowsFit reports whether the rows of a matrix are contiguous and do not overlap.
@@ -144,43 +147,6 @@ func strided(a *Array) kernel.Strided {
 	return kernel.Strided{Rows: a.shape[0], Cols: a.shape[1], Row: a.strides[0], Col: a.strides[1], First: a.offset, Data: dataOf[float64](a)}
 }
 
-func gemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
-	flag := func(transposed bool) blas.Transpose {
-		if transposed {
-			return blas.Trans
-		}
-		return blas.NoTrans
-	}
-	if !allFinite(a) || !allFinite(b) { // gonum omits products with zero, and so loses NaN and infinities
-		slowGemm64(alpha, a, ta, b, tb, beta, c)
-		return
-	}
-	blas64.Gemm(flag(ta), flag(tb), alpha, general64(a), general64(b), beta, general64(c))
-}
-
-// slowGemm64 is a Gemm that omits no product.
-func slowGemm64(alpha float64, a *Array, ta bool, b *Array, tb bool, beta float64, c *Array) {
-	if ta {
-		a = a.Transpose(1, 0)
-	}
-	if tb {
-		b = b.Transpose(1, 0)
-	}
-	scale64(beta, c)
-	da, db, dc := dataOf[float64](a), dataOf[float64](b), dataOf[float64](c)
-	for i := range c.shape[0] {
-		for k := range a.shape[1] {
-			v := alpha * da[a.offset+i*a.strides[0]+k*a.strides[1]]
-			to, from := c.offset+i*c.strides[0], b.offset+k*b.strides[0]
-			for range c.shape[1] {
-				dc[to] += float64(v * db[from])
-				to += c.strides[1]
-				from += b.strides[1]
-			}
-		}
-	}
-}
-
 func scale64(beta float64, c *Array) {
 	g := general64(c)
 	for i := range g.Rows {
@@ -195,21 +161,25 @@ func scale64(beta float64, c *Array) {
 	}
 }
 
-// gemm32 is Gemm of factors from asFactor. If both are transposed, t has the shape of the transpose
-// of c.
-func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c *Array, t kernel.Matrix) {
-	ga, gb, gc := general32(a), general32(b), general32(c)
+// gemm32 is Gemm of factors from asFactor.
+func (ws *Workspace) gemm32(alpha float32, a kernel.Matrix, ta bool, b kernel.Matrix, tb bool, beta float32, c kernel.Matrix) error {
 	switch {
 	case !ta && !tb:
-		kernel.MulNN(alpha, ga, gb, beta, gc)
+		kernel.MulNN(alpha, a, b, beta, c)
 	case !ta && tb:
-		kernel.MulNT(alpha, ga, gb, beta, gc)
+		kernel.MulNT(alpha, a, b, beta, c)
 	case ta && !tb:
-		kernel.MulTN(alpha, ga, gb, beta, gc)
-	default: // (b·a)ᵀ
-		kernel.MulNN(alpha, gb, ga, 0, t)
-		for i := range gc.Rows {
-			row := kernel.Row(gc, i)
+		kernel.MulTN(alpha, a, b, beta, c)
+	default: // the product of the factors in the other order is the transpose of c
+		scratch := new(Array)
+		if err := ws.New(scratch, Float32, c.Cols, c.Rows); err != nil {
+			return err
+		}
+		defer ws.Release(scratch)
+		t := general32(scratch)
+		kernel.MulNN(alpha, b, a, 0, t)
+		for i := range c.Rows {
+			row := kernel.Row(c, i)
 			for j := range row {
 				v := t.Data[j*t.Stride+i]
 				if beta != 0 {
@@ -219,6 +189,7 @@ func gemm32(alpha float32, a *Array, ta bool, b *Array, tb bool, beta float32, c
 			}
 		}
 	}
+	return nil
 }
 
 // MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any
