@@ -49,9 +49,9 @@ func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	signs.resize(rows, dst.Cols)
 	for i := range dst.Rows {
 		if k := i - first; 0 <= k && k < rows {
-			bestSet.reluSigns(Row(dst, i), Row(src, i), signs.row(k))
+			reluSigns(Row(dst, i), Row(src, i), signs.row(k))
 		} else {
-			bestSet.relu(Row(dst, i), Row(src, i))
+			ReLUVec(Row(dst, i), Row(src, i))
 		}
 	}
 }
@@ -65,32 +65,8 @@ func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	}
 	for i := range dx.Rows {
 		if sumsq != nil {
-			bestSet.squares(sumsq, Row(dy, i))
+			addSquares(sumsq, Row(dy, i))
 		}
-		bestSet.signsDeriv(Row(dx, i), Row(dy, i), signs.row(i))
+		signsDeriv(Row(dx, i), Row(dy, i), signs.row(i))
 	}
-}
-
-// ReLUVec sets dst to max(src, 0). NaN stays NaN. As with all functions of vectors here, dst may be
-// src, and is at least as long.
-func ReLUVec(dst, src []float32) { bestSet.relu(dst, src) }
-
-// ReLUDerivVec sets dx to dy where y > 0, and to 0 elsewhere.
-func ReLUDerivVec(dx, y, dy []float32) { bestSet.reluDeriv(dx, y, dy) }
-
-// SigmoidVec sets dst to 1/(1+exp(-src)).
-func SigmoidVec(dst, src []float32) { bestSet.sigmoid(dst, src) }
-
-// SigmoidDerivVec sets dx to dy·y·(1-y), where y is the sigmoid.
-func SigmoidDerivVec(dx, y, dy []float32) { bestSet.sigmoidDeriv(dx, y, dy) }
-
-// TanhVec sets dst to the hyperbolic tangent of src.
-func TanhVec(dst, src []float32) { bestSet.tanh(dst, src) }
-
-// TanhDerivVec sets dx to dy·(1-y²), where y is the hyperbolic tangent.
-func TanhDerivVec(dx, y, dy []float32) { bestSet.tanhDeriv(dx, y, dy) }
-
-// ExpVec sets dst to exp(src-shift) and returns the sum.
-func ExpVec(dst, src []float32, shift float32) (sum float32) {
-	return float32(bestSet.exp(dst, src, shift))
 }

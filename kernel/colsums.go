@@ -19,7 +19,7 @@ func AddColSums(dst []float32, alpha float32, m Matrix) {
 		panic(errShape)
 	}
 	checkData(&m)
-	bestSet.colMoments(dst, alpha, nil, m, Matrix{})
+	colMoments(dst, alpha, nil, m, Matrix{})
 }
 
 // AddColMoments adds alpha times the column sums of x to sum, and the column sums of x∘y to
@@ -31,19 +31,19 @@ func AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix)
 	if len(sum) != x.Cols || len(product) != x.Cols {
 		panic(errShape)
 	}
-	bestSet.colMoments(sum, alpha, product, x, y)
+	colMoments(sum, alpha, product, x, y)
 }
 
 // colMoments is AddColMoments, or AddColSums if product is nil.
-func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+func colMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	if x.Cols == 0 {
 		return
 	}
 	few := x.Rows <= fewSumRows
 	// The moments of many rows, as batch normalization needs them, have a way of their own if no
 	// column is left over, because they are read from memory.
-	if product != nil && !few && s.blocks(x.Cols)*block == x.Cols {
-		s.rowMoments(sum, alpha, product, x, y)
+	if product != nil && !few && wholeBlocks(x.Cols)*block == x.Cols {
+		rowMoments(sum, alpha, product, x, y)
 		return
 	}
 	whole := x.Cols &^ 3
@@ -66,20 +66,20 @@ func (s kernelSet) colMoments(sum []float32, alpha float32, product []float64, x
 		switch {
 		case few:
 			for r := range rows {
-				s.fma(sum, Row(xi, r), alpha)
+				fmaVec(sum, Row(xi, r), alpha)
 			}
 		case whole > 0:
-			s.colSums(sum[:whole], alpha, Cols(xi, 0, whole))
+			colSums(sum[:whole], alpha, Cols(xi, 0, whole))
 		}
 		if product != nil {
-			s.colProducts(product, xi, Rows(y, i, rows))
+			colProducts(product, xi, Rows(y, i, rows))
 		}
 	}
 }
 
 // rowMoments is colMoments for many rows of whole blocks. It reads two rows of each matrix at a
 // time from end to end: more streams, or pieces of many rows, take longer if they come from memory.
-func (s kernelSet) rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+func rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
 	group, n := ws.floats(x.Cols), x.Cols/block
@@ -88,8 +88,8 @@ func (s kernelSet) rowMoments(sum []float32, alpha float32, product []float64, x
 			rows /= 2
 		}
 		if rows == 1 {
-			s.fma(sum, Row(x, i), alpha)
-			s.colProducts(product, Rows(x, i, 1), Rows(y, i, 1))
+			fmaVec(sum, Row(x, i), alpha)
+			colProducts(product, Rows(x, i, 1), Rows(y, i, 1))
 			continue
 		}
 		for r := i; r < i+rows; r += 2 {
@@ -101,15 +101,15 @@ func (s kernelSet) rowMoments(sum []float32, alpha float32, product []float64, x
 				nextMomentsBlocks(&group[0], &product[0], x0, x1, y0, y1, n)
 			}
 		}
-		s.fma(sum, group, alpha)
+		fmaVec(sum, group, alpha)
 	}
 }
 
 // colSums adds alpha times the sums of groups of rows of x to sum. The number of rows is chunkRows,
 // or half that, and so on down to 1, and that of columns a multiple of four.
-func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
+func colSums(sum []float32, alpha float32, x Matrix) {
 	if x.Rows == 1 {
-		s.fma(sum, Row(x, 0), alpha)
+		fmaVec(sum, Row(x, 0), alpha)
 		return
 	}
 	group := min(x.Rows, sumRows)
@@ -126,7 +126,7 @@ func (s kernelSet) colSums(sum []float32, alpha float32, x Matrix) {
 			}
 		}
 	}
-	if s.blocks(x.Cols) == 0 {
+	if wholeBlocks(x.Cols) == 0 {
 		for i := 0; i < x.Rows; i += group {
 			for j := first; j < x.Cols; j++ {
 				total := x.Data[i*x.Stride+j]
@@ -155,10 +155,10 @@ func alternatingSum(x []float32, stride, n int) float32 {
 }
 
 // colProducts adds the column sums of x∘y to product.
-func (s kernelSet) colProducts(product []float64, x, y Matrix) {
+func colProducts(product []float64, x, y Matrix) {
 	n := 0
 	if x.Rows > 1 {
-		n = s.blocks(x.Cols) * block
+		n = wholeBlocks(x.Cols) * block
 	}
 	for j := 0; j < n; j += block {
 		colProductsBlocks(&product[j], &x.Data[j], &y.Data[j], uintptr(4*x.Stride), uintptr(4*y.Stride), x.Rows/2)

@@ -39,12 +39,8 @@ func map1(one func(float64) float64, narrow, avx512 func(dst, x *float64, blocks
 	return func(dst, x, _ []float64) {
 		x = head(x, len(dst))
 		n := doubleBlocks(len(x))
-		switch {
-		case n == 0:
-		case bestSet == avx512Set:
-			avx512(&dst[0], &x[0], n)
-		default:
-			narrow(&dst[0], &x[0], n)
+		if n > 0 {
+			wide(avx512, narrow)(&dst[0], &x[0], n)
 		}
 		for i := n * doubleBlock; i < len(x); i++ {
 			dst[i] = one(x[i])
@@ -57,12 +53,8 @@ func map2(one func(x, y float64) float64, narrow, avx512 func(dst, x, y *float64
 	return func(dst, x, y []float64) {
 		x, y = head(x, len(dst)), head(y, len(dst))
 		n := doubleBlocks(len(x))
-		switch {
-		case n == 0:
-		case bestSet == avx512Set:
-			avx512(&dst[0], &x[0], &y[0], n)
-		default:
-			narrow(&dst[0], &x[0], &y[0], n)
+		if n > 0 {
+			wide(avx512, narrow)(&dst[0], &x[0], &y[0], n)
 		}
 		for i := n * doubleBlock; i < len(x); i++ {
 			dst[i] = one(x[i], y[i])

@@ -23,7 +23,7 @@ func Scale(m Matrix, alpha float32) {
 	case 0:
 		Fill(m, 0)
 	default:
-		MapRows(m, m, func(dst, src []float32) { bestSet.scale(dst, src, alpha) })
+		MapRows(m, m, func(dst, src []float32) { ScaleVec(dst, alpha, src) })
 	}
 }
 
@@ -44,7 +44,7 @@ func CopyScaled(dst Matrix, alpha float32, src Matrix) {
 		Copy(dst, src)
 		return
 	}
-	MapRows(dst, src, func(dst, src []float32) { bestSet.scale(dst, src, alpha) })
+	MapRows(dst, src, func(dst, src []float32) { ScaleVec(dst, alpha, src) })
 }
 
 // Add adds alpha·src to dst.
@@ -55,26 +55,11 @@ func Add(dst Matrix, alpha float32, src Matrix) {
 // AddVec adds alpha·src to dst.
 func AddVec(dst []float32, alpha float32, src []float32) {
 	if alpha == 1 {
-		bestSet.add(dst, src)
+		addVec(dst, src)
 		return
 	}
-	bestSet.addScaled(dst, src, alpha)
+	addScaled(dst, src, alpha)
 }
-
-// ScaleVec sets dst to alpha·src.
-func ScaleVec(dst []float32, alpha float32, src []float32) { bestSet.scale(dst, src, alpha) }
-
-// MulVec sets dst to the element-wise product of a and b.
-func MulVec(dst, a, b []float32) { bestSet.mul(dst, a, b) }
-
-// AddMulVec adds the element-wise product of a and b to dst.
-func AddMulVec(dst, a, b []float32) { bestSet.addMul(dst, a, b) }
-
-// MulAddVec sets dst to the element-wise product of a and b, plus c.
-func MulAddVec(dst, a, b, c []float32) { bestSet.mulAdd(dst, a, b, c) }
-
-// SubMulVec sets dst to the element-wise product of a-b and c.
-func SubMulVec(dst, a, b, c []float32) { bestSet.subMul(dst, a, b, c) }
 
 // SetRows sets every row of dst to v.
 func SetRows(dst Matrix, v []float32) {
@@ -103,7 +88,7 @@ func ScaleCols(dst, src Matrix, scale []float32) {
 	if len(scale) != dst.Cols {
 		panic(errShape)
 	}
-	MapRows(dst, src, func(dst, src []float32) { bestSet.mul(dst, src, scale) })
+	MapRows(dst, src, func(dst, src []float32) { MulVec(dst, src, scale) })
 }
 
 // ScaleOffset sets dst to src with column j multiplied by scale[j] and offset[j] added.
@@ -111,5 +96,5 @@ func ScaleOffset(dst, src Matrix, scale, offset []float32) {
 	if len(scale) != dst.Cols || len(offset) != dst.Cols {
 		panic(errShape)
 	}
-	MapRows(dst, src, func(dst, src []float32) { bestSet.mulAdd(dst, src, scale, offset) })
+	MapRows(dst, src, func(dst, src []float32) { MulAddVec(dst, src, scale, offset) })
 }

@@ -10,7 +10,7 @@ const normFloor = 1.0 / (1 << 33) / (1 << 33)
 func NormalizeRow(y, x []float32, rms float32) (f float32) {
 	y = head(y, len(x))
 	_, f = normFactor(x, rms)
-	bestSet.scale(y, x, f)
+	ScaleVec(y, f, x)
 	return f
 }
 
@@ -34,20 +34,20 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 		g = -f * f * f / (float32(len(x)) * rms * rms) * Dot(dy, x)
 	}
 	if len(x) > 0 && &dx[0] == &dy[0] {
-		bestSet.scale(dx, dy, f)
+		ScaleVec(dx, f, dy)
 	} else {
-		bestSet.addScaled(dx, dy, f)
+		addScaled(dx, dy, f)
 	}
-	bestSet.addScaled(dx, x, g)
+	addScaled(dx, x, g)
 }
 
 // Standardize sets y to (x - mean)·scale. mean and scale have an element per column.
 func Standardize(y, x Matrix, mean, scale []float32) {
-	MapRows(y, x, func(y, x []float32) { bestSet.subMul(y, x, mean, scale) })
+	MapRows(y, x, func(y, x []float32) { SubMulVec(y, x, mean, scale) })
 }
 
 // StandardizeDeriv sets dx to scale·(dy - mean) + slope·y. mean, scale and slope have an element
 // per column. The last step is fused.
 func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
-	MapRows2(dx, dy, y, func(dx, dy, y []float32) { bestSet.centreDeriv(dx, dy, y, mean, scale, slope) })
+	MapRows2(dx, dy, y, func(dx, dy, y []float32) { centreDeriv(dx, dy, y, mean, scale, slope) })
 }

@@ -7,7 +7,7 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 		panic(errShape)
 	}
 	for i := range a.Rows {
-		bestSet.addScaledMul(dst, Row(a, i), Row(b, i), alpha)
+		addScaledMul(dst, Row(a, i), Row(b, i), alpha)
 	}
 }
 
@@ -18,16 +18,9 @@ func AddColSquares(sumsq []float64, m Matrix) {
 	}
 	checkData(&m)
 	for i := range m.Rows {
-		bestSet.squares(sumsq, Row(m, i))
+		addSquares(sumsq, Row(m, i))
 	}
 }
-
-// AddVecToDoubles adds src to dst.
-func AddVecToDoubles(dst []float64, src []float32) { bestSet.sums(dst, src) }
-
-// Dot returns the sum of the products of the elements of x and y. The order of the additions
-// depends on the length alone, not on alignment.
-func Dot(x, y []float32) float32 { return bestSet.dot(x, y) }
 
 // MatrixDot returns the sum of the products of the elements of a and b.
 func MatrixDot(a, b Matrix) float64 {

@@ -6,8 +6,8 @@ import "github.com/nnopt/nnopt/kernel/elementary"
 // floor. NaN stays NaN.
 func SoftmaxVec(dst, src []float32, floor float32) {
 	dst = head(dst, len(src))
-	f := 1 / ExpVec(dst, src, bestSet.max(src))
-	bestSet.scaleFloor(dst, dst, f, floor)
+	f := 1 / ExpVec(dst, src, maxVec(src))
+	scaleFloor(dst, dst, f, floor)
 }
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.
@@ -30,15 +30,15 @@ const fewClasses = 128
 // element.
 func LogSoftmax(dst, src Matrix) {
 	MapRows(dst, src, func(d, s []float32) {
-		m := bestSet.max(s)
+		m := maxVec(s)
 		var sum float64
 		if len(s) <= fewClasses {
 			sum = expSumInOrder(s, m)
 		} else {
-			sum = bestSet.expSum(s, m)
+			sum = expSum(s, m)
 		}
-		bestSet.addNumber(d, s, -m)
-		bestSet.addNumber(d, d, -float32(elementary.Log(sum)))
+		addNumber(d, s, -m)
+		addNumber(d, d, -float32(elementary.Log(sum)))
 	})
 }
 
@@ -58,7 +58,7 @@ func roundedExp(x float32) float32 { return float32(elementary.Exp(float64(x))) 
 func LogSoftmaxDeriv(dx, y, dy Matrix) {
 	MapRows2(dx, y, dy, func(d, v, g []float32) {
 		if len(g) > fewClasses {
-			bestSet.logSoftmaxDeriv(d, v, g, Sum(g))
+			logSoftmaxDeriv(d, v, g, Sum(g))
 			return
 		}
 		sum := 0.0

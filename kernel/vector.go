@@ -11,17 +11,25 @@ const block = 16
 // bits: every product and every sum is rounded by itself. Conversions keep compilers from fusing
 // them.
 
-// blocks is how many blocks of n elements the assembly of s takes.
-func (s kernelSet) blocks(n int) int {
-	if !s.assembly() {
+// wholeBlocks is how many blocks of n elements the assembly takes.
+func wholeBlocks(n int) int {
+	if !bestSet.assembly() {
 		return 0
 	}
 	return n / block
 }
 
-// add adds x to dst.
-func (s kernelSet) add(dst, x []float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+// wide returns the function for AVX-512, or the one for narrower vectors.
+func wide[F any](avx512, narrow F) F {
+	if bestSet == avx512Set {
+		return avx512
+	}
+	return narrow
+}
+
+// addVec adds x to dst.
+func addVec(dst, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		addBlocks(&dst[0], &x[0], n)
 	}
@@ -31,8 +39,8 @@ func (s kernelSet) add(dst, x []float32) {
 }
 
 // addScaled adds alpha·x to dst.
-func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+func addScaled(dst, x []float32, alpha float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		addScaledBlocks(&dst[0], &x[0], n, alpha)
 	}
@@ -42,8 +50,8 @@ func (s kernelSet) addScaled(dst, x []float32, alpha float32) {
 }
 
 // addNumber sets dst to x + alpha.
-func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+func addNumber(dst, x []float32, alpha float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		addNumberBlocks(&dst[0], &x[0], n, alpha)
 	}
@@ -52,9 +60,9 @@ func (s kernelSet) addNumber(dst, x []float32, alpha float32) {
 	}
 }
 
-// fma adds alpha·x to dst, with one rounding.
-func (s kernelSet) fma(dst, x []float32, alpha float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+// fmaVec adds alpha·x to dst, with one rounding.
+func fmaVec(dst, x []float32, alpha float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		fmaBlocks(&dst[0], &x[0], n, alpha)
 	}
@@ -63,9 +71,9 @@ func (s kernelSet) fma(dst, x []float32, alpha float32) {
 	}
 }
 
-// scale sets dst to alpha·x.
-func (s kernelSet) scale(dst, x []float32, alpha float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+// ScaleVec sets dst to alpha·x.
+func ScaleVec(dst []float32, alpha float32, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		scaleBlocks(&dst[0], &x[0], n, alpha)
 	}
@@ -75,8 +83,8 @@ func (s kernelSet) scale(dst, x []float32, alpha float32) {
 }
 
 // scaleFloor sets dst to alpha·x, raised to floor. NaN stays.
-func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+func scaleFloor(dst, x []float32, alpha, floor float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		scaleFloorBlocks(&dst[0], &x[0], n, alpha, floor)
 	}
@@ -89,9 +97,9 @@ func (s kernelSet) scaleFloor(dst, x []float32, alpha, floor float32) {
 	}
 }
 
-// mul sets dst to x·y.
-func (s kernelSet) mul(dst, x, y []float32) {
-	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
+// MulVec sets dst to x·y, element by element.
+func MulVec(dst, x, y []float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		mulBlocks(&dst[0], &x[0], &y[0], n)
 	}
@@ -100,9 +108,9 @@ func (s kernelSet) mul(dst, x, y []float32) {
 	}
 }
 
-// addMul adds x·y to dst.
-func (s kernelSet) addMul(dst, x, y []float32) {
-	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
+// AddMulVec adds x·y to dst, element by element.
+func AddMulVec(dst, x, y []float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		addMulBlocks(&dst[0], &x[0], &y[0], n)
 	}
@@ -112,8 +120,8 @@ func (s kernelSet) addMul(dst, x, y []float32) {
 }
 
 // addScaledMul adds alpha·x·y to dst.
-func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
-	dst, y, n := head(dst, len(x)), head(y, len(x)), s.blocks(len(x))
+func addScaledMul(dst, x, y []float32, alpha float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		addScaledMulBlocks(&dst[0], &x[0], &y[0], n, alpha)
 	}
@@ -122,9 +130,9 @@ func (s kernelSet) addScaledMul(dst, x, y []float32, alpha float32) {
 	}
 }
 
-// mulAdd sets dst to x·y + z.
-func (s kernelSet) mulAdd(dst, x, y, z []float32) {
-	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), s.blocks(len(x))
+// MulAddVec sets dst to x·y + z, element by element.
+func MulAddVec(dst, x, y, z []float32) {
+	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		mulAddBlocks(&dst[0], &x[0], &y[0], &z[0], n)
 	}
@@ -133,9 +141,9 @@ func (s kernelSet) mulAdd(dst, x, y, z []float32) {
 	}
 }
 
-// subMul sets dst to (x - y)·z.
-func (s kernelSet) subMul(dst, x, y, z []float32) {
-	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), s.blocks(len(x))
+// SubMulVec sets dst to (x - y)·z, element by element.
+func SubMulVec(dst, x, y, z []float32) {
+	dst, y, z, n := head(dst, len(x)), head(y, len(x)), head(z, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		subMulBlocks(&dst[0], &x[0], &y[0], &z[0], n)
 	}
@@ -145,9 +153,9 @@ func (s kernelSet) subMul(dst, x, y, z []float32) {
 }
 
 // centreDeriv sets dst to scale·(dy - mean) + slope·y. The last step is fused.
-func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
+func centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	k := len(dy)
-	dst, y, mean, scale, slope, n := head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k), s.blocks(k)
+	dst, y, mean, scale, slope, n := head(dst, k), head(y, k), head(mean, k), head(scale, k), head(slope, k), wholeBlocks(k)
 	if n > 0 {
 		centreDerivBlocks(&dst[0], &dy[0], &y[0], &mean[0], &scale[0], &slope[0], n)
 	}
@@ -156,9 +164,10 @@ func (s kernelSet) centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	}
 }
 
-// relu sets dst to x, raised to zero. NaN stays.
-func (s kernelSet) relu(dst, x []float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+// ReLUVec sets dst to max(x, 0). NaN stays NaN. As with all functions of vectors here, dst may be x,
+// and is at least as long.
+func ReLUVec(dst, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		reluBlocks(&dst[0], &x[0], n)
 	}
@@ -171,9 +180,9 @@ func (s kernelSet) relu(dst, x []float32) {
 	}
 }
 
-// reluDeriv sets dst to dy where y > 0, and to 0 elsewhere.
-func (s kernelSet) reluDeriv(dst, y, dy []float32) {
-	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
+// ReLUDerivVec sets dst to dy where y > 0, and to 0 elsewhere.
+func ReLUDerivVec(dst, y, dy []float32) {
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), wholeBlocks(len(dy))
 	if n > 0 {
 		reluDerivBlocks(&dst[0], &y[0], &dy[0], n)
 	}
@@ -188,8 +197,8 @@ func (s kernelSet) reluDeriv(dst, y, dy []float32) {
 
 // reluSigns sets dst to x, raised to zero, and the bits of signs to whether that is positive. An
 // element of signs has block bits.
-func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
+func reluSigns(dst, x []float32, signs []uint16) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		reluSignsBlocks(&dst[0], &x[0], &signs[0], n)
 	}
@@ -207,8 +216,8 @@ func (s kernelSet) reluSigns(dst, x []float32, signs []uint16) {
 }
 
 // signsDeriv sets dst to dy where the bit of signs is set, and to 0 elsewhere.
-func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
-	dst, n := head(dst, len(dy)), s.blocks(len(dy))
+func signsDeriv(dst, dy []float32, signs []uint16) {
+	dst, n := head(dst, len(dy)), wholeBlocks(len(dy))
 	if n > 0 {
 		signsDerivBlocks(&dst[0], &dy[0], &signs[0], n)
 	}
@@ -221,9 +230,9 @@ func (s kernelSet) signsDeriv(dst, dy []float32, signs []uint16) {
 	}
 }
 
-// sigmoidDeriv sets dst to dy·y·(1-y).
-func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
-	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
+// SigmoidDerivVec sets dst to dy·y·(1-y), where y is the sigmoid.
+func SigmoidDerivVec(dst, y, dy []float32) {
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), wholeBlocks(len(dy))
 	if n > 0 {
 		sigmoidDerivBlocks(&dst[0], &y[0], &dy[0], n)
 	}
@@ -232,9 +241,9 @@ func (s kernelSet) sigmoidDeriv(dst, y, dy []float32) {
 	}
 }
 
-// tanhDeriv sets dst to dy·(1-y²).
-func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
-	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
+// TanhDerivVec sets dst to dy·(1-y²), where y is the hyperbolic tangent.
+func TanhDerivVec(dst, y, dy []float32) {
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), wholeBlocks(len(dy))
 	if n > 0 {
 		tanhDerivBlocks(&dst[0], &y[0], &dy[0], n)
 	}
@@ -243,18 +252,19 @@ func (s kernelSet) tanhDeriv(dst, y, dy []float32) {
 	}
 }
 
-// dot returns the sum of x·y, of every maxTerms elements by themselves.
-func (s kernelSet) dot(x, y []float32) (sum float32) {
+// Dot returns the sum of the products of the elements of x and y. The order of the additions
+// depends on the length alone, not on alignment.
+func Dot(x, y []float32) (sum float32) {
 	y = head(y, len(x))
 	for ; len(x) > maxTerms; x, y = x[maxTerms:], y[maxTerms:] {
-		sum += s.shortDot(x[:maxTerms], y)
+		sum += shortDot(x[:maxTerms], y)
 	}
-	return sum + s.shortDot(x, y)
+	return sum + shortDot(x, y)
 }
 
-func (s kernelSet) shortDot(x, y []float32) float32 {
+func shortDot(x, y []float32) float32 {
 	var sums [block]float32
-	n := s.blocks(len(x))
+	n := wholeBlocks(len(x))
 	if n > 0 {
 		dotBlocks(&x[0], &y[0], n, &sums)
 	}
@@ -264,9 +274,9 @@ func (s kernelSet) shortDot(x, y []float32) float32 {
 	return total(&sums)
 }
 
-// sums adds x to sum.
-func (s kernelSet) sums(sum []float64, x []float32) {
-	sum, n := head(sum, len(x)), s.blocks(len(x))
+// AddVecToDoubles adds x to sum.
+func AddVecToDoubles(sum []float64, x []float32) {
+	sum, n := head(sum, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		sumsBlocks(&sum[0], &x[0], n)
 	}
@@ -275,9 +285,9 @@ func (s kernelSet) sums(sum []float64, x []float32) {
 	}
 }
 
-// squares adds the squares of x to sumsq.
-func (s kernelSet) squares(sumsq []float64, x []float32) {
-	sumsq, n := head(sumsq, len(x)), s.blocks(len(x))
+// addSquares adds the squares of x to sumsq.
+func addSquares(sumsq []float64, x []float32) {
+	sumsq, n := head(sumsq, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		squaresBlocks(&sumsq[0], &x[0], n)
 	}
@@ -297,10 +307,10 @@ func total[T float32 | float64](sums *[block]T) T {
 	return sums[0]
 }
 
-// max returns the largest element that is not NaN, -Inf if there is none.
-func (s kernelSet) max(x []float32) float32 {
+// maxVec returns the largest element that is not NaN, -Inf if there is none.
+func maxVec(x []float32) float32 {
 	most := float32(math.Inf(-1))
-	n := s.blocks(len(x))
+	n := wholeBlocks(len(x))
 	if n > 0 {
 		var parts [block]float32
 		maxBlocks(&x[0], n, &parts)
@@ -318,14 +328,14 @@ func largest(most float32, x []float32) float32 {
 	return most
 }
 
-// exp sets dst to e**(x-shift) and returns the sum.
-func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
+// ExpVec sets dst to exp(x-shift) and returns the sum.
+func ExpVec(dst, x []float32, shift float32) (sum float32) {
 	dst = head(dst, len(x))
 	var sums [block]float64
-	n := s.blocks(len(x))
+	n := wholeBlocks(len(x))
 	switch {
 	case n == 0:
-	case s == avx512Set:
+	case bestSet == avx512Set:
 		expAVX512(&dst[0], &x[0], n, shift, &sums)
 	default:
 		expBlocks(&dst[0], &x[0], n, shift, &sums)
@@ -335,16 +345,16 @@ func (s kernelSet) exp(dst, x []float32, shift float32) float64 {
 		dst[j] = e
 		sums[j%block] += float64(e)
 	}
-	return total(&sums)
+	return float32(total(&sums))
 }
 
 // expSum returns the sum of e**(x-shift).
-func (s kernelSet) expSum(x []float32, shift float32) float64 {
+func expSum(x []float32, shift float32) float64 {
 	var sums [block]float64
-	n := s.blocks(len(x))
+	n := wholeBlocks(len(x))
 	switch {
 	case n == 0:
-	case s == avx512Set:
+	case bestSet == avx512Set:
 		expSumAVX512(&x[0], n, shift, &sums)
 	default:
 		expSumBlocks(&x[0], n, shift, &sums)
@@ -356,44 +366,32 @@ func (s kernelSet) expSum(x []float32, shift float32) float64 {
 }
 
 // logSoftmaxDeriv sets dst to dy - e**y·sum.
-func (s kernelSet) logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
-	dst, y, n := head(dst, len(dy)), head(y, len(dy)), s.blocks(len(dy))
-	switch {
-	case n == 0:
-	case s == avx512Set:
-		logSoftmaxDerivAVX512(&dst[0], &y[0], &dy[0], n, sum)
-	default:
-		logSoftmaxDerivBlocks(&dst[0], &y[0], &dy[0], n, sum)
+func logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), wholeBlocks(len(dy))
+	if n > 0 {
+		wide(logSoftmaxDerivAVX512, logSoftmaxDerivBlocks)(&dst[0], &y[0], &dy[0], n, sum)
 	}
 	for j := n * block; j < len(dy); j++ {
 		dst[j] = dy[j] - float32(exp(y[j])*sum)
 	}
 }
 
-// sigmoid sets dst to 1/(1+e**-x).
-func (s kernelSet) sigmoid(dst, x []float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
-	switch {
-	case n == 0:
-	case s == avx512Set:
-		sigmoidAVX512(&dst[0], &x[0], n)
-	default:
-		sigmoidBlocks(&dst[0], &x[0], n)
+// SigmoidVec sets dst to 1/(1+exp(-x)).
+func SigmoidVec(dst, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		wide(sigmoidAVX512, sigmoidBlocks)(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = sigmoid(x[j])
 	}
 }
 
-// tanh sets dst to the hyperbolic tangent of x.
-func (s kernelSet) tanh(dst, x []float32) {
-	dst, n := head(dst, len(x)), s.blocks(len(x))
-	switch {
-	case n == 0:
-	case s == avx512Set:
-		tanhAVX512(&dst[0], &x[0], n)
-	default:
-		tanhBlocks(&dst[0], &x[0], n)
+// TanhVec sets dst to the hyperbolic tangent of x.
+func TanhVec(dst, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		wide(tanhAVX512, tanhBlocks)(&dst[0], &x[0], n)
 	}
 	for j := n * block; j < len(x); j++ {
 		dst[j] = tanh(x[j])

@@ -12,31 +12,31 @@ import (
 // also read. Those that return a number store it in dst.
 var vectorFuncs = []struct {
 	name string
-	f    func(s kernelSet, dst, x, y, z []float32)
+	f    func(dst, x, y, z []float32)
 }{
-	{"add", func(s kernelSet, dst, x, y, z []float32) { s.add(dst, x) }},
-	{"addScaled", func(s kernelSet, dst, x, y, z []float32) { s.addScaled(dst, x, 0.66) }},
-	{"addNumber", func(s kernelSet, dst, x, y, z []float32) { s.addNumber(dst, x, 0.66) }},
-	{"scale", func(s kernelSet, dst, x, y, z []float32) { s.scale(dst, x, 0.66) }},
-	{"scaleFloor", func(s kernelSet, dst, x, y, z []float32) { s.scaleFloor(dst, x, 0.66, 0.2) }},
-	{"mul", func(s kernelSet, dst, x, y, z []float32) { s.mul(dst, x, y) }},
-	{"addMul", func(s kernelSet, dst, x, y, z []float32) { s.addMul(dst, x, y) }},
-	{"addScaledMul", func(s kernelSet, dst, x, y, z []float32) { s.addScaledMul(dst, x, y, 0.66) }},
-	{"mulAdd", func(s kernelSet, dst, x, y, z []float32) { s.mulAdd(dst, x, y, z) }},
-	{"subMul", func(s kernelSet, dst, x, y, z []float32) { s.subMul(dst, x, y, z) }},
-	{"centreDeriv", func(s kernelSet, dst, x, y, z []float32) { s.centreDeriv(dst, x, y, z, y, z) }},
-	{"reluSigns", func(s kernelSet, dst, x, y, z []float32) {
+	{"add", func(dst, x, y, z []float32) { addVec(dst, x) }},
+	{"addScaled", func(dst, x, y, z []float32) { addScaled(dst, x, 0.66) }},
+	{"addNumber", func(dst, x, y, z []float32) { addNumber(dst, x, 0.66) }},
+	{"scale", func(dst, x, y, z []float32) { ScaleVec(dst, 0.66, x) }},
+	{"scaleFloor", func(dst, x, y, z []float32) { scaleFloor(dst, x, 0.66, 0.2) }},
+	{"mul", func(dst, x, y, z []float32) { MulVec(dst, x, y) }},
+	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
+	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},
+	{"mulAdd", func(dst, x, y, z []float32) { MulAddVec(dst, x, y, z) }},
+	{"subMul", func(dst, x, y, z []float32) { SubMulVec(dst, x, y, z) }},
+	{"centreDeriv", func(dst, x, y, z []float32) { centreDeriv(dst, x, y, z, y, z) }},
+	{"reluSigns", func(dst, x, y, z []float32) {
 		signs := make([]uint16, (len(x)+block-1)/block)
-		s.reluSigns(dst, x, signs)
-		s.signsDeriv(dst, y, signs)
+		reluSigns(dst, x, signs)
+		signsDeriv(dst, y, signs)
 	}},
-	{"relu", func(s kernelSet, dst, x, y, z []float32) { s.relu(dst, x) }},
-	{"reluDeriv", func(s kernelSet, dst, x, y, z []float32) { s.reluDeriv(dst, x, y) }},
-	{"sigmoidDeriv", func(s kernelSet, dst, x, y, z []float32) { s.sigmoidDeriv(dst, x, y) }},
-	{"tanhDeriv", func(s kernelSet, dst, x, y, z []float32) { s.tanhDeriv(dst, x, y) }},
-	{"logSoftmaxDeriv", func(s kernelSet, dst, x, y, z []float32) { s.logSoftmaxDeriv(dst, x, y, 0.66) }},
-	{"fma", func(s kernelSet, dst, x, y, z []float32) { s.fma(dst, x, 0.66) }},
-	{"colMoments", func(s kernelSet, dst, x, y, z []float32) {
+	{"relu", func(dst, x, y, z []float32) { ReLUVec(dst, x) }},
+	{"reluDeriv", func(dst, x, y, z []float32) { ReLUDerivVec(dst, x, y) }},
+	{"sigmoidDeriv", func(dst, x, y, z []float32) { SigmoidDerivVec(dst, x, y) }},
+	{"tanhDeriv", func(dst, x, y, z []float32) { TanhDerivVec(dst, x, y) }},
+	{"logSoftmaxDeriv", func(dst, x, y, z []float32) { logSoftmaxDeriv(dst, x, y, 0.66) }},
+	{"fma", func(dst, x, y, z []float32) { fmaVec(dst, x, 0.66) }},
+	{"colMoments", func(dst, x, y, z []float32) {
 		sum, product := make([]float32, len(x)), make([]float64, len(x))
 		a, b := New(fewSumRows+chunkRows+15, len(x)), New(fewSumRows+chunkRows+15, len(x)+1)
 		b.Cols--
@@ -45,38 +45,38 @@ var vectorFuncs = []struct {
 			copy(Row(b, i), [][]float32{y, z, x}[i%3])
 		}
 		for _, rows := range []int{a.Rows, fewSumRows - 1} {
-			s.colMoments(sum, 0.3, product, Rows(a, 0, rows), Rows(b, 0, rows))
-			s.colMoments(sum, -1, nil, Rows(b, 0, rows), Matrix{})
+			colMoments(sum, 0.3, product, Rows(a, 0, rows), Rows(b, 0, rows))
+			colMoments(sum, -1, nil, Rows(b, 0, rows), Matrix{})
 		}
 		for i := range dst {
 			dst[i] = sum[i] - float32(product[i]/3)
 		}
 	}},
-	{"sums", func(s kernelSet, dst, x, y, z []float32) {
+	{"sums", func(dst, x, y, z []float32) {
 		sum, sumsq := make([]float64, len(x)), make([]float64, len(x))
 		for range 2 {
-			s.sums(sum, x)
-			s.squares(sumsq, x)
+			AddVecToDoubles(sum, x)
+			addSquares(sumsq, x)
 		}
 		for i := range dst {
 			dst[i] = float32(sum[i] - sumsq[i]/3)
 		}
 	}},
-	{"sigmoid", func(s kernelSet, dst, x, y, z []float32) { s.sigmoid(dst, x) }},
-	{"tanh", func(s kernelSet, dst, x, y, z []float32) { s.tanh(dst, x) }},
-	{"exp", func(s kernelSet, dst, x, y, z []float32) {
-		if sum := float32(s.exp(dst, x, 0.5)); len(dst) > 0 {
+	{"sigmoid", func(dst, x, y, z []float32) { SigmoidVec(dst, x) }},
+	{"tanh", func(dst, x, y, z []float32) { TanhVec(dst, x) }},
+	{"exp", func(dst, x, y, z []float32) {
+		if sum := ExpVec(dst, x, 0.5); len(dst) > 0 {
 			dst[0] = sum
 		}
 	}},
-	{"expSum", storing(func(s kernelSet, x, y []float32) float32 { return float32(s.expSum(x, 0.5)) })},
-	{"dot", storing(kernelSet.dot)},
-	{"max", storing(func(s kernelSet, x, y []float32) float32 { return s.max(x) })},
+	{"expSum", storing(func(x, y []float32) float32 { return float32(expSum(x, 0.5)) })},
+	{"dot", storing(Dot)},
+	{"max", storing(func(x, y []float32) float32 { return maxVec(x) })},
 }
 
-func storing(f func(s kernelSet, x, y []float32) float32) func(s kernelSet, dst, x, y, z []float32) {
-	return func(s kernelSet, dst, x, y, z []float32) {
-		if v := f(s, x, y); len(dst) > 0 {
+func storing(f func(x, y []float32) float32) func(dst, x, y, z []float32) {
+	return func(dst, x, y, z []float32) {
+		if v := f(x, y); len(dst) > 0 {
 			dst[0] = v
 		}
 	}
@@ -85,6 +85,7 @@ func storing(f func(s kernelSet, x, y []float32) float32) func(s kernelSet, dst,
 // The assembly computes the bits of the Go code, for any length and address, also in place, and
 // accesses no other memory.
 func TestVectors(t *testing.T) {
+	defer func(old kernelSet) { bestSet = old }(bestSet)
 	for _, set := range ownSets() {
 		if set == goSet {
 			continue
@@ -96,17 +97,21 @@ func TestVectors(t *testing.T) {
 					vec := func() []float32 { return guarded(t, r, 1, n, 0, n%3 == 1).Data }
 					dst, x, y, z := vec(), vec(), vec(), vec()
 					want := slices.Clone(dst)
-					c.f(goSet, want, x, y, z)
-					c.f(set, dst, x, y, z)
+					with := func(set kernelSet, dst, x, y, z []float32) {
+						bestSet = set
+						c.f(dst, x, y, z)
+					}
+					with(goSet, want, x, y, z)
+					with(set, dst, x, y, z)
 					for i := range want {
 						if !sameBits(want[i], dst[i]) {
 							t.Fatalf("%d elements: number %d is %v, want %v (x %v, y %v)", n, i, dst[i], want[i], x[i], y[i])
 						}
 					}
-					c.f(goSet, x, slices.Clone(x), y, z)
+					with(goSet, x, slices.Clone(x), y, z)
 					again := slices.Clone(x)
-					c.f(goSet, again, slices.Clone(again), y, z)
-					c.f(set, x, x, y, z)
+					with(goSet, again, slices.Clone(again), y, z)
+					with(set, x, x, y, z)
 					for i := range again {
 						if !sameBits(again[i], x[i]) {
 							t.Fatalf("%d elements in place: number %d is %v, want %v", n, i, x[i], again[i])
@@ -123,7 +128,9 @@ func TestVectors(t *testing.T) {
 func TestExponentialBits(t *testing.T) {
 	const n, step = 4096, 20011
 	x, got := make([]float32, n), make([]float32, n)
+	defer func(old kernelSet) { bestSet = old }(bestSet)
 	for _, set := range ownSets() {
+		bestSet = set
 		for first := uint64(0); first < 1<<32; first += n * step {
 			for i := range x {
 				x[i] = math.Float32frombits(uint32(first + uint64(i)*step))
@@ -132,9 +139,9 @@ func TestExponentialBits(t *testing.T) {
 				vector func()
 				scalar func(float32) float32
 			}{
-				"exp":     {func() { set.exp(got, x, 0) }, exp},
-				"sigmoid": {func() { set.sigmoid(got, x) }, sigmoid},
-				"tanh":    {func() { set.tanh(got, x) }, tanh},
+				"exp":     {func() { ExpVec(got, x, 0) }, exp},
+				"sigmoid": {func() { SigmoidVec(got, x) }, sigmoid},
+				"tanh":    {func() { TanhVec(got, x) }, tanh},
 			} {
 				f.vector()
 				for i, v := range x {
@@ -148,6 +155,7 @@ func TestExponentialBits(t *testing.T) {
 }
 
 func BenchmarkVectors(b *testing.B) {
+	defer func(old kernelSet) { bestSet = old }(bestSet)
 	r := newRand()
 	for _, set := range ownSets() {
 		for _, c := range vectorFuncs {
@@ -155,8 +163,9 @@ func BenchmarkVectors(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/%d", set, c.name, n), func(b *testing.B) {
 					dst, x, y, z := random(r, 1, n, 0).Data, random(r, 1, n, 0).Data, random(r, 1, n, 0).Data, random(r, 1, n, 0).Data
 					b.SetBytes(int64(4 * n))
+					bestSet = set
 					for b.Loop() {
-						c.f(set, dst, x, y, z)
+						c.f(dst, x, y, z)
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/element")
 				})
