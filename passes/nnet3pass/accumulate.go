@@ -18,6 +18,9 @@ func accumulate() rewrite.Rule {
 			if len(op.Terms) < 2 {
 				return c.Miss("not a sum")
 			}
+			// Of several such components the last one must be it: the sum of the others has to
+			// exist when it runs. The order of additions stays, since it would be added last
+			// anyway.
 			last := -1
 			for k := range op.Terms {
 				if t := &op.Terms[k]; whole(op, t) && a.Inputs()[t.Input].Type() == a.Out().Type() && addsAlone(a.Inputs()[t.Input]) {
@@ -35,6 +38,8 @@ func accumulate() rewrite.Rule {
 				if k == last {
 					continue
 				}
+				// A later term would have to be computed earlier, or the component to wait, and its
+				// input and its place with it.
 				if in := a.Inputs()[op.Terms[k].Input]; in == adder || origin(in) > origin(adder) {
 					return c.Miss("another term is computed later")
 				}
@@ -88,15 +93,14 @@ func fuseResidualBackward() rewrite.Rule {
 func accumulateOnto(a, old *fgraph.Apply, adder fgraph.Op, op *lower.Assemble, rest []lower.Term) rewrite.Result {
 	sum := lower.NewAssemble(op.Rows, op.Cols, rest, a.Inputs())
 	sum.Owner().SetOrigin(old.Origin())
+	// One whole matrix needs no copy here. Whether the component may overwrite it, and so whether
+	// it is copied after all, is decided by the in-place passes and by storage.
 	if len(rest) == 1 && whole(op, &rest[0]) {
 		sum = lower.NewBlock(sum.Owner().Inputs()[0], rest[0].Src())
 	}
 	adding := onto(old, adder, sum)
-	adding.SetOrigin(old.Origin())
-	pairs := []fgraph.Replacement{{Old: a.Out(), New: adding.Out()}}
-	for i := 1; i < len(old.Outputs()); i++ {
-		pairs = append(pairs, fgraph.Replacement{Old: old.Outputs()[i], New: adding.Outputs()[i]})
-	}
+	pairs := replacements(old.Outputs(), adding.Outputs())
+	pairs[0].Old = a.Out()
 	return rewrite.Result{Pairs: pairs}
 }
 
@@ -131,5 +135,5 @@ func onto(a *fgraph.Apply, op fgraph.Op, sum *fgraph.Variable) *fgraph.Apply {
 		o.Accumulate = true
 		op, at = o, o.InputAdded()
 	}
-	return fgraph.NewApply(op, slices.Insert(slices.Clone(a.Inputs()), at, sum), outputTypes(a)...)
+	return applyAt(a, op, slices.Insert(slices.Clone(a.Inputs()), at, sum), outputTypes(a)...)
 }

@@ -63,6 +63,8 @@ func splitRowOps() rewrite.Rule {
 func mergeTerms() rewrite.Rule {
 	return ruleFor("local_merge_terms", "blocks that are adjacent in the result and in one input are moved as one", 1,
 		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
+			// First see whether anything joins at all, since this rule visits every Assemble and
+			// mostly finds nothing; then there is no list to allocate.
 			joins := false
 			for i := 1; i < len(op.Terms) && !joins; i++ {
 				t := op.Terms[i-1]
@@ -76,6 +78,8 @@ func mergeTerms() rewrite.Rule {
 			from := 0 // the first term that the last of terms is made of and that may be in a sum
 			for i := range op.Terms {
 				if n := len(terms); n > 0 {
+					// Terms of one command are added at the same time as it is. With terms of
+					// different commands, one of them changes its place in the order of additions.
 					t, other := terms[n-1], terms[n-1].At != op.Terms[i].At
 					switch {
 					case !t.Join(&op.Terms[i]):
@@ -208,6 +212,8 @@ func inlineAssemble() rewrite.Rule {
 				if inner[n] == nil {
 					continue
 				}
+				// What has constants goes one by one, because whether a constant would meet another
+				// term depends on what is inlined beside it.
 				one := make([]*lower.Assemble, len(inner))
 				one[n] = inner[n]
 				if terms, inputs := inline(a, op, one); !constantMeets(terms, inputs) && !multiplies(len(terms), op, one) {
@@ -238,6 +244,8 @@ func inlinable(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) []*lower
 		}
 	}
 	for i := range op.Terms {
+		// Terms with lists of rows through parts of different columns would become a list for each
+		// part. The rows are as well chosen from the finished matrix.
 		if t := &op.Terms[i]; !t.Contiguous() && ragged[t.Input] && inner[t.Input] != nil {
 			inner[t.Input] = nil
 			c.Miss("rows are chosen one by one from input %d, which has parts side by side", t.Input)
@@ -282,6 +290,8 @@ func inline(a *fgraph.Apply, op *lower.Assemble, inner []*lower.Assemble) ([]low
 			continue
 		}
 		src := t.Src()
+		// Only the inner terms that write rows which are read. A tall inner matrix has thousands,
+		// of which a step reads one or two.
 		for lo, hi := o.Between(src.R0, src.R1); lo < hi; lo++ {
 			if u, ok := t.Through(&o.Terms[lo]); ok {
 				u.Input += first[t.Input]
@@ -337,6 +347,7 @@ func blockOfAssemble() rewrite.Rule {
 					found = i
 				}
 			}
+			// What no term writes is zero.
 			if found < 0 {
 				return rewrite.Replace(lower.NewFill(r.Rows(), r.Cols(), 0))
 			}

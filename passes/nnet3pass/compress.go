@@ -1,6 +1,8 @@
 package nnet3pass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -21,10 +23,13 @@ func memoryCompression() rewrite.Rule {
 			if back == nil {
 				return c.Miss("the output is not used by just one backward run of the component")
 			}
+			// The backward run may be about some of the rows only. The component is then told
+			// which, so that it keeps bits for no others.
 			if rows.Rows() < lower.TypeOf(a.Out()).Rows {
 				masked, _ = component.NewMaskedReLU(op.C, int(rows.R0), int(rows.Rows()))
 			}
 			bop := back.Op().(lower.Backprop)
+			// The output value is the operand right before the derivative.
 			y := bop.InputDeriv() - 1
 			derived := lower.Component{C: masked, Number: -1, Name: op.Name}
 			op.Component, op.UsesMemo = derived, true
@@ -34,13 +39,14 @@ func memoryCompression() rewrite.Rule {
 			for _, v := range a.Outputs()[1:] {
 				types = append(types, v.Type())
 			}
-			forward := fgraph.NewApply(op, a.Inputs(), types...)
-			forward.SetOrigin(a.Origin())
+			forward := applyAt(a, op, a.Inputs(), types...)
 			var inputs []*fgraph.Variable
 			for i, v := range back.Inputs() {
 				if i == y {
 					continue // the output: the memo holds what is needed of it
 				}
+				// Both runs are replaced at once, so the backward run must not read outputs of the
+				// old forward run.
 				if v.Owner() == a {
 					v = forward.Outputs()[v.Index()+1] // the state, which now comes after the memo
 				}
@@ -49,17 +55,9 @@ func memoryCompression() rewrite.Rule {
 					inputs = append(inputs, forward.Outputs()[1])
 				}
 			}
-			backward := fgraph.NewApply(bop, inputs, outputTypes(back)...)
-			backward.SetOrigin(back.Origin())
-
-			pairs := []fgraph.Replacement{{Old: a.Out(), New: forward.Out()}}
-			for i, v := range a.Outputs()[1:] {
-				pairs = append(pairs, fgraph.Replacement{Old: v, New: forward.Outputs()[i+2]})
-			}
-			for i, v := range back.Outputs() {
-				pairs = append(pairs, fgraph.Replacement{Old: v, New: backward.Outputs()[i]})
-			}
-			return rewrite.Result{Pairs: pairs}
+			backward := applyAt(back, bop, inputs, outputTypes(back)...)
+			made := slices.Delete(slices.Clone(forward.Outputs()), 1, 2) // without the memo
+			return rewrite.Result{Pairs: append(replacements(a.Outputs(), made), replacements(back.Outputs(), backward.Outputs())...)}
 		})
 }
 
@@ -69,11 +67,11 @@ func memoryCompression() rewrite.Rule {
 func onlyBackprop(a *fgraph.Apply) (found *fgraph.Apply, rows lower.Rect) {
 	t := lower.TypeOf(a.Out())
 	unique := true
+	// All backward runs are looked at. With a second one, the memo, which is consumed once, would
+	// not do, and with a run of another component it doesn't matter: that keeps the output alive by
+	// itself.
 	read := func(v *fgraph.Variable, r lower.Rect) {
-		for _, client := range v.Clients() {
-			if client.Apply == nil {
-				continue
-			}
+		for client := range readers(v) {
 			op, ok := client.Apply.Op().(lower.Backprop)
 			if !ok || op.C != a.Op().(lower.Propagate).C {
 				continue
@@ -84,10 +82,7 @@ func onlyBackprop(a *fgraph.Apply) (found *fgraph.Apply, rows lower.Rect) {
 		}
 	}
 	read(a.Out(), lower.Rect{R1: t.Rows, C1: t.Cols})
-	for _, client := range a.Out().Clients() {
-		if client.Apply == nil {
-			continue
-		}
+	for client := range readers(a.Out()) {
 		if b, ok := client.Apply.Op().(lower.Block); ok {
 			read(client.Apply.Out(), b.Rect)
 		}

@@ -55,6 +55,8 @@ func consolidate(ctx context.Context, h *rewrite.Handle) error {
 // rows and is not computed alongside the derivatives.
 func updates(state *fgraph.Variable) []*fgraph.Apply {
 	var runs []*fgraph.Apply
+	// The state goes from run to run, since each takes it and returns a new one. That is what keeps
+	// updates in order on values, and here it is the list of the runs.
 	for len(state.Clients()) == 1 && state.Clients()[0].Apply != nil {
 		a := state.Clients()[0].Apply
 		op, ok := a.Op().(lower.Backprop)
@@ -94,9 +96,10 @@ func collect(state *fgraph.Variable, runs []*fgraph.Apply, end int) []fgraph.Rep
 		if !o.HasDX {
 			continue
 		}
+		// What is left of a run is the derivative of the input. Without an effect it needs no
+		// instance, so equal ones may merge, and it goes if nobody reads it.
 		o.ModelUpdate, o.HasState, o.Instance = false, false, 0
-		b := fgraph.NewApply(o, a.Inputs()[:len(a.Inputs())-1], a.Out().Type())
-		b.SetOrigin(a.Origin())
+		b := applyAt(a, o, a.Inputs()[:len(a.Inputs())-1], a.Out().Type())
 		pairs = append(pairs, fgraph.Replacement{Old: a.Out(), New: b.Out()})
 	}
 	op.HasDX = false
@@ -106,6 +109,8 @@ func collect(state *fgraph.Variable, runs []*fgraph.Apply, end int) []fgraph.Rep
 	}
 	last := runs[len(runs)-1]
 	update := fgraph.NewApply(op, append(inputs, state), state.Type())
+	// After everything else. The parts live until then in any case, if they are parts of whole
+	// matrices.
 	update.SetOrigin(end)
 	return append(pairs, fgraph.Replacement{Old: last.Outputs()[len(last.Outputs())-1], New: update.Out()})
 }

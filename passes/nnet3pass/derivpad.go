@@ -93,8 +93,7 @@ func (l *derivLimiter) rowRanges(a *fgraph.Apply, op *lower.RowRanges) error {
 		return l.put(a, fgraph.Replacement{Old: a.Out(), New: lower.NewFill(t.Rows, t.Cols, 0)})
 	}
 	x := lower.NewBlock(root.Owner().Inputs()[0], lower.Rect{R0: lo, R1: hi, C0: r.C0, C1: r.C1}.Shift(left.SrcRow-left.DstRow+r.R0, left.SrcCol))
-	b := fgraph.NewApply(&lower.RowRanges{Cols: op.Cols, Ranges: ranges}, []*fgraph.Variable{x}, t)
-	b.SetOrigin(a.Origin())
+	b := applyAt(a, &lower.RowRanges{Cols: op.Cols, Ranges: ranges}, []*fgraph.Variable{x}, t)
 	return l.put(a, fgraph.Replacement{Old: a.Out(), New: b.Out()})
 }
 
@@ -118,6 +117,8 @@ func (l *derivLimiter) cut(v *fgraph.Variable, runs []rowRun, lo, hi int32, orig
 	root, r := lower.Resolve(v)
 	everything := all(runs, r.Rows())
 	_, together := ownerOp[*lower.Assemble](root)
+	// Three cases. Padding: take the rows from behind it, so that it may vanish. Assembled just for
+	// this use: assemble less in the first place. Otherwise choose the rows from what is there.
 	together = together && !l.padded[root] && !everything && len(v.Clients()) == 1 && len(root.Clients()) == 1
 	if everything && !l.padded[root] {
 		return v

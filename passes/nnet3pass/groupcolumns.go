@@ -76,6 +76,8 @@ func columnRuns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) (
 		return nil, false
 	}
 	for _, v := range asm.Inputs() {
+		// An input of the network is the same in every request. Of other values it depends on the
+		// request how they are cut into pieces, and bits must not.
 		if n := slices.Index(g.Inputs(), v); n < 0 || p.Inputs[n].Carried > 0 {
 			return nil, false
 		}
@@ -133,6 +135,7 @@ func regrouped(a *fgraph.Apply, op lower.Propagate, p *component.Product, o *low
 	terms := slices.Clone(o.Terms)
 	for i := range terms {
 		t := &terms[i]
+		// A term may begin within a run that several terms of one input make up.
 		k, found := slices.BinarySearchFunc(runs, t.DstCol, func(r columnRun, col int32) int { return int(r.first - col) })
 		if !found {
 			k--

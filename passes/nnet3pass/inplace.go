@@ -56,11 +56,10 @@ func inPlace[O fgraph.Op](name, doc string, fn func(c *rewrite.Context, a *fgrap
 // the original order.
 func laterReader(a *fgraph.Apply, k int) *fgraph.Apply {
 	root, r := lower.Resolve(a.Inputs()[k])
-	later := func(c fgraph.Client) bool { return c.Apply != nil && c.Apply != a && c.Apply.Origin() > a.Origin() }
-	for _, c := range root.Clients() {
-		if c.Apply == nil {
-			continue
-		}
+	later := func(c fgraph.Client) bool { return c.Apply != a && c.Apply.Origin() > a.Origin() }
+	// The op would overwrite a rectangle of a value. Readers of other rectangles don't mind, so
+	// that the steps of a recurrence can each overwrite their part.
+	for c := range readers(root) {
 		b, ok := c.Apply.Op().(lower.Block)
 		if !ok {
 			if later(c) {
@@ -71,7 +70,7 @@ func laterReader(a *fgraph.Apply, k int) *fgraph.Apply {
 		if !b.Rect.Overlaps(r) {
 			continue
 		}
-		for _, c := range c.Apply.Out().Clients() {
+		for c := range readers(c.Apply.Out()) {
 			if later(c) {
 				return c.Apply
 			}

@@ -102,6 +102,9 @@ func limitDerivatives(ctx context.Context, h *rewrite.Handle, times derivTimes) 
 	if times.maxRelative != math.MaxInt32 {
 		l.max = addSaturated(l.lastOutput(), times.maxRelative)
 	}
+	// The order is fixed before anything changes. Since derivatives flow from inputs to outputs of
+	// the graph, everything that an apply reads has been limited when its turn comes, and padding
+	// is pushed along as far as it goes.
 	order, err := g.Toposort()
 	if err != nil {
 		return err
@@ -113,6 +116,7 @@ func limitDerivatives(ctx context.Context, h *rewrite.Handle, times derivTimes) 
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
+		// It may have gone with a run that was removed.
 		if !g.Contains(a) {
 			continue
 		}
@@ -247,6 +251,8 @@ func (l *derivLimiter) apply(a *fgraph.Apply) error {
 		if out == nil {
 			return nil
 		}
+		// A simple component computes row by row, so fewer rows need no new indexes. A memo is of
+		// all rows of the forward run, and precomputed indexes name rows.
 		simple := op.C.Properties()&component.Simple != 0 && op.Precomputed == nil
 		if simple && !op.UsesMemo && !op.Accumulate && !op.InPlace {
 			return l.trim(a, op, l.inside(out), int32(len(out)))
@@ -262,6 +268,8 @@ func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n
 		l.deleted++
 		return l.remove(a, op)
 	}
+	// One block from the first row to the last, zeros in between included. Several sequences have
+	// several runs, and to divide the backward run would cost more than the zeros.
 	lo, hi := runs[0].lo, runs[len(runs)-1].hi
 	k := op.InputDeriv()
 	inputs := slices.Clone(a.Inputs())
@@ -269,6 +277,7 @@ func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n
 	if all(runs, n) && inputs[k] == a.Inputs()[k] {
 		return nil
 	}
+	// The values of the forward pass, cut to the same rows. They are views.
 	for i := range k {
 		inputs[i] = lower.NewBlock(inputs[i], lower.Rect{R0: lo, R1: hi, C1: lower.TypeOf(inputs[i]).Cols})
 	}
@@ -277,7 +286,7 @@ func (l *derivLimiter) trim(a *fgraph.Apply, op lower.Backprop, runs []rowRun, n
 		types[0] = lower.MatrixType{Rows: hi - lo, Cols: lower.TypeOf(a.Out()).Cols}
 	}
 	l.trimmed++
-	return l.replace(a, op, fgraph.NewApply(op, inputs, types...), runs, lo, n)
+	return l.replace(a, op, applyAt(a, op, inputs, types...), runs, lo, n)
 }
 
 // remove removes a backward run whose output derivative is all zeros.
@@ -287,6 +296,7 @@ func (l *derivLimiter) remove(a *fgraph.Apply, op lower.Backprop) error {
 		t := lower.TypeOf(a.Out())
 		pairs = append(pairs, fgraph.Replacement{Old: a.Out(), New: lower.NewFill(t.Rows, t.Cols, 0)})
 	}
+	// The state passes by unchanged: zeros update nothing.
 	if op.HasState {
 		pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[len(a.Outputs())-1], New: a.Inputs()[len(a.Inputs())-1]})
 	}
@@ -299,6 +309,7 @@ func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.
 	k := op.InputDeriv()
 	n := int32(len(out))
 	dy := l.cut(a.Inputs()[k], l.inside(out), 0, n, a.Origin())
+	// Unknown rows of the input count as inside.
 	runs, m := []rowRun{{0, int32(len(in))}}, int32(len(in))
 	if in != nil {
 		runs = l.inside(in)
@@ -309,20 +320,15 @@ func (l *derivLimiter) mask(a *fgraph.Apply, op lower.Backprop, out, in []index.
 	l.masked++
 	inputs := slices.Clone(a.Inputs())
 	inputs[k] = dy
-	return l.replace(a, op, fgraph.NewApply(op, inputs, outputTypes(a)...), runs, 0, m)
+	return l.replace(a, op, applyAt(a, op, inputs, outputTypes(a)...), runs, 0, m)
 }
 
 // replace replaces backward run a with b. Row i of the result of b stands for row lo+i of n; rows
 // outside the runs are zero.
 func (l *derivLimiter) replace(a *fgraph.Apply, op lower.Backprop, b *fgraph.Apply, runs []rowRun, lo, n int32) error {
-	b.SetOrigin(a.Origin())
-	pairs := make([]fgraph.Replacement, 0, 2)
-	for i, v := range a.Outputs() {
-		w := b.Outputs()[i]
-		if i == 0 && op.HasDX {
-			w = l.pad(w, runs, lo, n, a.Origin())
-		}
-		pairs = append(pairs, fgraph.Replacement{Old: v, New: w})
+	pairs := replacements(a.Outputs(), b.Outputs())
+	if op.HasDX {
+		pairs[0].New = l.pad(b.Out(), runs, lo, n, a.Origin())
 	}
 	return l.put(a, pairs...)
 }
@@ -335,12 +341,7 @@ func (l *derivLimiter) propagate(a *fgraph.Apply, op lower.Propagate) error {
 	}
 	op.StoreStats = false
 	in, types := a.Inputs(), outputTypes(a)
-	b := fgraph.NewApply(op, in[:len(in)-1], types[:len(types)-1]...)
-	b.SetOrigin(a.Origin())
-	var pairs []fgraph.Replacement
-	for i, v := range b.Outputs() {
-		pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[i], New: v})
-	}
-	pairs = append(pairs, fgraph.Replacement{Old: a.Outputs()[len(types)-1], New: in[len(in)-1]})
-	return l.put(a, pairs...)
+	b := applyAt(a, op, in[:len(in)-1], types[:len(types)-1]...)
+	state := in[len(in)-1] // stays as it comes in
+	return l.put(a, replacements(a.Outputs(), append(slices.Clone(b.Outputs()), state))...)
 }

@@ -58,6 +58,8 @@ type vectorInput struct {
 // others, come from. Each row must be a row of an input, and one of the inputs must be the
 // network's.
 func lastColumns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) (*vectorInput, bool) {
+	// Vectors come last in what networks append. To look for them elsewhere would mean to choose an
+	// order of the sum, which Kaldi's does not have.
 	last := slices.IndexFunc(o.Terms, func(t lower.Term) bool { return t.DstCol+t.NumCols == o.Cols })
 	p, ok := lower.ProgramOf(g)
 	if last < 0 || o.Terms[last].DstCol == 0 || !ok {
@@ -91,6 +93,8 @@ func lastColumns(g *fgraph.FunctionGraph, asm *fgraph.Apply, o *lower.Assemble) 
 			v.pairs = append(v.pairs, lower.RowPair{Dst: pair.Dst, Src: begins[t.Input] + pair.Src})
 		}
 	}
+	// If the input is read elsewhere in the matrix as well, it is no vector beside the features but
+	// a part of them.
 	for i := range o.Terms {
 		if t := &o.Terms[i]; t.DstCol < v.dstCol && begins[t.Input] >= 0 {
 			return nil, false
@@ -150,6 +154,8 @@ func multipliedOnce(a *fgraph.Apply, op lower.Propagate, p *component.Product, o
 			terms = append(terms, t)
 		}
 	}
+	// The sums begin with the vector's part and go on with the features, and the epilogue follows
+	// in the last product. summedApart computes both in the same order, hence with the same bits.
 	rest := lower.NewAssemble(o.Rows, v.dstCol, terms, asm.Inputs())
 	q, pre = p.Splice([]component.Splice{{Cols: int(v.dstCol), Rows: everyRow(o.Rows)}}, int(o.Rows), int(v.dstCol), false, true)
 	op.Accumulate = true

@@ -21,7 +21,7 @@ func Passes() []rewrite.GraphRewriter {
 		newLimitDerivativeTimes(allDerivTimes), consolidateModelUpdate(),
 		rewrite.In2Out("local_multiply_out", multiplyOut()), SplitRecurrentAffine(leastSplit),
 		SplitRecurrentDerivative(leastSplit),
-		trimInputs(), spliceForIntegers(), quantizeTo8(), quantizeTo16(), newBoundQuantizationError(defaultBound, newKnownNoise()), newLimitQuantizationError(0), propagateInPlace(), backpropInPlace(),
+		trimInputs(), spliceForIntegers(), quantizeTo8(), quantizeTo16(), boundQuantizationError(defaultBound, newKnownNoise()), limitQuantizationError(0), propagateInPlace(), backpropInPlace(),
 		planStorage(), extendMatrices(), convertAddition(), removeAssignments(), initializeUndefined(), moveSizingCommands(),
 		allocateFromOther(), packMatrices(),
 	}

@@ -149,12 +149,16 @@ func fuseResidual() rewrite.Rule {
 					c.Miss("%s is not affine", inner.Name)
 					continue
 				}
+				// The product scales what it adds to, so no scaled copy is needed: the scale
+				// becomes a part of the epilogue.
 				onto, ok := product.Onto(other.Scale)
 				if !ok {
 					c.Miss("%s accumulates already", inner.Name)
 					continue
 				}
 				added := a.Inputs()[other.Input]
+				// A block is a view of what is there. Rows that are chosen one by one must be
+				// brought together first, and then the product adds to that copy.
 				if other.Contiguous() {
 					added = lower.NewBlock(added, other.Src())
 				} else {

@@ -53,6 +53,7 @@ func quantizeTo16() rewrite.GraphRewriter {
 
 // quantizeProducts changes the precision of the products that wanted accepts.
 func quantizeProducts(ctx context.Context, h *rewrite.Handle, to kernel.Precision, wanted func(*component.Product) bool) error {
+	// Training stays in float32: parameters in integers can't take small updates.
 	if trains(h.Graph()) {
 		return nil
 	}
@@ -131,8 +132,7 @@ func (q *quantizer) change(a *fgraph.Apply, p *component.Product, to kernel.Prec
 		return nil
 	}
 	op.Component = c
-	made := fgraph.NewApply(op, a.Inputs(), outputTypes(a)...)
-	made.SetOrigin(a.Origin())
+	made := applyAt(a, op, a.Inputs(), outputTypes(a)...)
 	done, err := q.h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: made.Out()})
 	if done && to != kernel.Float32 {
 		q.h.Recorder().Count("nb_"+to.String(), 1, "")

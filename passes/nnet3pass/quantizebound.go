@@ -14,52 +14,47 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// boundQuantizationError raises the precision of products until the error that an errorEstimate
-// gives for the outputs of the network is small enough.
-type boundQuantizationError struct {
+// An errorLimit is a pass with a limit of an error, its setting error; 0 is no limit.
+type errorLimit struct {
 	rewrite.Global
-	most  float64 // 0: no bound
-	known *knownNoise
+	setting rewrite.Setting
+	with    func(most float64) errorLimit
 }
 
-func newBoundQuantizationError(most float64, known *knownNoise) boundQuantizationError {
-	return boundQuantizationError{most: most, known: known, Global: rewrite.Global{
-		Name: "bound_quantization_error",
-		Doc:  "the products in 8 bits that save most error for their time get 16 bits, until the error of the outputs that the parameters alone let expect is at most the setting error",
-		Fn:   func(ctx context.Context, h *rewrite.Handle) error { return boundError(ctx, h, most, known) },
+// newErrorLimit returns a pass with a limit. what says what the limit is of.
+func newErrorLimit(most, byDefault float64, name, doc, what string, with func(most float64) errorLimit, fn func(ctx context.Context, h *rewrite.Handle) error) errorLimit {
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	return errorLimit{Global: rewrite.Global{Name: name, Doc: doc, Fn: fn}, with: with, setting: rewrite.Setting{
+		Name: "error", Value: text(most), Default: text(byDefault), Doc: what,
 	}}
 }
 
 // Settings returns error.
-func (p boundQuantizationError) Settings() []rewrite.Setting {
-	return []rewrite.Setting{{
-		Name: "error", Value: strconv.FormatFloat(p.most, 'g', -1, 64), Default: strconv.FormatFloat(defaultBound, 'g', -1, 64),
-		Doc: "the largest estimate of the error of an output, relative to its norm (without the mean of each row); 0 is no bound",
-	}}
+func (p errorLimit) Settings() []rewrite.Setting { return []rewrite.Setting{p.setting} }
+
+// Configured returns the pass with another limit.
+func (p errorLimit) Configured(_, value string) (rewrite.Configurable, error) {
+	most, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(most >= 0) || math.IsInf(most, 0) {
+		return nil, fmt.Errorf("%q is not a number of at least 0", value)
+	}
+	return p.with(most), nil
 }
 
-// Configured returns the pass with another bound.
-func (p boundQuantizationError) Configured(_, value string) (rewrite.Configurable, error) {
-	most, err := parseError(value)
-	if err != nil {
-		return nil, err
-	}
-	return newBoundQuantizationError(most, p.known), nil
+// boundQuantizationError raises the precision of products until the error that an errorEstimate
+// gives for the outputs of the network is small enough.
+func boundQuantizationError(most float64, known *knownNoise) errorLimit {
+	return newErrorLimit(most, defaultBound, "bound_quantization_error",
+		"the products in 8 bits that save most error for their time get 16 bits, until the error of the outputs that the parameters alone let expect is at most the setting error",
+		"the largest estimate of the error of an output, relative to its norm (without the mean of each row); 0 is no bound",
+		func(most float64) errorLimit { return boundQuantizationError(most, known) },
+		func(ctx context.Context, h *rewrite.Handle) error { return boundError(ctx, h, most, known) })
 }
 
 // defaultBound is the bound unless the setting says otherwise. With it, the best class of tdnnf_swbd
 // stays the same in 96.5 to 100 of 100 clear rows, at 0.40 of the time of float32; with all products in
 // 8 bits in 95 to 100, at 0.38 (six sets of random parameters, November 2026).
 const defaultBound = 0.08
-
-// parseError reads a limit of an error.
-func parseError(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is not a number of at least 0", text)
-	}
-	return v, nil
-}
 
 // boundError is the pass.
 func boundError(ctx context.Context, h *rewrite.Handle, most float64, known *knownNoise) error {
@@ -104,6 +99,7 @@ func newNoiseBound(net *nnet3.Nnet, noise networkNoise, groups []*quantizedGroup
 		b.number[net.Components[p.component]] = n
 	}
 	for _, g := range groups {
+		// A component may run in several forms, such as split ones. The coarsest counts.
 		if n, ok := b.number[g.product.Base()]; ok && (b.precision[n] == kernel.Float32 || g.precision < b.precision[n]) {
 			b.precision[n] = g.precision
 		}
@@ -126,6 +122,8 @@ func (b *noiseBound) raise(node int, most float64) float64 {
 			sum += finer
 		}
 	}
+	// Greedy by gain for cost, as for a knapsack. The noise of products is independent, so mean
+	// squares add up, and raising one leaves the shares of the others as they are.
 	for sum > most {
 		best, highest := -1, 0.0
 		for n, s := range saved {

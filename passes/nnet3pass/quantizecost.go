@@ -33,6 +33,8 @@ func rowsPerOutput(net *nnet3.Nnet) []int {
 // a single time: the greatest common divisor, 0 if there is only one.
 func timesApart(net *nnet3.Nnet) []int {
 	apart := make([]int, len(net.Nodes))
+	// Divisors only become smaller, so this ends. Going backward through the nodes, one round is
+	// enough without recurrence.
 	for changed := true; changed; {
 		changed = false
 		for i := len(net.Nodes) - 1; i >= 0; i-- {

@@ -93,6 +93,8 @@ func newErrorEstimate(net *nnet3.Nnet, pool matrixPool) *errorEstimate {
 			read[last] = append(read[last], i)
 		}
 	}
+	// Nodes are in an order in which only recurrence reads what comes later. Such values are zeros
+	// in the first sweep, and from then on those of the sweep before.
 	for sweep := 0; sweep == 0 || e.late && sweep < cycleSweeps; sweep++ {
 		e.late = false
 		for i := range net.Nodes {
@@ -252,6 +254,8 @@ func (p *noisyProduct) add(call *cyclicCall, in kernel.Matrix, v *noisyRows, r *
 		rms, _ := q.QuantizationError(call.pre, call.input(in), v.m.Rows)
 		p.own[k] = float64(rms * rms)
 	}
+	// Noise of one size with random signs has the right mean square, and costs a bit of randomness
+	// per element where normal numbers would cost as much as the product.
 	bits, signs := math.Float32bits(float32(math.Sqrt(p.own[0]))), uint64(0)
 	noisy := v.noisy().Data
 	for i, x := range noisy {
@@ -281,6 +285,7 @@ func (e *errorEstimate) share(node int) (share []float64) {
 		share = append(share, n/square)
 		sum += n / square
 	}
+	// True for infinities and NaN.
 	if sum-sum != 0 {
 		return nil
 	}

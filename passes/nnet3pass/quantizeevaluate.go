@@ -121,6 +121,8 @@ func (e *evaluator) drawn(ctx context.Context, draw int, precision func(lower.Co
 		}
 		values[a.Out().ID()] = out
 		for _, v := range a.Inputs() {
+			// A value is dropped after its last use. With all of them kept, a large chunk would
+			// need the memory of every layer at once.
 			if left[v.ID()]--; left[v.ID()] == 0 {
 				values[v.ID()] = kernel.Matrix{}
 			}
@@ -161,6 +163,8 @@ func (e *evaluator) apply(a *fgraph.Apply, in []kernel.Matrix, precision func(lo
 		if op.Precomputed != nil {
 			pre = op.Precomputed.Data
 		}
+		// The graph stays as it is. Which precision runs is decided per component here, so that one
+		// graph serves all measurements.
 		c := op.C
 		if other := precision(op.Component); other != nil {
 			c = other

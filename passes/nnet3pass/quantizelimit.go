@@ -3,7 +3,6 @@ package nnet3pass
 import (
 	"context"
 	"math"
-	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
@@ -16,34 +15,11 @@ import (
 // at the outputs is small enough. It computes the outputs on random inputs: in float32, with the
 // products of one component quantized, for each of them, and with all. The errors of components add
 // up as squares.
-type limitQuantizationError struct {
-	rewrite.Global
-	most float64 // 0: no limit
-}
-
-func newLimitQuantizationError(most float64) limitQuantizationError {
-	return limitQuantizationError{most: most, Global: rewrite.Global{
-		Name: "limit_quantization_error",
-		Doc:  "the quantized products that add most to the error of the outputs get 16 bits, or stay in float32, until the error is at most the setting error, as measured for the rows of the request, so requests may differ in what is chosen",
-		Fn:   func(ctx context.Context, h *rewrite.Handle) error { return limitError(ctx, h, most) },
-	}}
-}
-
-// Settings returns error.
-func (p limitQuantizationError) Settings() []rewrite.Setting {
-	return []rewrite.Setting{{
-		Name: "error", Value: strconv.FormatFloat(p.most, 'g', -1, 64), Default: "0",
-		Doc: "the largest error of an output, relative to its norm (without the mean of each row); 0 is no limit",
-	}}
-}
-
-// Configured returns the pass with another limit.
-func (p limitQuantizationError) Configured(_, value string) (rewrite.Configurable, error) {
-	most, err := parseError(value)
-	if err != nil {
-		return nil, err
-	}
-	return newLimitQuantizationError(most), nil
+func limitQuantizationError(most float64) errorLimit {
+	return newErrorLimit(most, 0, "limit_quantization_error",
+		"the quantized products that add most to the error of the outputs get 16 bits, or stay in float32, until the error is at most the setting error, as measured for the rows of the request, so requests may differ in what is chosen",
+		"the largest error of an output, relative to its norm (without the mean of each row); 0 is no limit",
+		limitQuantizationError, func(ctx context.Context, h *rewrite.Handle) error { return limitError(ctx, h, most) })
 }
 
 // A quantizedGroup is the quantized products of one component.
@@ -69,6 +45,8 @@ func limitError(ctx context.Context, h *rewrite.Handle, most float64) error {
 		return err
 	}
 	total, err := m.all(ctx)
+	// Estimate and measure in turns. To measure takes a run of the network, so between two runs
+	// raise as many as the estimate says, corrected by how far it was off the last time.
 	for err == nil && total > most {
 		// The errors of components may not add up as squares exactly.
 		excess := max(total/m.sum(), 1)
@@ -120,6 +98,7 @@ func measureGroups(ctx context.Context, g *fgraph.FunctionGraph, groups []*quant
 	m := &measuredGroups{groups: groups, e: e, number: map[lower.Component]*quantizedGroup{}}
 	for _, q := range groups {
 		m.number[q.of] = q
+		// Packed once, since every group runs in every measurement.
 		q.float.Prepare()
 		q.product.Prepare()
 	}
@@ -197,6 +176,8 @@ func (m *measuredGroups) raiseWorst() bool {
 		}
 	}
 	less := 0.0
+	// One step at a time: 8 bits, 16 bits, float32. The error after a step is not measured but
+	// scaled as the expected errors are.
 	if finer, ok := worst.product.Quantized(kernel.Int16); ok && worst.precision == kernel.Int8 {
 		less = finer.ExpectedError() / worst.product.ExpectedError()
 		worst.precision, worst.product = kernel.Int16, finer

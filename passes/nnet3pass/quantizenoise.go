@@ -69,6 +69,8 @@ func (k *knownNoise) of(net *nnet3.Nnet) networkNoise {
 	key := k.key(net)
 	noise, ok := k.by[key]
 	if !ok {
+		// Forget all. Programs work with one or two networks. One with more pays for an estimate
+		// now and then, which is less than counting uses would cost all.
 		if len(k.by) >= maxKnown {
 			clear(k.by)
 		}

@@ -50,6 +50,7 @@ func lastReaders(net *nnet3.Nnet) []int {
 			list = append(list, index.Cindex{Node: int32(i - 1)})
 		}
 		for _, x := range list {
+			// The next sweep reads what this one leaves, so nothing can be given back.
 			if int(x.Node) >= i { // recurrent
 				for k := range last {
 					last[k] = -1

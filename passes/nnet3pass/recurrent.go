@@ -7,7 +7,6 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -38,6 +37,8 @@ const maxStepRows = 128
 
 // splitRecurrent divides the components one after the other.
 func splitRecurrent(ctx context.Context, h *rewrite.Handle, least int) error {
+	// A component at a time, and in the order of the graph: a replacement of one may change what
+	// the others read, but not whether they are steps.
 	order, steps := affineSteps(h.Graph(), least)
 	n := 0
 	for _, c := range order {
@@ -50,6 +51,8 @@ func splitRecurrent(ctx context.Context, h *rewrite.Handle, least int) error {
 		}
 		done, err := h.Replace("", alike[0].apply, dividedSteps(alike)...)
 		switch {
+		// The pass does not prove that the left part is known before the first step; it tries. The
+		// graph refuses a replacement that would make a circle, and stays as it was.
 		case errors.Is(err, fgraph.ErrCycle):
 			// The left part depends on a step after all.
 		case err != nil:
@@ -107,6 +110,8 @@ func stepOf(a *fgraph.Apply) (step, bool) {
 	if !ok || !product.Properties().Has(component.Simple) {
 		return step{}, false
 	}
+	// The first step reads zeros in place of a step before it. As a term, they make it look like
+	// the others.
 	assembled := withZeros(root.Owner(), asm)
 	asm = assembled.Op().(*lower.Assemble)
 	s := step{apply: a, product: product}
@@ -118,6 +123,8 @@ func stepOf(a *fgraph.Apply) (step, bool) {
 	}
 	for _, q := range s.parts[1:] {
 		for _, x := range q.splices {
+			// The sums are continued from left to right, so what comes first must be all of the
+			// leftmost columns.
 			if x.Col < s.width {
 				return step{}, false // the columns of the first part are not contiguous
 			}
@@ -177,6 +184,7 @@ func dividedSteps(steps []step) []fgraph.Replacement {
 	op := first.apply.Op().(lower.Propagate)
 	below := slices.Clone(first.parts[0].splices)
 	rows := int32(0)
+	// Step after step, so that each step's sums are a block of consecutive rows.
 	for i := range below {
 		below[i].Rows = nil
 		for _, s := range steps {
@@ -186,19 +194,15 @@ func dividedSteps(steps []step) []fgraph.Replacement {
 	}
 	source := first.parts[0].source
 	in := lower.TypeOf(source)
-	all := op
 	q, pre := first.product.Splice(below, int(in.Rows), int(in.Cols), true, false)
-	all.Component = lower.Component{C: q, Number: -1, Name: op.Name}
-	all.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}
 	cols := lower.TypeOf(first.apply.Out()).Cols
-	sums := fgraph.NewApply(all, []*fgraph.Variable{source}, lower.MatrixType{Rows: rows, Cols: cols})
-	sums.SetOrigin(first.apply.Origin())
+	sums := runProduct(first.apply, op, q, pre, []*fgraph.Variable{source}, rows)
 
 	pairs := make([]fgraph.Replacement, len(steps))
 	r0 := int32(0)
 	for i, s := range steps {
 		r1 := r0 + lower.TypeOf(s.apply.Out()).Rows
-		sum := lower.NewBlock(sums.Out(), lower.Rect{R0: r0, R1: r1, C0: 0, C1: cols})
+		sum := lower.NewBlock(sums, lower.Rect{R0: r0, R1: r1, C0: 0, C1: cols})
 		pairs[i] = fgraph.Replacement{Old: s.apply.Out(), New: addParts(s.apply, op, s.product, s.parts[1:], sum)}
 		r0 = r1
 	}

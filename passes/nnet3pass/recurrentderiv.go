@@ -86,18 +86,17 @@ type derivativeSplit struct {
 // reduces the runs to those steps. It reports false unless the columns have at least so many
 // parameters and something else needs the others.
 func (d *derivativeSplit) findBelow(least int) bool {
-	slices.Reverse(d.runs) // a backward pass begins with the last step
-	readers := make(map[*fgraph.Apply]int)
+	slices.Reverse(d.runs)               // a backward pass begins with the last step
+	steps := make(map[*fgraph.Apply]int) // by reader: how many steps it reads
 	for _, a := range d.runs {
-		for _, c := range a.Out().Clients() {
-			if c.Apply == nil {
-				continue
-			}
+		// What takes a part of every step is the matrix for the layer below. What only a step
+		// reads, or a few, belongs to the recurrence.
+		for c := range readers(a.Out()) {
 			if _, ok := c.Apply.Op().(*lower.Assemble); !ok {
 				continue
 			}
-			readers[c.Apply]++
-			if n := readers[c.Apply]; n > 1 && (d.below == nil || n > readers[d.below]) {
+			steps[c.Apply]++
+			if n := steps[c.Apply]; n > 1 && (d.below == nil || n > steps[d.below]) {
 				d.below = c.Apply
 			}
 		}
@@ -165,6 +164,8 @@ func (d *derivativeSplit) divide(h *rewrite.Handle) (bool, error) {
 			t.Input = int32(len(inputs) - 1)
 		}
 	}
+	// This replacement first: if it makes a circle, because the layer below feeds a step, nothing
+	// has changed yet. After it the steps are the only readers of their old derivatives.
 	done, err := h.Replace("", d.below, fgraph.Replacement{Old: d.below.Out(), New: lower.NewAssemble(op.Rows, op.Cols, terms, inputs)})
 	if err != nil || !done {
 		return false, err
@@ -184,9 +185,7 @@ func (d *derivativeSplit) divide(h *rewrite.Handle) (bool, error) {
 // given derivative of the output.
 func (d *derivativeSplit) run(c component.Component, a *fgraph.Apply, dy *fgraph.Variable) *fgraph.Variable {
 	op := lower.Backprop{Component: lower.Component{C: c, Number: -1, Name: a.Op().(lower.Backprop).Name}, HasDX: true}
-	v := fgraph.NewApply(op, []*fgraph.Variable{dy}, lower.MatrixType{Rows: lower.TypeOf(dy).Rows, Cols: int32(c.InputDim())})
-	v.SetOrigin(a.Origin())
-	return v.Out()
+	return applyAt(a, op, []*fgraph.Variable{dy}, lower.MatrixType{Rows: lower.TypeOf(dy).Rows, Cols: int32(c.InputDim())}).Out()
 }
 
 // fromPart returns what a client computes if the derivative that it reads lacks the first columns.
@@ -217,14 +216,13 @@ func (d *derivativeSplit) allSteps() (dy *fgraph.Variable, rows []int32) {
 		parts = append(parts, a.Inputs()[a.Op().(lower.Backprop).InputDeriv()])
 		at = append(at, a.Origin())
 	}
+	// The update of the parameters, if consolidated, reads the same derivatives as one matrix. To
+	// find that matrix saves assembling a second one.
 	root, _ := lower.Resolve(parts[0])
 	if rows = rowsIn(root, parts); rows != nil {
 		return root, rows
 	}
-	for _, c := range root.Clients() {
-		if c.Apply == nil {
-			continue
-		}
+	for c := range readers(root) {
 		if _, ok := c.Apply.Op().(*lower.Assemble); !ok {
 			continue
 		}

@@ -28,6 +28,9 @@ func liftRows() rewrite.Rule {
 			case t.SrcCol != 0 || t.NumCols != lower.TypeOf(x).Cols || t.NumRows > lower.TypeOf(x).Rows:
 				return c.Miss("columns are chosen too, or rows are repeated")
 			}
+			// A product looks up its rows in any case, so choosing them is free there. Others need
+			// the chosen rows in a matrix of their own, which must not be larger than what it
+			// saves.
 			if v := liftIntoProduct(a, inner, x.Owner(), &t); v != nil {
 				return rewrite.Replace(v)
 			}
@@ -117,6 +120,8 @@ func readRowsInPlace() rewrite.Rule {
 // the matrix, and then the matrix with the output. Sources that are needed later anyway cost
 // nothing. Memory that another component of the network needs in any case costs nothing either.
 func cheaperInPlace(g *fgraph.FunctionGraph, a *fgraph.Apply, together *fgraph.Variable, sources ...*fgraph.Variable) bool {
+	// All in elements: what lives at the same time at the worse of two moments, once with a copy
+	// and once without. Ties go to reading in place, which saves the copy.
 	var kept int64
 	for _, v := range sources {
 		if !neededAfter(v, a) {

@@ -1,6 +1,8 @@
 package nnet3pass
 
 import (
+	"iter"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -18,6 +20,33 @@ func ruleFor[O fgraph.Op](name, doc string, depth int, fn func(c *rewrite.Contex
 // replaceOp proposes the same apply with another op.
 func replaceOp(a *fgraph.Apply, op fgraph.Op) rewrite.Result {
 	return rewrite.Replace(fgraph.NewApply(op, a.Inputs(), outputTypes(a)...).Outputs()...)
+}
+
+// applyAt applies an op at the time of apply a.
+func applyAt(a *fgraph.Apply, op fgraph.Op, inputs []*fgraph.Variable, types ...fgraph.Type) *fgraph.Apply {
+	b := fgraph.NewApply(op, inputs, types...)
+	b.SetOrigin(a.Origin())
+	return b
+}
+
+// replacements pairs old values with new ones.
+func replacements(old, now []*fgraph.Variable) []fgraph.Replacement {
+	pairs := make([]fgraph.Replacement, len(old))
+	for i, v := range old {
+		pairs[i] = fgraph.Replacement{Old: v, New: now[i]}
+	}
+	return pairs
+}
+
+// readers yields the uses of v by applies, without those as an output of the graph.
+func readers(v *fgraph.Variable) iter.Seq[fgraph.Client] {
+	return func(yield func(fgraph.Client) bool) {
+		for _, c := range v.Clients() {
+			if c.Apply != nil && !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 // ownerOp returns the op that computes v if it is of type O.

@@ -26,8 +26,7 @@ func snipRowOps() rewrite.Rule {
 				return rewrite.Replace(lower.NewFill(t.Rows, t.Cols, 0))
 			}
 			some := lower.MatrixType{Rows: int32(last - first), Cols: t.Cols}
-			sums := fgraph.NewApply(&lower.RowRanges{Cols: op.Cols, Ranges: op.Ranges[first:last]}, a.Inputs(), some)
-			sums.SetOrigin(a.Origin())
+			sums := applyAt(a, &lower.RowRanges{Cols: op.Cols, Ranges: op.Ranges[first:last]}, a.Inputs(), some)
 			place := lower.Term{Scale: 1, DstRow: int32(first), NumRows: some.Rows, NumCols: some.Cols, At: int32(a.Origin())}
 			return rewrite.Replace(lower.NewAssemble(t.Rows, t.Cols, []lower.Term{place}, sums.Outputs()))
 		})

@@ -140,9 +140,13 @@ func spliceParts(p *component.Product, op lower.Propagate, rows int, asm *fgraph
 			ok = false
 			return
 		}
+		// Cut a block of columns where the matrix that they come from changes. Each piece is looked
+		// up in its source; a sum or a scaled part can't be looked up.
 		c0, end := at.C0+int32(col), at.C0+int32(col+cols)
 		for c0 < end {
 			c1, terms := columns.at(c0, end)
+			// To divide a sum within a block changes the order in which a kernel adds, unless it
+			// adds in the same chunks anyway.
 			if ok = c1-c0 == int32(cols) || p.Divisible(block); !ok {
 				return
 			}
@@ -188,6 +192,8 @@ func newColumnIndex(o *lower.Assemble) *columnIndex {
 	for i := range o.Terms {
 		t := &o.Terms[i]
 		k, _ := slices.BinarySearch(x.edges, t.DstCol)
+		// A term is listed under every interval of columns that it covers, and found by one search
+		// later. Recurrences would make a scan over all terms quadratic.
 		for ; x.edges[k] < t.DstCol+t.NumCols; k++ {
 			list := x.terms[k]
 			if n := len(list); n == 0 || sameColumns(&o.Terms[list[0]], &o.Terms[list[n-1]]) { // one that differs is enough to refuse all
@@ -263,6 +269,8 @@ func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts [
 	accumulates := op.Accumulate
 	for i, part := range parts {
 		t := lower.TypeOf(part.source)
+		// The first product begins the sums, with a bias; the last one finishes them, with the
+		// epilogue. Those between only add, so the bits are those of one product.
 		first := i == 0 && (sum == nil || accumulates)
 		q, pre := p.Splice(part.splices, int(t.Rows), int(t.Cols), first, i == len(parts)-1)
 		op.Accumulate = sum != nil
@@ -279,7 +287,5 @@ func addParts(a *fgraph.Apply, op lower.Propagate, p *component.Product, parts [
 func runProduct(a *fgraph.Apply, op lower.Propagate, p *component.Product, pre component.Precomputed, inputs []*fgraph.Variable, rows int32) *fgraph.Variable {
 	op.Component = lower.Component{C: p, Number: -1, Name: op.Name}
 	op.Precomputed = &computation.PrecomputedIndexesInfo{Data: pre}
-	n := fgraph.NewApply(op, inputs, lower.MatrixType{Rows: rows, Cols: lower.TypeOf(a.Out()).Cols})
-	n.SetOrigin(a.Origin())
-	return n.Out()
+	return applyAt(a, op, inputs, lower.MatrixType{Rows: rows, Cols: lower.TypeOf(a.Out()).Cols}).Out()
 }

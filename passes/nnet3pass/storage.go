@@ -42,6 +42,8 @@ func planStorage() rewrite.GraphRewriter {
 			if err != nil {
 				return err
 			}
+			// What the in-place passes permitted is done first: places that ops overwrite are a
+			// demand of the graph, and the storage passes fit the rest around them.
 			h.Recorder().Set("nb_in_place", float64(s.PlaceInPlace()), "")
 			h.Recorder().Set("peak_after", float64(s.Peak()), "B")
 			return nil

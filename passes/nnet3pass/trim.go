@@ -35,6 +35,8 @@ func keepParts(_ context.Context, h *rewrite.Handle) error {
 			continue
 		}
 		r := block.Owner().Op().(lower.Block).Rect
+		// The copy is scheduled at its first use. That is early enough to free the input then, and
+		// late enough not to keep both.
 		t := lower.Term{Scale: 1, SrcRow: r.R0, NumRows: r.Rows(), SrcCol: r.C0, NumCols: r.Cols(), At: int32(at)}
 		part := lower.NewAssemble(r.Rows(), r.Cols(), []lower.Term{t}, []*fgraph.Variable{x})
 		part.Owner().SetOrigin(at)

@@ -64,6 +64,7 @@ func (v vocabulary) Family(name string) (pattern.Operator, bool) {
 	if typ, ok := strings.CutSuffix(name, propagateSuffix); !ok || typ == "" {
 		return pattern.Operator{}, false
 	}
+	// Refuse a misspelled type when the rule is read; later it would just never match.
 	if _, known := v.types.New(name); !known {
 		return pattern.Operator{}, false
 	}
