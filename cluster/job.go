@@ -117,7 +117,11 @@ func (j *Job) checkTables(bad func(string, ...any) error) error {
 		case err != nil:
 			return fmt.Errorf("%w: %w", ErrJob, err)
 		case !spec.Script:
-			return bad("%s is an archive, but workers need a script: Kaldi's copy-feats and copy-vector write one (ark,scp:table.ark,table.scp)", table)
+			flag := ""
+			if table == j.Ivectors {
+				flag = "--vectors "
+			}
+			return bad(`%s is an archive, but workers need a script; "nnopt copy %s%s ark,scp:table.ark,table.scp" writes one`, table, flag, table)
 		case spec.Permissive:
 			return bad("%s: option p would hide failures; they are listed in %s", table, failuresFile)
 		}

@@ -14,11 +14,11 @@ func copyVerb() Verb {
 	return Verb{
 		Name:     "copy",
 		Args:     "IN OUT",
-		Synopsis: "convert a model or a table of matrices between text and binary",
+		Synopsis: "convert a model or a table of matrices or vectors between text and binary",
 		Detail: `
 IN is a Kaldi nnet3 model (raw or .mdl, binary or text), "-" standard input, and OUT is a file or "-"; or IN is an rspecifier of
-matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. A .mdl stays a .mdl, unless --raw extracts its network.
-Matrices are written in single precision.`,
+matrices, such as scp:feats.scp, and OUT a wspecifier, such as ark,t:-. With --vectors IN is one of vectors, such as i-vectors. A .mdl
+stays a .mdl, unless --raw extracts its network. Matrices and vectors are written in single precision.`,
 		Examples: `
 $0 copy --binary=false final.mdl final.txt
 $0 copy scp:feats.scp ark,t:-
@@ -48,6 +48,9 @@ type copyFlags struct {
 }
 
 func (f *copyFlags) copy(ctx context.Context, c *Console, in, out string) error {
+	if in == "" || out == "" {
+		return Usagef("the name of a file is empty; \"-\" is standard input or output")
+	}
 	o := opener(ctx, c, f.pipes)
 	if _, err := kaldiio.ParseRspecifier(in); err != nil {
 		if _, outErr := kaldiio.ParseWspecifier(out); outErr == nil {
@@ -65,11 +68,26 @@ func (f *copyFlags) copy(ctx context.Context, c *Console, in, out string) error 
 	case f.vectors:
 		return copyTable(ctx, c, o, in, out, kaldiio.VectorHolder(), (*kaldiio.Writer).Vector)
 	case f.compress:
-		return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), func(w *kaldiio.Writer, m kaldiio.Matrix) {
+		return copyTable(ctx, c, o, in, out, matricesOnly(), func(w *kaldiio.Writer, m kaldiio.Matrix) {
 			w.CompressedMatrix(m, kaldiio.CompressionMethod(f.method))
 		})
 	}
-	return copyTable(ctx, c, o, in, out, kaldiio.MatrixHolder(), (*kaldiio.Writer).Matrix)
+	return copyTable(ctx, c, o, in, out, matricesOnly(), (*kaldiio.Writer).Matrix)
+}
+
+// matricesOnly is the holder of matrices, whose error for a vector names --vectors. Vectors in text
+// are matrices of one row, too.
+func matricesOnly() kaldiio.Holder[kaldiio.Matrix] {
+	h := kaldiio.MatrixHolder()
+	h.Read = func(r *kaldiio.Reader) (kaldiio.Matrix, error) {
+		vector := r.PeekIs("FV") || r.PeekIs("DV")
+		m, err := r.Matrix()
+		if err != nil && vector {
+			err = fmt.Errorf("%w; --vectors copies vectors", err)
+		}
+		return m, err
+	}
+	return h
 }
 
 // checkTable returns an error for flags that have no meaning for a table.

@@ -55,6 +55,16 @@ func TestCopyTable(t *testing.T) {
 	if got := nnopt(t, "copy", "--vectors", "ark:"+file(t, "v", vectors), "ark,t:-").ok(t).stdout; got != vectors {
 		t.Errorf("%q, want %q", got, vectors)
 	}
+	script := at("v.scp")
+	nnopt(t, "copy", "--vectors", "ark:"+file(t, "v", vectors), "ark,scp:"+at("v.ark")+","+script).ok(t)
+	if got := nnopt(t, "copy", "--vectors", "scp:"+script, "ark,t:-").ok(t).stdout; got != vectors {
+		t.Errorf("%q, want %q", got, vectors)
+	}
+	if r := nnopt(t, "copy", "scp:"+script, "ark:"+at("m.ark")); r.status != statusFault {
+		t.Errorf("status %d", r.status)
+	} else {
+		contains(t, r.stderr, "a vector (FV) where a matrix is wanted", "--vectors copies vectors")
+	}
 }
 
 func TestCopyFaults(t *testing.T) {
@@ -68,6 +78,8 @@ func TestCopyFaults(t *testing.T) {
 		wanted []string
 	}{
 		{"one argument", []string{in}, statusUsage, []string{"IN OUT"}},
+		{"no output", []string{compute + "lstmp.raw", ""}, statusUsage, []string{"empty", `"-" is standard input or output`}},
+		{"no input", []string{"", out}, statusUsage, []string{"empty"}},
 		{"onto itself", []string{in, in}, statusUsage, []string{"overwritten"}},
 		{"a model onto itself", []string{compute + "lstmp.raw", compute + "lstmp.raw"}, statusUsage, []string{"overwritten"}},
 		{"onto a file of the script", []string{"scp:" + file(t, "s", "a "+features+":2\n"), in}, statusUsage, []string{features + " is an input and would be overwritten"}},

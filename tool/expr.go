@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -138,6 +139,7 @@ type exprReport struct {
 	WasApplies int               `json:"applies_before"`
 	Value      any               `json:"value,omitempty"`
 	MaxRelDiff *float64          `json:"max_rel_diff,omitempty"`
+	Differs    bool              `json:"differs,omitempty"` // in NaN, infinity or shapes; there is no MaxRelDiff
 	Profile    *profile.Function `json:"profile,omitempty"`
 	ByApply    []exec.ApplyCost  `json:"by_apply,omitempty"`
 }
@@ -329,7 +331,7 @@ func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exe
 	for i, a := range got {
 		diff = max(diff, array.MaxRelDiff(a, want[i]))
 	}
-	if diff <= 1e300 { // JSON has no infinity
+	if report.Differs = math.IsInf(diff, 1); !report.Differs { // JSON has no infinity
 		report.MaxRelDiff = &diff
 	}
 	report.Value = got
@@ -361,7 +363,7 @@ func (f *exprFlags) print(ctx context.Context, c *Console, text string, report *
 	switch {
 	case report.MaxRelDiff != nil:
 		c.Say("largest relative difference from what was typed: %.2g", *report.MaxRelDiff)
-	case len(values) > 0:
+	case report.Differs:
 		c.Say("the values differ from those of the typed expression: NaN, infinity or shapes are not the same")
 	}
 	c.Say("%d ops, %d as typed", report.Applies, report.WasApplies)

@@ -32,6 +32,16 @@ func TestExprRules(t *testing.T) {
 	nnopt(t, "expr", "--query", "+fast_rnu", "x").fails(t, statusUsage, "did you mean fast_run?")
 }
 
+// TestExprDiffers: values that differ in NaN are reported, as text and as JSON.
+func TestExprDiffers(t *testing.T) {
+	args := []string{"expr", "--rule", "(log x) => (neg x)", "--eval", "x=-1.0", "log(x)"}
+	contains(t, nnopt(t, args...).ok(t).stderr, "the values differ from those of the typed expression: NaN, infinity or shapes are not the same")
+	args = append(args, "--json")
+	contains(t, nnopt(t, args...).ok(t).stdout, `"value":1,"differs":true}`)
+	args[2] = "(tan x) => (sin x)"
+	contains(t, nnopt(t, args...).ok(t).stdout, `"value":"nan","max_rel_diff":0}`)
+}
+
 // TestExprSeesGlobalPasses: fusion and in-place passes are told of, and keep to the budget.
 func TestExprSeesGlobalPasses(t *testing.T) {
 	const text = "exp(x)+log(y)*2"

@@ -92,6 +92,9 @@ func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 		return statusFault
 	case errors.Is(err, errOther):
 		return statusOther
+	case errors.Is(err, errNoVerb):
+		fmt.Fprint(stderr, cfg.overview())
+		return statusUsage
 	case errors.As(err, &usage):
 		c.Say("%s: %s", name, shortLines(err.Error()))
 		c.Say(`"%s" tells more.`, cfg.helpCommand(usage.verb))
@@ -120,6 +123,9 @@ func shortLines(s string) string {
 // errSilent is the error of a verb that has already reported it.
 var errSilent = errors.New("failed")
 
+// errNoVerb is the error of a command line without a verb. The list of verbs takes its place.
+var errNoVerb = errors.New("no verb given")
+
 // errOther is the error of reproduce for a case that fails in another way than it should.
 var errOther = errors.New("failed in another way")
 
@@ -127,7 +133,7 @@ var errOther = errors.New("failed in another way")
 // begin with.
 func dispatch(ctx context.Context, c *Console, args []string) (string, error) {
 	if len(args) == 0 {
-		return c.cfg.Name, &usageError{err: errors.New("no verb given")}
+		return c.cfg.Name, errNoVerb
 	}
 	name, args := args[0], args[1:]
 	switch name {

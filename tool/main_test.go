@@ -91,7 +91,7 @@ func TestUsage(t *testing.T) {
 		args   []string
 		wanted []string
 	}{
-		{"no verb", nil, []string{"no verb", "nnopt help"}},
+		{"no verb", nil, []string{"usage: nnopt VERB", "  reproduce ", "nnopt help VERB"}},
 		{"unknown verb", []string{"verfy"}, []string{`"verfy"`, `did you mean "verify"?`}},
 		{"unknown verb in help", []string{"help", "pases"}, []string{`did you mean "passes"?`}},
 		{"unknown flag", []string{"verify", "--quary=x", "dir"}, []string{"--quary", `did you mean "--query"?`, "nnopt help verify"}},

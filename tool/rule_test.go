@@ -2,6 +2,7 @@ package tool
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -71,4 +72,7 @@ func TestRuleCheckUsage(t *testing.T) {
 	}
 	nnopt(t, "rule").fails(t, statusUsage, "rule check")
 	nnopt(t, "rule", "check", "--file", "no such file").fails(t, statusFault)
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		nnopt(t, "rule", "check", "--file", "/dev/zero").fails(t, statusFault, "/dev/zero", "limit")
+	}
 }

@@ -165,17 +165,27 @@ func help(c *Console, args []string) error {
 		v.help(c)
 		return nil
 	}
-	c.Print("%s\n\nusage: %s VERB [flags] [arguments]\n\n", c.cfg.Doc, c.cfg.Name)
-	all := c.cfg.verbs()
+	c.Print("%s", c.cfg.overview())
+	return nil
+}
+
+// overview returns what the program does and the list of its verbs.
+func (cfg *Config) overview() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nusage: %s VERB [flags] [arguments]\n\n", cfg.Doc, cfg.Name)
+	all := cfg.verbs()
 	width := 0
 	for _, v := range all {
 		width = max(width, len(v.Name))
 	}
 	for _, v := range all {
-		c.Print("  %-*s  %s\n", width, v.Name, c.cfg.named(v.Synopsis))
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, v.Name, cfg.named(v.Synopsis))
 	}
-	c.Print("\n\"%[1]s help VERB\" explains a verb. Try \"%[1]s demo\" first.\n", c.cfg.Name)
-	return nil
+	fmt.Fprintf(&b, `
+"%[1]s help VERB" explains a verb. Try "%[1]s demo" first. A verb in which a pass fails writes a
+reproducer to the working directory, %[1]s-failure-1.graph or the next free number.
+`, cfg.Name)
+	return b.String()
 }
 
 func (cfg *Config) helpCommand(verb string) string {
