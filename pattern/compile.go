@@ -335,34 +335,36 @@ func (c *compiler) refs(pos int, names []string, where string) []ref {
 // arguments of commutative ops.
 func (c *compiler) same(a, b Expr) bool {
 	numbers := make(map[string]int)
-	return c.number(numbers, a) == c.number(numbers, b)
+	return c.number(a, numbers) == c.number(b, numbers)
 }
 
-// number numbers expressions by value: two that are the same up to the order of arguments get one
-// number. The key of a call has the numbers of its arguments and not their text, which would grow
-// with the depth, and exponentially if it were quoted at each.
-func (c *compiler) number(numbers map[string]int, e Expr) int {
-	key := ""
+// number returns a number that expressions share if and only if they are the same computation.
+func (c *compiler) number(e Expr, numbers map[string]int) int {
+	var key string
 	switch e := e.(type) {
+	case nil:
 	case *Bind:
-		return c.number(numbers, e.Expr)
+		return c.number(e.Expr, numbers)
 	case *Call:
+		// The key holds the numbers of the arguments, not their keys: keys within keys would make
+		// the work quadratic in the depth, and exponential if they were quoted.
 		args := make([]int, len(e.Args))
 		for i, a := range e.Args {
-			args[i] = c.number(numbers, a)
+			args[i] = c.number(a, numbers)
 		}
 		if op, _, ok := c.operator(e.Op); ok && op.Commutes {
 			slices.Sort(args)
 		}
-		key = fmt.Sprintf("(%s.%d %d)", e.Op, e.Output, args)
-	case nil:
+		key = fmt.Sprintf("(%q.%d %v", e.Op, e.Output, args)
 	default:
 		key = e.String()
 	}
-	if _, known := numbers[key]; !known {
-		numbers[key] = len(numbers)
+	n, ok := numbers[key]
+	if !ok {
+		n = len(numbers)
+		numbers[key] = n
 	}
-	return numbers[key]
+	return n
 }
 
 type refKind uint8

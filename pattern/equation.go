@@ -26,12 +26,12 @@ func unbound(e Expr) Expr {
 		return e
 	}
 	parts := 0
-	return writtenOut(e, named, nil, &parts)
+	return writtenOut(e, named, make(map[string]bool), &parts)
 }
 
 // writtenOut returns an expression in which what names are bound to stands in place of the names. It
-// leaves names that stand in what they are bound to, and everything beyond maxParts.
-func writtenOut(e Expr, named map[string]Expr, inside []string, parts *int) Expr {
+// leaves names that stand in what they are bound to, which are inside, and everything beyond maxParts.
+func writtenOut(e Expr, named map[string]Expr, inside map[string]bool, parts *int) Expr {
 	if *parts++; *parts > maxParts {
 		return e
 	}
@@ -42,13 +42,20 @@ func writtenOut(e Expr, named map[string]Expr, inside []string, parts *int) Expr
 		}
 		return args
 	}
+	within := func(name string, e Expr) Expr {
+		was := inside[name]
+		inside[name] = true
+		e = writtenOut(e, named, inside, parts)
+		inside[name] = was
+		return e
+	}
 	switch e := e.(type) {
 	case Name:
-		if to, ok := named[string(e)]; ok && !slices.Contains(inside, string(e)) {
-			return writtenOut(to, named, append(slices.Clip(inside), string(e)), parts)
+		if to, ok := named[string(e)]; ok && !inside[string(e)] {
+			return within(string(e), to)
 		}
 	case *Bind:
-		return writtenOut(e.Expr, named, append(slices.Clip(inside), e.Name), parts)
+		return within(e.Name, e.Expr)
 	case Or:
 		return Or(list(e))
 	case Each:

@@ -41,29 +41,26 @@ func (p *rulesParser) parse(text string) ([]Rule, error) {
 		p.read(lines.Text())
 	}
 	p.finish()
-	if p.pending != "" {
-		p.fault(p.line, "the last rewrite has no end: %s", p.pending)
+	if p.pending.Len() > 0 {
+		p.fault(p.line, "the last rewrite is not complete: %s", p.pending.String())
 	}
 	return p.rules, joined(p.faults)
 }
 
-// maxRewrite and maxLines bound the text of a rewrite in a file. Each line is looked at again with
-// those before it.
-const (
-	maxRewrite = 1 << 16
-	maxLines   = 1000
-)
+// maxRewrite bounds the text of a rewrite in a file, in bytes.
+const maxRewrite = 1 << 16
 
 type rulesParser struct {
 	file    string
 	line    int
 	doc     []string
 	rules   []Rule
-	open    bool           // the last rule may get more cases
-	pending string         // the lines of a rewrite that is not complete
-	lines   int            // of the rewrite
-	names   map[string]int // lines
-	heads   bool           // pass over rewrites
+	open    bool            // the last rule may get more cases
+	pending strings.Builder // the lines of a rewrite that is not complete
+	depth   int             // the parentheses that are open in it
+	arrow   bool            // it has "=>"
+	names   map[string]int  // lines
+	heads   bool            // pass over rewrites
 	faults  []error
 }
 
@@ -78,9 +75,9 @@ func (p *rulesParser) read(line string) {
 	switch {
 	case indented && !strings.HasPrefix(text, "#"):
 		p.rewrite(text)
-	case p.pending != "":
-		p.fault(p.line, "the rewrite above has no end: %s", p.pending)
-		p.pending = ""
+	case p.pending.Len() > 0:
+		p.fault(p.line, "the rewrite above is not complete: %s", p.pending.String())
+		p.begin()
 		p.read(line)
 	case text == "":
 		p.doc = nil
@@ -118,7 +115,7 @@ func (p *rulesParser) head(text string) {
 		return
 	}
 	if at, twice := p.names[name]; twice {
-		p.fault(p.line, "%s stands in line %d, too", name, at)
+		p.fault(p.line, "%s is already defined on line %d", name, at)
 	}
 	p.names[name] = p.line
 	groups, tags, _ := strings.Cut(rest, ";")
@@ -130,34 +127,30 @@ func (p *rulesParser) head(text string) {
 
 // rewrite reads an indented line.
 func (p *rulesParser) rewrite(text string) {
-	p.lines++
-	if p.pending != "" {
-		text = p.pending + " " + text
-	} else {
-		p.lines = 1
-	}
-	p.pending = ""
-	if p.heads && !strings.HasPrefix(text, goPrefix) {
+	reason, inGo := strings.CutPrefix(text, goPrefix)
+	inGo = inGo && p.pending.Len() == 0
+	if p.heads && !inGo {
 		return
 	}
-	if len(text) > maxRewrite || p.lines > maxLines {
-		p.fault(p.line, "a rewrite of more than %d bytes or %d lines", maxRewrite, maxLines)
+	if !inGo && !p.complete(text) {
 		return
 	}
-	if !strings.HasPrefix(text, goPrefix) && unfinished(text) {
-		p.pending = text
+	rewrite := p.pending.String()
+	p.begin()
+	switch {
+	case len(rewrite) > maxRewrite:
+		p.fault(p.line, "a rewrite of more than %d bytes", maxRewrite)
 		return
-	}
-	if !p.open {
+	case !p.open:
 		p.fault(p.line, "a rewrite without the name of a rule above it")
 		return
 	}
 	rule := &p.rules[len(p.rules)-1]
-	if reason, ok := strings.CutPrefix(text, goPrefix); ok {
+	if inGo {
 		rule.Go = strings.TrimSpace(reason)
 		return
 	}
-	r, err := ParseRewrite(text)
+	r, err := ParseRewrite(rewrite)
 	if err != nil {
 		p.faults = append(p.faults, fmt.Errorf("%s:%d: %w", p.file, p.line, err))
 		return
@@ -168,8 +161,23 @@ func (p *rulesParser) rewrite(text string) {
 // goPrefix begins the line of a rule that is a Go function.
 const goPrefix = "Go:"
 
-// unfinished reports whether a rewrite goes on in the next line.
-func unfinished(text string) bool {
-	return strings.HasSuffix(text, "=>") || strings.HasSuffix(text, "&&") || !strings.Contains(text, "=>") ||
-		strings.Count(text, "(") > strings.Count(text, ")")
+// begin forgets the rewrite that was read last.
+func (p *rulesParser) begin() {
+	p.pending.Reset()
+	p.depth, p.arrow = 0, false
+}
+
+// complete adds a line to a rewrite, and reports whether the rewrite does not go on in the next one.
+// What decides that is kept up to date, so that the lines before are not read again for each line.
+func (p *rulesParser) complete(line string) bool {
+	if p.pending.Len() > 0 {
+		p.pending.WriteByte(' ')
+	}
+	p.pending.WriteString(line)
+	p.depth += strings.Count(line, "(") - strings.Count(line, ")")
+	p.arrow = p.arrow || strings.Contains(line, "=>")
+	if p.pending.Len() > maxRewrite {
+		return true
+	}
+	return p.arrow && p.depth <= 0 && !strings.HasSuffix(line, "=>") && !strings.HasSuffix(line, "&&")
 }

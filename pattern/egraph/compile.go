@@ -22,6 +22,7 @@ type Rules struct {
 	cases    []caseInfo
 	roots    []*program        // by symbol
 	bare     []int             // cases whose pattern is a name
+	numbers  map[any]int       // of leaves, literals and checks, while rules are compiled
 	leaves   []Op              // numbers in patterns
 	literals []pattern.Literal // the same, with types
 	checks   []check
@@ -99,7 +100,7 @@ type rest struct {
 // equation is used in both directions. The language must not be used concurrently meanwhile. For each symbol
 // that associates, rules are added that flatten it and drop its unit.
 func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
-	r := &Rules{lang: l, roots: make([]*program, len(l.sigs)), steps: make([]uint32, len(l.sigs))}
+	r := &Rules{lang: l, numbers: map[any]int{}, roots: make([]*program, len(l.sigs)), steps: make([]uint32, len(l.sigs))}
 	var faults *multierror.Error
 	for _, rule := range slices.Concat(list, l.flattening()) {
 		info := ruleInfo{name: rule.Name, doc: rule.Doc}
@@ -124,9 +125,21 @@ func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 			p.finish()
 		}
 	}
-	r.ops = len(l.ops)
+	r.ops, r.numbers = len(l.ops), nil
 	r.want()
 	return r, faults.ErrorOrNil()
+}
+
+// numbered returns the index of x in a list of what rules share, to which it is added if the key is new.
+// Scanning the lists instead would make compiling quadratic in the number of rules.
+func numbered[T any](numbers map[any]int, key any, list *[]T, x T) int {
+	i, ok := numbers[key]
+	if !ok {
+		i = len(*list)
+		numbers[key] = i
+		*list = append(*list, x)
+	}
+	return i
 }
 
 // directions returns both directions of equations.
@@ -210,6 +223,12 @@ func alternatives(e pattern.Expr) ([]pattern.Expr, error) {
 			more, err := alternatives(arg)
 			if err != nil || len(list)*len(more) > maxAlternatives {
 				return nil, tooMany(err)
+			}
+			if len(more) == 1 { // copying the arguments for each of them would be quadratic
+				for _, c := range list {
+					c.Args = append(c.Args, more[0])
+				}
+				continue
 			}
 			next := make([]*pattern.Call, 0, len(list)*len(more))
 			for _, c := range list {

@@ -22,8 +22,13 @@ type checkArg struct {
 	rest  rest
 }
 
-func (a checkArg) equal(b checkArg) bool {
-	return a.reg == b.reg && a.param == b.param && a.rest.bind == b.rest.bind && a.rest.from == b.rest.from && slices.Equal(a.rest.picks, b.rest.picks)
+// key returns a text that is the same for checks that ask the same.
+func (k *check) key() string {
+	key := fmt.Sprint(k.name, k.not)
+	for _, a := range k.args {
+		key += fmt.Sprint(" ", a.reg, a.param, a.rest.bind, a.rest.from, a.rest.picks)
+	}
+	return key
 }
 
 // guards compiles the conditions.
@@ -90,13 +95,7 @@ func (c *compiler) heed() {
 
 // check emits a check, of which there is one for all rules.
 func (c *compiler) check(k check) {
-	i := slices.IndexFunc(c.r.checks, func(o check) bool {
-		return o.name == k.name && o.not == k.not && slices.EqualFunc(o.args, k.args, checkArg.equal)
-	})
-	if i < 0 {
-		i = len(c.r.checks)
-		c.r.checks = append(c.r.checks, k)
-	}
+	i := numbered(c.r.numbers, k.key(), &c.r.checks, k)
 	at := c.known(&k)
 	for at < len(c.code) && !c.code[at].choosing() {
 		at++ // other tests are faster

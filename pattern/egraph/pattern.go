@@ -333,11 +333,7 @@ func (c *compiler) arg(e pattern.Expr, t todo, later bool) error {
 }
 
 func (c *compiler) leaf(op Op, t todo) error {
-	i := slices.Index(c.r.leaves, op)
-	if i < 0 {
-		i = len(c.r.leaves)
-		c.r.leaves = append(c.r.leaves, op)
-	}
+	i := numbered(c.r.numbers, op, &c.r.leaves, op)
 	c.info.leaves = append(c.info.leaves, i)
 	c.info.log = max(c.info.log, touchLog+t.depth)
 	c.steps[t.from] |= symBit(c.r.lang.ops[op].sym)

@@ -4,9 +4,16 @@ package egraph
 // share from the root. It is stored in the order in which it is walked; end is where the subtree of
 // an instruction ends.
 type program struct {
-	tree  []*treeNode
+	tree  treeNode // its kids begin patterns
+	next  map[treeEdge]*treeNode
 	code  []instr
 	cases []int // all cases that it yields
+}
+
+// treeEdge leads from a node of the tree to the only one of its kids with an instruction.
+type treeEdge struct {
+	from *treeNode
+	in   instr
 }
 
 type treeNode struct {
@@ -55,20 +62,19 @@ func (in *instr) choosing() bool { return in.code == opBind || in.code == opPick
 
 // add adds a pattern.
 func (p *program) add(code []instr) {
-	level := &p.tree
-	for _, in := range code {
-		var next *treeNode
-		for _, k := range *level {
-			if k.in == in && in.code != opYield {
-				next = k
-				break
-			}
-		}
+	if p.next == nil {
+		p.next = make(map[treeEdge]*treeNode)
+	}
+	at := &p.tree
+	for _, in := range code { // opYield is distinct for each case
+		edge := treeEdge{at, in}
+		next := p.next[edge]
 		if next == nil {
 			next = &treeNode{in: in}
-			*level = append(*level, next)
+			p.next[edge] = next
+			at.kids = append(at.kids, next)
 		}
-		level = &next.kids
+		at = next
 	}
 	p.cases = append(p.cases, int(code[len(code)-1].arg))
 }
@@ -87,8 +93,8 @@ func (p *program) finish() {
 			p.code[at].end = int32(len(p.code))
 		}
 	}
-	walk(p.tree)
-	p.tree = nil
+	walk(p.tree.kids)
+	p.tree, p.next = treeNode{}, nil
 }
 
 // needs returns the symbols of which the class that is picked must have one.

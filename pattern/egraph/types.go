@@ -3,7 +3,6 @@ package egraph
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/nnopt/nnopt/pattern"
@@ -105,11 +104,7 @@ func (c *compiler) literal(e pattern.Literal, t todo) error {
 		shape.leaf = l.number(nil, e.Float())
 		return c.leaf(shape.leaf, t)
 	}
-	i := slices.Index(c.r.literals, e)
-	if i < 0 {
-		i = len(c.r.literals)
-		c.r.literals = append(c.r.literals, e)
-	}
+	i := numbered(c.r.numbers, e, &c.r.literals, e)
 	shape.slot = c.witness()
 	c.emit(instr{code: opEqual, in: int32(t.reg), arg: int32(i), out: int32(c.info.slots[shape.slot].reg)})
 	c.ask(t.reg, t.depth)
