@@ -23,12 +23,32 @@ type Formula struct {
 	names []string
 }
 
+// A pow computes x**y, and reports whether it can.
+type pow func(x, y float64) (float64, bool)
+
 // powOf returns the powers of a vocabulary.
-func powOf(v Vocabulary) func(x, y float64) float64 {
+func powOf(v Vocabulary) pow {
 	if p, ok := v.(Powerer); ok {
-		return p.Pow
+		return func(x, y float64) (float64, bool) { return p.Pow(x, y), true }
 	}
-	return math.Pow
+	return wholePower
+}
+
+// wholePower computes powers with small whole exponents. Those of package math are not the same on
+// every processor.
+func wholePower(x, y float64) (float64, bool) {
+	const most = 64
+	if y != math.Trunc(y) || math.Abs(y) > most {
+		return 0, false
+	}
+	z := 1.0
+	for range int(math.Abs(y)) {
+		z *= x
+	}
+	if y < 0 {
+		z = 1 / z
+	}
+	return z, true
 }
 
 // Formula parses the formula.
@@ -46,9 +66,9 @@ func (c Calc) Formula() (*Formula, error) {
 func (f *Formula) Names() []string { return f.names }
 
 // Value computes the formula from the values of its names, which are given by number. It reports false
-// if one is unknown. Powers are those of math.Pow.
+// if one is unknown. Exponents must be whole numbers up to 64.
 func (f *Formula) Value(of func(name int) (float64, bool)) (float64, bool) {
-	return f.root.eval(math.Pow, func(name string) (float64, bool) { return of(slices.Index(f.names, name)) })
+	return f.root.eval(wholePower, func(name string) (float64, bool) { return of(slices.Index(f.names, name)) })
 }
 
 // parseFormula reads a formula. It nests at most maxDepth deep.
@@ -165,7 +185,7 @@ func (f *formula) names(yield func(string)) {
 }
 
 // eval computes the formula from the values of its names. It reports false if one is unknown.
-func (f *formula) eval(pow func(x, y float64) float64, value func(name string) (float64, bool)) (float64, bool) {
+func (f *formula) eval(pow pow, value func(name string) (float64, bool)) (float64, bool) {
 	switch f.op {
 	case 'n':
 		return f.value, true
@@ -189,7 +209,7 @@ func (f *formula) eval(pow func(x, y float64) float64, value func(name string) (
 	case '/':
 		return v[0] / v[1], true
 	case '^':
-		return pow(v[0], v[1]), true
+		return pow(v[0], v[1])
 	}
 	return -v[0], true
 }

@@ -45,7 +45,7 @@ type Numberer interface {
 }
 
 // A Powerer is a vocabulary that computes the powers of formulas, for example with the same bits on
-// every processor. Without one they are those of math.Pow.
+// every processor. Without one, exponents are whole numbers up to 64.
 type Powerer interface {
 	Pow(x, y float64) float64
 }
