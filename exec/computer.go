@@ -15,8 +15,8 @@ import (
 // ComputerOptions are options of Program.NewComputer. The zero value is for inference.
 type ComputerOptions struct {
 	// ToUpdate receives the changes of parameters. It has the same components as the program's
-	// network, and often holds gradients (component.NewGradient). Nobody else may use it meanwhile.
-	// A program that updates parameters needs it.
+	// network, and often holds gradients (component.NewGradient). It may not be used otherwise
+	// meanwhile. A program that updates parameters needs it.
 	ToUpdate *nnet3.Nnet
 	// Stats receives the statistics of components; nil means ToUpdate. Without either they are not
 	// stored.
@@ -172,10 +172,10 @@ func (c *Computer) AcceptInput(name string, m kernel.Matrix) error {
 	return c.hand(n, m, false)
 }
 
-// Lend is AcceptInput for the port of a node (Program.Port), and lets the computation use the memory
-// of the matrix, whose rows must follow each other without gaps. The computation may overwrite it,
-// and copies it only if it is a looped one. The memory is the caller's again after Reset, or when the
-// computation has finished and its outputs have been read.
+// Lend is AcceptInput for the port of a node (Program.Port), and lets the computation use the
+// memory of the matrix, whose rows must follow each other without gaps. The computation may
+// overwrite it, and copies it only if it is a looped one. The memory is the caller's again after
+// Reset, or when the computation has finished and its outputs have been read.
 func (c *Computer) Lend(port int, m kernel.Matrix) error {
 	if port < 0 || port >= len(c.p.ports) {
 		return fmt.Errorf("%w: there is no port %d", ErrIO, port)
@@ -187,10 +187,10 @@ func (c *Computer) Lend(port int, m kernel.Matrix) error {
 }
 
 // LendOutput lets the computation compute an output in the memory of a matrix, which then is what
-// OutputAt returns. The matrix must have the size of the output, and no gaps between its rows. It is
-// lent until Reset. LendOutput reports whether the output will be there. It will not if the output is an
-// input, if its memory is allocated already, or if the computation swaps or loops; then OutputAt returns
-// other memory. The error wraps ErrIO or ErrState.
+// OutputAt returns. The matrix must have the size of the output, and no gaps between its rows. It
+// is lent until Reset. LendOutput reports whether the output will be there. It will not if the
+// output is an input, if its memory is allocated already, or if the computation swaps or loops;
+// then OutputAt returns other memory. The error wraps ErrIO or ErrState.
 func (c *Computer) LendOutput(port int, m kernel.Matrix) (bool, error) {
 	if err := c.usable(); err != nil {
 		return false, err

@@ -104,7 +104,7 @@ func outputError(comp *exec.Computer, port int) error {
 }
 
 // TestLendOutput: an output has the same bits in memory that is lent for it, unless it is no matrix of
-// its own, and nobody writes there after Reset.
+// its own, and nothing is written there after Reset.
 func TestLendOutput(t *testing.T) {
 	nn := parseNet(t, "input-node name=input dim=5\noutput-node name=output input=input\n"+
 		"component name=tanh type=TanhComponent dim=5\ncomponent-node name=tanh component=tanh input=input\noutput-node name=y input=tanh\n")
@@ -163,7 +163,8 @@ func TestLendOutput(t *testing.T) {
 	}
 }
 
-// TestLendOutputMisuse: memory that doesn't fit is an error, and memory that comes too late is not used.
+// TestLendOutputMisuse: memory that doesn't fit is an error, and memory that comes too late is not
+// used.
 func TestLendOutputMisuse(t *testing.T) {
 	nn := parseNet(t, smallNet)
 	p, err := exec.NewProgram(compileSmall(t, nn, false), nn)

@@ -14,7 +14,7 @@ import (
 // up to 2.9 times.
 //
 // A looped computation has no plan, because its swaps move matrices from pass to pass. Nor has one
-// with so many allocations that planning would take long.
+// with more allocations, for which planning would take long.
 type plan struct {
 	offsets []int // by command: the offset in elements of the matrix that it allocates or accepts, or -1
 	size    int   // in elements; 0 if there is no plan

@@ -28,7 +28,7 @@ var (
 )
 
 // Program is a computation bound to a network, with all operands resolved. It is immutable, and
-// safe for concurrent use as long as nobody changes the network.
+// safe for concurrent use as long as the network is not changed.
 type Program struct {
 	computation *computation.Computation
 	net         *nnet3.Nnet
@@ -145,8 +145,8 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 	return p, nil
 }
 
-// findOutputs finds the outputs that can be computed in memory of a caller: those whose matrix has the
-// same memory, of its own, from the beginning to the end.
+// findOutputs finds the outputs that can be computed in memory of a caller: those whose matrix has
+// the same memory, of its own, from the beginning to the end.
 func (p *Program) findOutputs() {
 	allocated := make([]int32, len(p.sizes)) // by matrix: the number of the command and 1, 0 for none, -1 if the memory has other uses
 	for i := range p.instrs {
@@ -174,8 +174,9 @@ func (p *Program) findOutputs() {
 	}
 }
 
-// linkFactors tells every instruction what the next product multiplies by, so that it can be fetched
-// into the cache. The end of the program is followed by its beginning, as it usually runs again.
+// linkFactors tells every instruction what the next product multiplies by, so that it can be
+// fetched into the cache. The end of the program is followed by its beginning, as it usually runs
+// again.
 func (p *Program) linkFactors() {
 	var next component.Factors
 	for range 2 {
@@ -195,8 +196,8 @@ func (p *Program) linkFactors() {
 	}
 }
 
-// info returns the facts about the network. Few need them, and a program is one of many, so it does not
-// keep them.
+// info returns the facts about the network. Few need them, and a program is one of many, so it does
+// not keep them.
 func (p *Program) info() *computation.NetworkInfo {
 	return computation.NewNetworkInfo(p.net, p.computation.Derived)
 }

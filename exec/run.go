@@ -149,7 +149,7 @@ func (c *Computer) execute(in *instruction) error {
 	return nil
 }
 
-// allocate gives a matrix memory. It may have some already: nobody frees the outputs of the last
+// allocate gives a matrix memory. It may have some already: the outputs are not freed of the last
 // pass of a loop.
 func (c *Computer) allocate(matrix int32, in *instruction) {
 	c.free(matrix)

@@ -61,7 +61,7 @@ type destruction struct {
 	more       int32 // the next destruction by a
 }
 
-// none stands for no variable, group or destruction.
+// none means no variable, group or destruction.
 const none = -1
 
 // at returns the entry of v, which is valid until the next call.

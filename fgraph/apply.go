@@ -30,7 +30,7 @@ type Apply struct {
 }
 
 // smallApply is an apply with few inputs and one output, allocated in one piece. It has room for
-// two clients because the replacement of an apply briefly stands beside it.
+// two clients because the replacement of an apply is briefly in the graph beside it.
 type smallApply struct {
 	Apply
 	out     Variable
@@ -85,7 +85,7 @@ func (a *Apply) Out() *Variable { return a.outputs[0] }
 func (a *Apply) Graph() *FunctionGraph { return a.graph }
 
 // Origin returns the number of the construct that the apply comes from, such as a command or a
-// position in a source text, or -1 if nobody has set it.
+// position in a source text, or -1 if it was not set.
 func (a *Apply) Origin() int { return int(a.origin) }
 
 // SetOrigin sets the number of the construct that the apply comes from.

@@ -191,7 +191,7 @@ func TestCase08Check(t *testing.T) {
 		{"superfluous apply", "superfluous apply: no output depends on f", func(g *FunctionGraph, _, _ *Variable) {
 			g.link(call(op("f")).owner)
 		}},
-		{"order", "order: op1(a) does not stand before its client op2", func(g *FunctionGraph, x, y *Variable) {
+		{"order", "order: op1(a) does not come before its client op2", func(g *FunctionGraph, x, y *Variable) {
 			g.order.remove(x.owner.id)
 			g.order.insertLast(x.owner.id)
 		}},

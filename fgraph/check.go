@@ -80,7 +80,7 @@ func (c *checker) visit(v *Variable, cl Client) {
 			return
 		}
 		if cl.Apply != nil && cl.Apply.graph == c.g && !c.g.order.less(a.id, cl.Apply.id) {
-			c.fault("order: %v does not stand before its client %v", a, cl.Apply)
+			c.fault("order: %v does not come before its client %v", a, cl.Apply)
 		}
 		if !c.reached[a.id] {
 			c.reached[a.id] = true

@@ -307,7 +307,7 @@ func TestMayOverwrite(t *testing.T) {
 		build func(s, y *Variable) (a *Variable, outs []*Variable)
 		want  bool
 	}{
-		"nobody else reads it": {aip, func(s, y *Variable) (*Variable, []*Variable) {
+		"it has no other reader": {aip, func(s, y *Variable) (*Variable, []*Variable) {
 			a := call(add, s, y)
 			return a, list(a)
 		}, true},

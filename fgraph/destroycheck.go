@@ -198,7 +198,7 @@ func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	if err := h.claim(v); err != nil {
 		return fmt.Errorf("%s: %w", describeDestroyer(d.a, d.i), err)
 	}
-	// Two destroyers of overlapping memory can never both be right, in whatever order: the one that
+	// Two destroyers of overlapping memory can never both be right, in any order: the one that
 	// runs second overwrites what the first one computed for its readers.
 	for o := h.aliases.groups[h.aliases.of[d.v].group].first; o != none; o = h.aliases.recs[o].next {
 		if other := &h.aliases.recs[o]; o != r && h.aliases.overlap(d.v, other.v) {

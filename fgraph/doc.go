@@ -3,7 +3,7 @@
 // A [Variable] is a value: an input, a constant, or an output of an [Apply], which is an [Op]
 // applied to variables. A [FunctionGraph] owns the applies and variables between its inputs and
 // its outputs. It knows the clients of every variable, makes replacements as transactions,
-// prunes whatever becomes unused, and tells its features about every change. The terms are
+// prunes what becomes unused, and tells its features about every change. The terms are
 // Theano's.
 //
 // A [Feature] accompanies a graph. It keeps a record ([NodeFinder], [History], [FullHistory],

@@ -14,9 +14,9 @@ type numberedOp struct {
 	number int32
 }
 
-// OpNumber returns a number of the op of a, which belongs to the graph: equal ops of one Go type have
-// equal numbers. The numbers are small, from 1, and remain valid, so what a rewriter knows about ops
-// can stand in a slice.
+// OpNumber returns a number of the op of a, which belongs to the graph: equal ops of one Go type
+// have equal numbers. The numbers are small, from 1, and remain valid, so what a rewriter knows
+// about ops can be in a slice.
 func (g *FunctionGraph) OpNumber(a *Apply) int {
 	if a.opNumber == 0 {
 		a.opNumber = g.opNumbers.of(a.op)

@@ -197,7 +197,7 @@ func leafString(v *Variable) string {
 //	 └─ add [C] <float64>
 //	    ┆
 //
-// Letters name the applies in the order of appearance. "┆" stands for the inputs of an apply
+// Letters name the applies in the order of appearance. "┆" replaces the inputs of an apply
 // that was printed before, and for those of one a hundred levels deep.
 func (g *FunctionGraph) WriteTree(w io.Writer) error {
 	t := tree{w: w, names: make(map[*Apply]string)}

@@ -89,7 +89,7 @@ func counted[T any](c *codec, list *[]T, element func(*T)) {
 	elements(c, n, list, element)
 }
 
-// elements is a list of n elements. Memory grows with what is read, whatever n is.
+// elements is a list of n elements. Memory grows with what is read, not with n.
 func elements[T any](c *codec, n int, list *[]T, element func(*T)) {
 	for i := 0; i < n && c.err == nil; i++ {
 		element(at(list, i))

@@ -8,5 +8,5 @@
 // component-node, called <name>_input, holds its descriptor. Cycles are legal, and so is using a
 // node before it is defined. An [AmNnetSimple] is a network with the rest of a .mdl file.
 //
-// A network is safe for concurrent use as long as nobody changes it.
+// A network is safe for concurrent use as long as it is not changed.
 package nnet3

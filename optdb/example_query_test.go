@@ -46,7 +46,7 @@ func ExampleQuery() {
 	// +fast_run <1 -> merge1
 }
 
-// An order that has a reason is declared, and holds whatever the positions are.
+// An order that has a reason is declared, and holds for any positions.
 func ExampleConstraint() {
 	db := optdb.NewSequenceDB("db")
 	fuse := nothing("fuse", 1, "fast_run")

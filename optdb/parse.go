@@ -27,7 +27,7 @@ const maxNesting = 16
 //	<49       only positions below 49
 //	?         tags that no entry has, and settings of what is left out, are not an error
 //
-// The text may begin with the name of a mode, which stands for its query:
+// The text may begin with the name of a mode, which means its query:
 // "fast_run -inplace" is "+fast_run -inplace", and "none" selects nothing, like the
 // empty text. "debug" is fast_run with checks. Errors wrap [ErrSyntax] and give the
 // column, counted in bytes from 1.

@@ -39,7 +39,7 @@ type settings struct {
 // contradicts a [Constraint] between two of them is an error of Build, with the reason.
 //
 // [Optimizer.Pipeline] prints an optimizer in this form. In the text of a query a
-// pipeline stands in brackets, and other terms can be added: "debug [useless,
+// pipeline is in brackets, and other terms can be added: "debug [useless,
 // canonicalize] -inplace".
 func ParsePipeline(text string) (Query, error) {
 	p := parser{text: text}

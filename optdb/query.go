@@ -131,8 +131,8 @@ func (q Query) Equal(o Query) bool { return q.String() == o.String() }
 //
 //	+fast_run -inplace &nnet3 canonicalize{max-use=8} stabilize(+fast_run -local_log1p) <49 ?
 //
-// A pipeline stands in brackets. The empty query prints as "none". Rewriters added by [Query.With] print as
-// [name@position], which can't be read back.
+// A pipeline is printed in brackets. The empty query prints as "none". Rewriters added by
+// [Query.With] print as [name@position], which can't be read back.
 func (q Query) String() string {
 	var b strings.Builder
 	q.print(&b)

@@ -227,7 +227,7 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 	})
 }
 
-// FuzzParseQuery: whatever is typed, a query takes memory in proportion to its text, prints as text
+// FuzzParseQuery: a query takes memory in proportion to its text, prints as text
 // that reads as the same query, and builds an optimizer that can account for every entry, unless a
 // tag is unknown.
 func FuzzParseQuery(f *testing.F) {

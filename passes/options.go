@@ -10,11 +10,12 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// OptimizeOptions are the switches of Kaldi's nnet3 optimizer, under Kaldi's names. Each stands for
+// OptimizeOptions are the switches of Kaldi's nnet3 optimizer, under Kaldi's names. Each means
 // the entry of the database of the same name, and together they make a query. Kaldi's defaults are
 // DefaultOptimizeOptions; in the zero value everything is off.
 type OptimizeOptions struct {
-	// Optimize off leaves the computation as compiled, except that times of derivatives are limited.
+	// Optimize off leaves the computation as compiled, except that times of derivatives are
+	// limited.
 	Optimize               bool
 	ConsolidateModelUpdate bool
 	PropagateInPlace       bool
@@ -27,8 +28,8 @@ type OptimizeOptions struct {
 	RemoveAssignments      bool
 	// AllowLeftMerge and AllowRightMerge say which matrix two values may share, that of the one or
 	// that of the other. Here a shared matrix may be larger than either, so one of them is enough.
-	// With both off no two values share a matrix: nothing is computed in place, and no assignment is
-	// removed.
+	// With both off no two values share a matrix: nothing is computed in place, and no assignment
+	// is removed.
 	AllowLeftMerge, AllowRightMerge bool
 	InitializeUndefined             bool
 	MoveSizingCommands              bool
@@ -37,8 +38,9 @@ type OptimizeOptions struct {
 	// propagated back. MaxDerivTimeRelative counts from the last output and, unless it is
 	// math.MaxInt32, replaces MaxDerivTime.
 	MinDerivTime, MaxDerivTime, MaxDerivTimeRelative int
-	// MemoryCompressionLevel above 0 keeps one bit per element of what a ReLU needs for its backward
-	// pass. Kaldi's level 2, which also rounds other matrices, is the same as level 1 here.
+	// MemoryCompressionLevel above 0 keeps one bit per element of what a ReLU needs for its
+	// backward pass. Kaldi's level 2, which also rounds other matrices, is the same as level 1
+	// here.
 	MemoryCompressionLevel int
 }
 
@@ -78,8 +80,8 @@ func (o *OptimizeOptions) switches() []optimizeSwitch {
 	}
 }
 
-// KaldiOptions returns the names of Kaldi's options for an entry of the database, or nil if Kaldi has
-// no such entry.
+// KaldiOptions returns the names of Kaldi's options for an entry of the database, or nil if Kaldi
+// has no such entry.
 func KaldiOptions(entry string) []string {
 	switch entry {
 	case "memory_compression":
@@ -107,8 +109,8 @@ func (o *OptimizeOptions) Register(fs *flag.FlagSet, prefix string) {
 	fs.IntVar(&o.MemoryCompressionLevel, prefix+"memory-compression-level", o.MemoryCompressionLevel, "0 keeps everything that backward passes need, 1 or 2 keep one bit per element where that is enough")
 }
 
-// Query returns q without the entries that are off, and with the limits to the times of derivatives.
-// The default options return q itself.
+// Query returns q without the entries that are off, and with the limits to the times of
+// derivatives. The default options return q itself.
 func (o OptimizeOptions) Query(q optdb.Query) optdb.Query {
 	if !o.Optimize {
 		q = optdb.Query{}
@@ -143,7 +145,7 @@ func (o OptimizeOptions) Query(q optdb.Query) optdb.Query {
 // limitsTimes is the entry that limits the times of derivatives.
 const limitsTimes = "limit_derivative_times"
 
-// NeedsDebugInfo reports whether an optimizer must know what the rows of matrices stand for, so that
+// NeedsDebugInfo reports whether an optimizer must know what the rows of matrices are, so that
 // computations for it must be compiled with compile.Options.DebugInfo.
 func NeedsDebugInfo(opt *optdb.Optimizer) bool {
 	return opt != nil && slices.ContainsFunc(opt.Settings(limitsTimes), func(s rewrite.Setting) bool { return s.Value != s.Default })

@@ -27,7 +27,7 @@ func TestCheckFinds(t *testing.T) {
 	}{
 		{"pass count", func(_, c *profile.Record) { c.Passes[3].Applied++ }, "/OPT_FAST_RUN/canonicalize: pass 3: 12 applied, but its rules count 11"},
 		{"rule count", func(_, c *profile.Record) { c.Rules[0].Applied++ }, "rule constant_folding: 16 applied, but the passes count 15"},
-		{"rule nobody lists", func(_, c *profile.Record) { c.Rules = c.Rules[1:] }, "rule constant_folding: counted by passes, but not among the rules"},
+		{"unlisted rule", func(_, c *profile.Record) { c.Rules = c.Rules[1:] }, "rule constant_folding: counted by passes, but not among the rules"},
 		{"children", func(r, _ *profile.Record) { r.Time = time.Second }, "in children of 1s in all"},
 		{"passes", func(_, c *profile.Record) { c.Time = 700 * time.Millisecond }, "751ms in passes of 700ms in all"},
 		{"validation", func(_, c *profile.Record) { c.Validate = time.Second }, "1s in validation of 751.816ms in all"},

@@ -6,7 +6,7 @@
 // sorting, the rules that it tried and the passes that it made. A nil *Recorder is
 // switched off: all methods return at once, so that drivers record without asking.
 //
-// A [Function] is a profile with what stands around the optimizer. It can be
+// A [Function] is a profile with what happens around the optimizer. It can be
 // written in the layout of Theano's "Optimizer Profile" ([Function.WriteText], and
 // [Record.WriteText] for the optimizer alone), as JSON, as a Chrome or Perfetto
 // trace, by package profile/pprof for "go tool pprof", and by package view as an HTML

@@ -3,7 +3,7 @@ package profile
 import "slices"
 
 // Merge returns the sum of several runs of the same optimizer, or nil if there are
-// none. It matches records by name and class, wherever they stand among their
+// none. It matches records by name and class, wherever they are among their
 // siblings, and then by order of appearance. It keeps records that only some runs
 // have. Times, counts, rules and passes are added up, and so are node counts, so
 // that "before" and "after" stay comparable. Merge does not change its arguments.

@@ -74,7 +74,7 @@ type RuleRecord struct {
 	Counters []Counter `json:"counters,omitempty"` // of its own, see rewrite.Context.Count
 }
 
-// A Counter is another figure of a rewriter or a rule. Unit "s" stands for seconds, an empty
+// A Counter is another figure of a rewriter or a rule. Unit "s" means seconds, an empty
 // unit for a count. Reports print any other unit after the value.
 type Counter struct {
 	Name  string  `json:"name"`

@@ -97,7 +97,7 @@ func (r *Recorder) Elapsed() time.Duration {
 func (r *Recorder) Enabled() bool { return r != nil }
 
 // Now returns the time, or the zero time for a nil recorder. With [Recorder.Since]
-// it measures durations at no cost when nobody records.
+// it measures durations at no cost when nothing is recorded.
 func (r *Recorder) Now() time.Time {
 	if r == nil {
 		return time.Time{}

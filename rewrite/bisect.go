@@ -88,7 +88,7 @@ type bisection struct {
 	passes   []string
 }
 
-// run reports whether the result is right with the first rewrites and passes; -1 stands for all.
+// run reports whether the result is right with the first rewrites and passes; -1 means all.
 func (b *bisection) run(rewrites, passes int) bool {
 	b.rewrites, b.last, b.passes = 0, Culprit{}, nil
 	o := b.opts

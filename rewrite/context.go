@@ -17,7 +17,7 @@ type Context struct {
 	rule string
 	node *fgraph.Apply
 
-	counters *[]profile.Counter // of the rule; nil if nobody records
+	counters *[]profile.Counter // of the rule; nil if nothing is recorded
 }
 
 // NewContext returns a context for calling a node rewriter without a driver.
@@ -35,7 +35,7 @@ func (c *Context) Context() context.Context { return c.ctx }
 func (c *Context) Pass() string { return c.pass }
 
 // Count adds to a counter of the rule, which the profile shows with the rule. An empty unit
-// stands for a count, see [profile.Counter].
+// means a count, see [profile.Counter].
 func (c *Context) Count(name string, delta float64, unit string) {
 	if c.counters != nil {
 		*c.counters = profile.AddCounter(*c.counters, profile.Counter{Name: name, Value: delta, Unit: unit})

@@ -15,7 +15,7 @@ type Describer interface {
 
 // A Description is what a rewriter says about itself. Every field is optional.
 type Description struct {
-	Name  string // used where nobody else names the rewriter
+	Name  string // used where the caller does not name the rewriter
 	Doc   string // what the rewriter does, in one sentence
 	Class string // class of a graph rewriter in a profile
 	// Destroys says that the rewriter inserts ops that destroy their inputs. Its driver

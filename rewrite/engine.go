@@ -21,7 +21,7 @@ type engine struct {
 	opts     *Options
 	fns      []transformFunc
 	rules    []ruleState
-	counters [][]profile.Counter // by Context.Count, for each rule; nil: nobody wants to know
+	counters [][]profile.Counter // by Context.Count, for each rule; nil: nothing is recorded
 	asker    asker
 	tally    tally
 	changes  changes

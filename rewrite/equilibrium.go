@@ -32,7 +32,7 @@ type Equilibrium struct {
 	Order Order
 	// IgnoreNewTrees defers applies that a replacement inserts or affects to the next pass.
 	IgnoreNewTrees bool
-	// MaxUse bounds how often a rule fires, as a multiple of the number of applies. 0 stands
+	// MaxUse bounds how often a rule fires, as a multiple of the number of applies. 0 means
 	// for MaxUse in the options, or else for 8.
 	MaxUse float64
 
@@ -164,7 +164,7 @@ func (r *equilibrium) pass(first bool) (bool, error) {
 	return r.g.Commits() != commits, err
 }
 
-// applied returns how often each rule has fired, or nil if nobody wants to know.
+// applied returns how often each rule has fired, or nil if nothing is recorded.
 func (r *equilibrium) applied() []int {
 	if !r.rec.Enabled() {
 		return nil

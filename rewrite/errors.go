@@ -13,7 +13,7 @@ var (
 	// ErrRule means that a node rewriter is malformed or makes an invalid proposal.
 	ErrRule = errors.New("faulty rule")
 	// ErrMaxUse means that a rule fired too often, see [MaxUseError].
-	ErrMaxUse = errors.New("rules do not come to an end")
+	ErrMaxUse = errors.New("rules do not terminate")
 	// ErrPanic means that a rewriter panicked, see [PanicError].
 	ErrPanic = errors.New("panic")
 )

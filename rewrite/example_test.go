@@ -83,7 +83,7 @@ func ExampleEquilibrium() {
 	}}
 	fmt.Println(rewrite.Run(context.Background(), fight, g, nil))
 	// Output:
-	// fight: rules do not come to an end: neg_to_minus fired 9 times, more than MaxUse 8 allows for 1 applies; these 2 undo each other:
+	// fight: rules do not terminate: neg_to_minus fired 9 times, more than MaxUse 8 allows for 1 applies; these 2 undo each other:
 	// 	minus_to_neg: minus(x) -> neg(x)
 	// 	neg_to_minus: neg(x) -> minus(x)
 }

@@ -121,7 +121,7 @@ func (h *Handle) close() {
 
 // watching is the state of a graph that watch sets, and the state before.
 type watching struct {
-	by    *watcher // nil: nobody watches
+	by    *watcher // nil: no options ask for it
 	outer fgraph.Guard
 	pass  string
 }

@@ -16,7 +16,7 @@ type Commuter interface {
 }
 
 // Unmergeable is implemented by ops for which two applies to the same inputs are not the same
-// computation, because they draw random numbers or stand for memory that is written to.
+// computation, because they draw random numbers or represent memory that is written to.
 type Unmergeable interface {
 	Unmergeable() bool
 }

@@ -14,7 +14,7 @@ type Need struct {
 	Constant bool    // an input is a constant
 	Through  []Track // an input is a constant, or is computed by one of these ops from a constant
 	Same     bool    // two inputs are one variable, or constants
-	Counts   []int   // there are so many inputs
+	Counts   []int   // the number of inputs is one of these
 }
 
 // A Needer is a node rewriter that proposes something only if the inputs of an apply meet
@@ -22,7 +22,7 @@ type Need struct {
 type Needer interface {
 	NodeRewriter
 	// Needs returns conditions, all of which the inputs of an apply of op must meet. A nil op
-	// stands for any that the rewriter tracks. An apply without inputs meets every condition.
+	// means any that the rewriter tracks. An apply without inputs meets every condition.
 	Needs(op fgraph.Op) []Need
 }
 
@@ -44,7 +44,7 @@ const (
 	number        // or is computed from a constant by an op that is seen through
 	through       // an input is computed by such an op
 	same          // two inputs are the same
-	counted       // there is one input; the next bits stand for more
+	counted       // there is one input; the next bits mean more
 )
 
 const (

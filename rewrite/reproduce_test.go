@@ -31,7 +31,7 @@ func TestReproduce(t *testing.T) {
 		{"nested", Member{"second", &Sequence{Members: list(Member{"again", In2Out("", swap("g_to_h", "g", "h"))}, Member{"inner", boom})}},
 			"[k(*1 -> h(x), *1)]", "pass:   inner\nerror:  panic: boom\n"},
 		{"not ending", Member{"second", &Equilibrium{Rules: list[NodeRewriter](swap("g_to_h", "g", "h"), swap("h_to_g", "h", "g"))}},
-			"[k(*1 -> g(x), *1)]", "pass:   second\nerror:  rules do not come to an end: "},
+			"[k(*1 -> g(x), *1)]", "pass:   second\nerror:  rules do not terminate: "},
 		{"check", Member{"second", damage}, "[k(*1 -> g(x), *1)]", "pass:   second\nerror:  inconsistent graph: no\n"},
 	} {
 		for _, policy := range []Policy{Stop, Ignore} {

@@ -117,8 +117,8 @@ func TestSieve(t *testing.T) {
 	}
 }
 
-// TestTallyWithErrors: a rule that fails has been asked, and those after it are asked unless the run
-// ends.
+// TestTallyWithErrors: a rule that fails has been asked, and those after it are asked unless the
+// run ends.
 func TestTallyWithErrors(t *testing.T) {
 	fault := errors.New("fault")
 	rules := list[NodeRewriter](
@@ -158,7 +158,7 @@ type odd struct{ x float64 }
 func (o odd) String() string { return fmt.Sprint("odd", o.x) }
 
 // TestDispatch: the rules that track an op are found by the op, its type and without tracks, in
-// order, whatever compares the ops.
+// order, however ops are compared.
 func TestDispatch(t *testing.T) {
 	nothing := func(*Context, *fgraph.Apply) (Result, error) { return Result{}, nil }
 	rule := func(on ...Track) NodeRewriter { return Rule{Name: fmt.Sprint(on), On: on, Fn: nothing} }

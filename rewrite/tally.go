@@ -5,7 +5,7 @@ import "slices"
 // tally counts visits, from which it follows how often each rule was asked: a thousand counters
 // need not be touched for one apply.
 type tally struct {
-	visits []int // for each list of rules; nil: nobody wants to know
+	visits []int // for each list of rules; nil: nothing is recorded
 	stops  map[stop]int
 }
 

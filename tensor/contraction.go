@@ -43,7 +43,7 @@ type ordering struct {
 	left    []int // one of the two parts
 }
 
-// unknownSize stands for sizes that types don't tell.
+// unknownSize is assumed for sizes that types don't tell.
 const unknownSize = 32
 
 func newOrdering(e *einsum, terms, later []term) *ordering {

@@ -16,11 +16,11 @@ type Coster interface {
 // AssumedSize is the size that Cost assumes of a dimension whose size no type tells.
 const AssumedSize = 256
 
-// The parts of a cost, in picoseconds. They were measured with package exec on one core of an AMD EPYC
-// (Zen 5) on 2026-11-22: a call takes 0.2 to 0.5 µs, a view 0.06; a product of matrices 21 (float64), 9
-// (float32) or 526 (int64) for each multiplication, and 23 a byte to read a matrix once; a sum takes 120
-// for each element along the first dimension, and 400 along the last one, which is a chain of additions; x + y
-// on 100,000 elements takes 384, which moves 24 bytes.
+// The parts of a cost, in picoseconds. They were measured with package exec on one core of an AMD
+// EPYC (Zen 5) on 2026-11-22: a call takes 0.2 to 0.5 µs, a view 0.06; a product of matrices 21
+// (float64), 9 (float32) or 526 (int64) for each multiplication, and 23 a byte to read a matrix
+// once; a sum takes 120 for each element along the first dimension, and 400 along the last one,
+// which is a chain of additions; x + y on 100,000 elements takes 384, which moves 24 bytes.
 const (
 	callCost     = 200e3
 	elemwiseCost = 50e3 // the share of an element-wise op in the call of the op that fusion makes of several
@@ -35,14 +35,14 @@ const (
 	wholeNumbers = 526.0
 )
 
-// Cost returns about how long it takes to compute an apply when its inputs are there, in picoseconds. It
-// is a whole number, so that sums of costs do not depend on their order as long as they are below 2⁵³,
-// two and a half hours. It consists of a constant for the call, the operations, and the bytes; the sizes are
-// those that types tell, and otherwise [AssumedSize].
+// Cost returns about how long it takes to compute an apply when its inputs are there, in
+// picoseconds. It is a whole number, so that sums of costs do not depend on their order as long as
+// they are below 2⁵³, two and a half hours. It consists of a constant for the call, the operations,
+// and the bytes; the sizes are those that types tell, and otherwise [AssumedSize].
 //
-// An element-wise op pays for writing its result, not for reading, and for a part of a call: fusion makes
-// one op of several, which reads and writes once. A sum pays for reading, whatever the dimension. Views
-// cost next to nothing. An op that is a [Coster] decides itself.
+// An element-wise op pays for writing its result, not for reading, and for a part of a call: fusion
+// makes one op of several, which reads and writes once. A sum pays for reading, in any dimension.
+// Views cost next to nothing. An op that is a [Coster] decides itself.
 func Cost(a *fgraph.Apply) float64 {
 	if c, ok := a.Op().(Coster); ok {
 		return max(math.Round(c.Cost(a)), 0)
@@ -50,8 +50,8 @@ func Cost(a *fgraph.Apply) float64 {
 	return math.Round(cost(a))
 }
 
-// FusedCost returns what an element-wise op costs that becomes part of another one: its operations alone. It
-// is Cost for other ops.
+// FusedCost returns what an element-wise op costs that becomes part of another one: its operations
+// alone. It is Cost for other ops.
 func FusedCost(a *fgraph.Apply) float64 {
 	if op, ok := a.Op().(Elemwise); ok {
 		return math.Round(float64(elements(a.Out()) * float64(elemwiseWork(op.Op, a.Inputs()))))

@@ -9,7 +9,8 @@ import (
 )
 
 // Einsum returns a sum of products in Einstein's notation, as NumPy's einsum does. A letter names a
-// dimension. Dimensions of one name go together, and those that the result does not name are summed:
+// dimension. Dimensions of one name go together, and those that the result does not name are
+// summed:
 //
 //	ij,jk->ik    the product of matrices
 //	bij,bjk      the product of each pair of matrices, without names of the result: bik
@@ -28,8 +29,8 @@ func Einsum(text string, operands ...*fgraph.Variable) *fgraph.Variable {
 	return e.arrange(e.multiply(e.terms))
 }
 
-// A label is the name of a dimension: a letter, or a negative number that counts the dimensions of an
-// ellipsis from the end.
+// A label is the name of a dimension: a letter, or a negative number that counts the dimensions of
+// an ellipsis from the end.
 type label rune
 
 // A term is a tensor with named dimensions.
@@ -53,7 +54,7 @@ func parseEinsum(text string, operands []*fgraph.Variable) *einsum {
 	}
 	e := new(einsum)
 	var all []label
-	ellipsis := 0 // the most dimensions that one stands for
+	ellipsis := 0 // the most dimensions that one replaces
 	for i, v := range operands {
 		labels, dots := parseLabels(text, names[i], TypeOf(v).NDim())
 		if len(labels) != TypeOf(v).NDim() {
@@ -101,7 +102,7 @@ func count(labels []label, l label) int {
 	return n
 }
 
-// parseLabels reads the names of ndim dimensions. An ellipsis stands for those that have no other
+// parseLabels reads the names of ndim dimensions. An ellipsis means those that have no other
 // name; dots is their number.
 func parseLabels(text, names string, ndim int) (labels []label, dots int) {
 	before, after, found := strings.Cut(names, "...")

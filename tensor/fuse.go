@@ -8,7 +8,7 @@ import (
 )
 
 // Fuse returns an apply of a [CompositeOp] that computes what several element-wise applies compute,
-// which stand in the order of the computation. Its outputs take the place of those variables that
+// which are in the order of the computation. Its outputs take the place of those variables that
 // something else reads. The apply is nil if there are only constants to compute from.
 func Fuse(group []*fgraph.Apply) (a *fgraph.Apply, replaced []*fgraph.Variable, err error) {
 	member := make(map[*fgraph.Apply]bool, len(group))

@@ -103,7 +103,7 @@ func (ix indexing) dropped() int {
 	return n
 }
 
-// text returns for example "1:3,_", where an underscore stands for an input.
+// text returns for example "1:3,_", where an underscore is an input.
 func (ix indexing) text() string {
 	show := func(b bound) string { return [...]string{"", strconv.Itoa(b.n), "_"}[b.kind] }
 	parts := make([]string, len(ix.entries))

@@ -20,20 +20,20 @@ const (
 	byIndex selectorKind = iota
 	byTensor
 	newDim
-	ellipsis // separates tensors, even if it stands for nothing
+	ellipsis // separates tensors, even if it selects nothing
 )
 
 // ByIndex returns the selector of a slice, or of one element.
 func ByIndex(i Index) Selector { return Selector{index: i} }
 
 // ByTensor returns the selector of the elements that a tensor of integers names, or of those where
-// a mask is true: a tensor of bools, which stands for as many dimensions as it has.
+// a mask is true: a tensor of bools, which takes as many dimensions as it has.
 func ByTensor(v *fgraph.Variable) Selector { return Selector{kind: byTensor, tensor: v} }
 
 // NewDim returns the selector that adds a dimension of size 1.
 func NewDim() Selector { return Selector{kind: newDim} }
 
-// Ellipsis returns the selector that stands for as many full slices as are missing.
+// Ellipsis returns the selector that means as many full slices as are missing.
 func Ellipsis() Selector { return Selector{kind: ellipsis} }
 
 // dims returns how many dimensions the selector indexes.
@@ -80,8 +80,8 @@ func integers(op string, x *fgraph.Variable, list []Selector) (*fgraph.Variable,
 	return SpecifyShape(x, shape...), out
 }
 
-// positionsOf returns the positions of the true elements of a mask of the dimensions of x from first
-// on. It notes in shape what a constant mask implies.
+// positionsOf returns the positions of the true elements of a mask of the dimensions of x from
+// first on. It notes in shape what a constant mask implies.
 func positionsOf(op string, mask, x *fgraph.Variable, shape []int, first int) []*fgraph.Variable {
 	t, known := TypeOf(mask), true
 	sizes := []*fgraph.Variable{mask}

@@ -11,7 +11,7 @@ import (
 // together take time proportional to the graph.
 //
 // The scalars need not be part of the graph; a replacement that uses them imports them. The shape
-// of a variable never changes, so an answer stays valid whatever happens to the graph.
+// of a variable never changes, so an answer stays valid when the graph changes.
 type Shapes struct {
 	shapeMemory
 	sizes map[int]*fgraph.Variable
@@ -38,8 +38,8 @@ type shapeMemory struct {
 	known [][]*fgraph.Variable // by ID of the variable; nil if not asked for yet
 }
 
-// OnAttach makes the memory remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has another
-// Shapes.
+// OnAttach makes the memory remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has
+// another Shapes.
 func (s *shapeMemory) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Shapes](g); ok {
 		return fgraph.ErrAlreadyAttached

@@ -42,7 +42,7 @@ func RawSubtensor(x *fgraph.Variable, indexes ...Index) *fgraph.Variable {
 // Indexes returns the indexes of an apply of the op.
 func (op *SubtensorOp) Indexes(a *fgraph.Apply) []Index { return op.indexes(a.Inputs()[1:]) }
 
-// String returns for example Subtensor{1:3,_}, where an underscore stands for an input.
+// String returns for example Subtensor{1:3,_}, where an underscore is an input.
 func (op *subtensorOp) String() string { return "Subtensor{" + op.text() + "}" }
 
 // EqualOp reports whether two ops are the same op.

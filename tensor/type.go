@@ -194,7 +194,7 @@ func (t Type) HashData(a any) uint64 {
 	return 0
 }
 
-// FormatData prints a constant. One element is printed without brackets, whatever its number of
+// FormatData prints a constant. One element is printed without brackets, for any number of
 // dimensions.
 func (t Type) FormatData(a any) string {
 	x, ok := a.(*array.Array)

@@ -28,7 +28,7 @@ type BatcherOptions struct {
 }
 
 // A Batcher computes chunks of many streams together: 1, 2, 4 or more at once, whichever have a
-// chunk ready. Rows of a stream have the same bits whatever company it has. Streams come and go at
+// chunk ready. Rows of a stream have the same bits in any company. Streams come and go at
 // any time. A Batcher is safe for concurrent use; each of its streams is for one goroutine.
 type Batcher struct {
 	s    *Streamer
@@ -88,8 +88,8 @@ func newBatcher(s *Streamer, opts BatcherOptions, phases int) *Batcher {
 	return b
 }
 
-// wake wakes all workers. A worker that sets the timer holds the lock until it waits, so it can't miss
-// a timer that runs out at once.
+// wake wakes all workers. A worker that sets the timer holds the lock until it waits, so it can't
+// miss a timer that runs out at once.
 func (b *Batcher) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,8 +223,8 @@ func (b *Batcher) next(dst []*Stream) []*Stream {
 }
 
 // oldest returns the queue whose first stream has waited longest, or a full one if that stream may
-// wait. It returns nil if nobody waits. Full queues may not keep others waiting for ever: those of
-// later chunks are full all the time when there are many streams.
+// wait. It returns nil if no stream waits. Full queues may not keep others waiting for ever: those
+// of later chunks are full all the time when there are many streams.
 func (b *Batcher) oldest() *phaseQueue {
 	var oldest, full *phaseQueue
 	for i := range b.queues {

@@ -15,8 +15,8 @@ type histogram struct {
 	most time.Duration
 }
 
-// binOf returns the bin of a latency. Bins up to 255 have one nanosecond, and the next 128 each time
-// are twice as wide as those before.
+// binOf returns the bin of a latency. Bins up to 255 have one nanosecond, and the next 128 each
+// time are twice as wide as those before.
 func binOf(d time.Duration) int {
 	n := uint64(max(d, 0))
 	shift := max(bits.Len64(n)-8, 0)
@@ -59,7 +59,7 @@ func (h *histogram) latencies() Latencies {
 	return Latencies{h.percentile(50), h.percentile(95), h.percentile(99), h.most}
 }
 
-// percentile returns a latency that so many percent do not exceed.
+// percentile returns a latency that a given percentage does not exceed.
 func (h *histogram) percentile(percent uint64) time.Duration {
 	below := uint64(0)
 	for bin, n := range h.bins {

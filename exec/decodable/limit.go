@@ -12,8 +12,8 @@ import (
 // ErrLate is the error of an utterance that takes longer than RunOptions.Limit.
 var ErrLate = errors.New("out of time")
 
-// abandonAfter is how long a computation may take to notice that its time is up, or that the run has
-// ended. A command of a computation takes milliseconds.
+// abandonAfter is how long a computation may take to notice that its time is up, or that the run
+// has ended. A command of a computation takes milliseconds.
 const abandonAfter = 2 * time.Second
 
 // deadline returns when the utterance must be scored. The time runs from the first call.
@@ -30,7 +30,7 @@ func (j *job) limited(ctx context.Context, limit time.Duration) (context.Context
 
 // scoreWithin is score with a limit for the time of the utterance. It returns false if the
 // computation does not end even so. Then it goes on in the background with the memory of w, which
-// nobody else may use again.
+// may not be used by another.
 func (t *task) scoreWithin(ctx context.Context, w staff, s scoring, limit time.Duration) (ended bool) {
 	ctx, cancel := t.job.limited(ctx, limit)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/exec/decodable"
 )
 
-// TestMeasure: every stream has all its frames and rows, whatever the rate, and what is impossible is
+// TestMeasure: every stream has all its frames and rows, at any rate, and what is impossible is
 // an error.
 func TestMeasure(t *testing.T) {
 	s := streamer(t, "tdnnf.mdl", decodable.StreamOptions{FramesPerChunk: 21, FrameSubsampling: 3})

@@ -39,7 +39,7 @@ type CacheStats struct {
 type entry struct {
 	made    chan struct{} // closed when it is made
 	givenUp bool          // because the maker's context was done
-	early   bool          // ensure made it, and nobody has got it yet
+	early   bool          // ensure made it, and it was not taken yet
 	program *exec.Program
 	err     error
 	used    uint64 // clock of the last call of get

@@ -54,13 +54,13 @@ func (s *Scorer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error]
 
 // RunRows is Run with results that come piece by piece. The pieces, which are chunks or batches of
 // chunks, are scored by all workers, also if they belong to one utterance. Before write is called,
-// the first piece has been scored and whatever can be known to fail has been tried; if the rest
-// fails nevertheless, write should return the error of Rows, which does not end the run.
+// the first piece has been scored and what can be known to fail has been tried; if the rest fails
+// nevertheless, write should return the error of Rows, which does not end the run.
 //
 // At most two pieces per worker, and one more, are in memory at once, and the utterances that they
 // belong to. RunRows reads and writes utterances while others are scored. It reads the stream in a
-// goroutine, which may remain there if the run ends early while no utterance comes. So the source of
-// the stream may only be used again or closed if RunRows returns nil.
+// goroutine, which may remain there if the run ends early while no utterance comes. So the source
+// of the stream may only be used again or closed if RunRows returns nil.
 func (s *Scorer) RunRows(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, *Rows) error, opts RunOptions) (Summary, error) {
 	return run(ctx, s, utterances, write, opts)
 }
@@ -80,8 +80,8 @@ func whole(write func(Utterance, kernel.Matrix) error) func(Utterance, *Rows) er
 
 // A scoring is what a run needs of a Scorer or a Streamer.
 type scoring interface {
-	// cut divides an utterance into pieces that can be scored independently, or says why it can't be
-	// scored.
+	// cut divides an utterance into pieces that can be scored independently, or says why it can't
+	// be scored.
 	cut(u *Utterance) ([]batch, error)
 	// shape returns the rows and columns of the output for an utterance.
 	outputShape(frames int) (rows, cols int)

@@ -47,7 +47,7 @@ func Pack(c component.Component) (spare []float32) {
 }
 
 // New returns a Scorer for a network, puts the network into test mode and packs its parameters.
-// Nobody may change or use the network while the Scorer is in use. The error wraps ErrOptions, or
+// The network may not be changed or used while the Scorer is in use. The error wraps ErrOptions, or
 // one of compile.Context.
 func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
 	if err := opts.check(); err != nil {

@@ -118,7 +118,7 @@ func TestContexts(t *testing.T) {
 		want []float32
 	}{
 		{"none", decodable.Options{}, []float32{1, 3, 6, 4, 9, 15, 7}},
-		{"the first frame stands for those before it", decodable.Options{ExtraLeftContext: 2}, []float32{3, 5, 8, 9, 14, 20, 18}},
+		{"the first frame is used for those before it", decodable.Options{ExtraLeftContext: 2}, []float32{3, 5, 8, 9, 14, 20, 18}},
 		{"but at the beginning", decodable.Options{ExtraLeftContext: 2, ExtraLeftContextInitial: new(0)}, []float32{1, 3, 6, 9, 14, 20, 18}},
 		{"only at the beginning", decodable.Options{ExtraLeftContextInitial: new(1)}, []float32{2, 4, 7, 4, 9, 15, 7}},
 	} {

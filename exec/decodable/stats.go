@@ -7,15 +7,15 @@ type BatcherStats struct {
 	// Waiting is the number of streams that wait for their chunk to be computed, Computing that of
 	// those whose chunk is being computed.
 	Waiting, Computing int
-	// Chunks is the number of chunks that were computed, in so many Batches.
+	// Chunks is the number of chunks that were computed, in Batches batches.
 	Chunks, Batches int64
 	// Failed is the number of chunks that could not be computed.
 	Failed int64
 	// Busy is the time that workers have computed, all together.
 	Busy time.Duration
-	// Wait is the time from the call of Rows that asks for a chunk until the computation begins, and
-	// Latency the time until there are rows. They are of the chunks since the call of Stats before,
-	// all zero if there are none.
+	// Wait is the time from the call of Rows that asks for a chunk until the computation begins,
+	// and Latency the time until there are rows. They are of the chunks since the call of Stats
+	// before, all zero if there are none.
 	Wait, Latency Latencies
 }
 

@@ -61,8 +61,8 @@ func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (ker
 	return out, nil
 }
 
-// accepts returns an error if an utterance doesn't fit a network with so many features and elements
-// of an i-vector, with online i-vectors every period frames.
+// accepts returns an error if an utterance doesn't fit a network with a number of features and
+// elements of an i-vector, with online i-vectors every period frames.
 func accepts(u *Utterance, features, dim, period int) error {
 	switch {
 	case !kernel.Valid(u.Features):

@@ -123,7 +123,7 @@ func Prepare(c *computation.Computation, nn *nnet3.Nnet) {
 	}
 }
 
-// Renew packs parameters that Prepare has packed again, after they have changed. Nobody may be
+// Renew packs parameters that Prepare has packed again, after they have changed. No program may be
 // computing with the network.
 func Renew(nn *nnet3.Nnet) {
 	for _, c := range nn.Components {

@@ -15,8 +15,8 @@ const spreadFile = "kaldi_spread.json"
 
 // A Spread is how far Kaldi's answers to a case are from each other if OpenBLAS uses the kernels of
 // different processors: the largest Difference.Relative of outputs, and of derivatives of inputs
-// and gradients of components. Nobody can be expected to be closer to Kaldi than that. Zero means
-// unknown.
+// and gradients of components. No engine can be expected to be closer to Kaldi than that. Zero
+// means unknown.
 type Spread struct {
 	Forward  float64 `json:"forward"`
 	Backward float64 `json:"backward"`

@@ -13,7 +13,7 @@ var ErrSyntax = errors.New("bad graph")
 // A Dialect translates ops, types and constants. Types print as their String.
 type Dialect interface {
 	// OpText returns the text of an op. Braces, brackets, parentheses and quotes in it are
-	// balanced, and parentheses stand in braces only.
+	// balanced, and parentheses occur in braces only.
 	OpText(op fgraph.Op) (string, error)
 	// ParseOp returns the op of a text.
 	ParseOp(text string) (fgraph.Op, error)

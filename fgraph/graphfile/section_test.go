@@ -160,7 +160,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestOrder: the order of a file is that of the graph, whatever outputs it has.
+// TestOrder: the order of a file is that of the graph, for any outputs.
 func TestOrder(t *testing.T) {
 	const text = `graph {
     input %x : t

@@ -5,7 +5,7 @@
 //   - Open, Create, Reader and Writer wait only until a context is done.
 //   - Write replaces a file completely or not at all.
 //   - Plain and NewPlainWriter make text safe for a terminal.
-//   - Excerpt and Excerpts keep errors short that quote what a stranger wrote.
+//   - Excerpt and Excerpts keep errors short that quote untrusted input.
 //
 // The package knows nothing about file formats. Its functions are safe for concurrent use; the
 // readers, writers and files they return are not.

@@ -9,9 +9,9 @@ import (
 // excerptSide is the number of bytes that an excerpt has on each side of a place.
 const excerptSide = 60
 
-// Excerpt returns the part of a text around byte at, for an error that quotes what a stranger wrote. It
-// has at most 120 bytes, whole characters, and a mark "…" where something is left out. A text of up to
-// 120 bytes is its own excerpt.
+// Excerpt returns the part of a text around byte at, for an error that quotes untrusted input. It
+// has at most 120 bytes, whole characters, and a mark "…" where something is left out. A text of up
+// to 120 bytes is its own excerpt.
 func Excerpt(text string, at int) string {
 	if len(text) <= 2*excerptSide {
 		return text
@@ -28,8 +28,8 @@ func Excerpt(text string, at int) string {
 	return part
 }
 
-// Excerpts returns the arguments of a format with excerpts in place of texts, and of what prints itself
-// as a text.
+// Excerpts returns the arguments of a format with excerpts in place of texts, and of what prints
+// itself as a text.
 func Excerpts(args []any) []any {
 	args = slices.Clone(args)
 	for i, arg := range args {

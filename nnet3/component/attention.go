@@ -58,7 +58,7 @@ func (c *restrictedAttentionComponent) Init(cfg *ConfigLine) {
 	c.stride = cfg.Int("time-stride", 1)
 	c.numLeft, c.numRight = cfg.Int("num-left-inputs", 0), cfg.Int("num-right-inputs", 0)
 	c.outputContext = cfg.Bool("output-context", true)
-	// A negative number stands for all.
+	// A negative number means all.
 	if c.leftRequired = cfg.Int("num-left-inputs-required", -1); c.leftRequired < 0 {
 		c.leftRequired = c.numLeft
 	}

@@ -70,7 +70,7 @@ func (c *batchNorm) derive() {
 func (c *batchNorm) Init(cfg *ConfigLine) {
 	c.dim = cfg.dim("dim")
 	c.blockDim = c.dim
-	// A block-dim of -1 stands for none.
+	// A block-dim of -1 means none.
 	if cfg.Int("block-dim", -1) != -1 {
 		c.blockDim = cfg.dim("block-dim")
 	}

@@ -19,7 +19,7 @@ var (
 )
 
 // Component is a function from a matrix to a matrix, with parameters, that can be written to a
-// file. A row stands for an index (n, t, x). Computing does not change a component, so any number
+// file. A row belongs to an index (n, t, x). Computing does not change a component, so any number
 // of goroutines may share one; [Init], [Read], SetTestMode, Prepare, Renew, statistics and updates
 // need exclusive access.
 //
@@ -149,7 +149,7 @@ type Preparer interface {
 // Releaser is a Preparer that can do with its prepared parameters alone. Release drops the form in
 // which parameters are read and trained, which is most of the memory of a network. What needs that
 // form later, such as Params, writing or training, unpacks it again, with the same bits. Release
-// returns memory that it leaves to the caller, if nobody else has got Params.
+// returns memory that it leaves to the caller, if Params was not called.
 type Releaser interface {
 	Release() (spare []float32)
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// constant is embedded by components whose output is a trainable vector, whatever their input.
+// constant is embedded by components whose output is a trainable vector, for any input.
 type constant struct {
 	training
 	output             []float32

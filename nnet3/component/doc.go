@@ -1,7 +1,7 @@
 // Package component holds the component types of nnet3: the layers that networks consist of, a
 // family per file.
 //
-// A [Component] maps a matrix to a matrix; each row stands for an index (n, t, x). Its methods say
+// A [Component] maps a matrix to a matrix; each row belongs to an index (n, t, x). Its methods say
 // what a type is; the functions of this package use them: [New] returns an empty component of one
 // of Kaldi's types, [Init] makes it from a [ConfigLine], [Read] reads it from a Kaldi model, and
 // [Write], [Info] and [Copy] do what they say. [Propagate] and [Backprop] check their arguments and
@@ -28,7 +28,7 @@
 // # Concurrency
 //
 // Any number of goroutines may call Propagate and Backprop on one component, each with a Workspace
-// of its own, and the methods of NonSimple. Whatever changes a component (Init, Read, SetTestMode,
+// of its own, and the methods of NonSimple. What changes a component (Init, Read, SetTestMode,
 // Prepare, Renew, StoreStats, ZeroStats, SetLearningRate, writing to Params) needs exclusive
 // access, and so does the ToUpdate of a [BackwardPass]. ConfigLine, Fields and Workspace belong to
 // one goroutine.

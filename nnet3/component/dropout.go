@@ -15,7 +15,7 @@ type mask struct {
 	continuous bool    // uniformly distributed between 1-2p and 1+2p instead
 }
 
-// draw returns an element of the mask. one stands for the elements that aren't zero.
+// draw returns an element of the mask. one is the value of the elements that aren't zero.
 func (m *mask) draw(rnd *rand.Rand, one float32) float32 {
 	u := rnd.Float32()
 	switch {

@@ -91,7 +91,7 @@ func Copy(c Component) Component {
 // Then is the time to check them and to derive what follows from them.
 func (f *Fields) Reading() bool { return f.r != nil && f.err == nil }
 
-// Copying reports whether the values are those of another component. Whatever else the two share
+// Copying reports whether the values are those of another component. What else the two share
 // has to be copied.
 func (f *Fields) Copying() bool { return f.r == nil && f.w == nil && f.info == nil }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// unsetThreshold stands for a threshold of self-repair that was not given.
+// unsetThreshold is a threshold of self-repair that was not given.
 const unsetThreshold = -1000
 
 // nonlinearity is a component that applies a function to each element or, for a softmax, to each

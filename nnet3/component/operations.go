@@ -12,13 +12,13 @@ type Operations struct {
 
 // OperationCounter is a component that multiplies matrices.
 type OperationCounter interface {
-	// Operations counts the operations for so many rows of input and output. pre is the Precomputed
-	// for these rows.
+	// Operations counts the operations for a number of rows of input and output. pre is the
+	// Precomputed for these rows.
 	Operations(pre Precomputed, inRows, outRows int) Operations
 }
 
-// productOps counts the product of a matrix of so many rows and an n×k matrix of weights, and the
-// products of the same size that compute the derivatives.
+// productOps counts the product of a matrix of a number of rows and an n×k matrix of weights, and
+// the products of the same size that compute the derivatives.
 func productOps(rows, n, k int) Operations {
 	ops := 2 * int64(rows) * int64(n) * int64(k)
 	return Operations{ops, ops, ops}

@@ -104,7 +104,7 @@ func parseTdnnIndexes(lists []string, inRows, outRows int, claim func(int) error
 	return x, nil
 }
 
-// fits reports whether a run is inside of so many rows.
+// fits reports whether a run is inside of a number of rows.
 func (r run) fits(inRows, outRows int) bool {
 	inside := func(first, step int32, rows int) bool {
 		last := int64(first) + int64(r.Count-1)*int64(step)

@@ -48,7 +48,7 @@ func (w *weights) elements() kernel.Matrix {
 	return m
 }
 
-// piece returns the place of a piece in m, which has the shape of w: pieces stand side by side or
+// piece returns the place of a piece in m, which has the shape of w: pieces are side by side or
 // one below the other.
 func (w *weights) piece(m kernel.Matrix, i int) kernel.Matrix {
 	rows, cols := w.pieces[i].m.Rows, w.pieces[i].m.Cols
@@ -81,7 +81,7 @@ func (w *weights) release() (spare []float32) {
 	return spare
 }
 
-// restore reverses release. Nobody may be multiplying.
+// restore reverses release. No product may be running.
 func (w *weights) restore() {
 	if !w.released() {
 		return

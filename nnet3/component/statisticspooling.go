@@ -11,7 +11,7 @@ import (
 
 // statisticsPoolingComponent turns the output of StatisticsExtraction within a window around each
 // time into averages: it divides the sums by the count and, with outputStddevs, turns the sums of
-// squares into standard deviations. The logarithm of the count, repeated logCounts times, stands
+// squares into standard deviations. The logarithm of the count, repeated logCounts times, is
 // before them. The first column of the input is the count.
 type statisticsPoolingComponent struct {
 	inputDim      int

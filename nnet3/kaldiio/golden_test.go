@@ -158,7 +158,7 @@ func TestFloatArchiveRoundTrip(t *testing.T) {
 	}
 }
 
-// TestScriptOfKaldi reads a script whose archive stands beside it.
+// TestScriptOfKaldi reads a script whose archive is beside it.
 func TestScriptOfKaldi(t *testing.T) {
 	t.Chdir(compute)
 	keys, got := readTable(t, "scp:feats.scp")

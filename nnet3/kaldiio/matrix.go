@@ -111,7 +111,7 @@ func readMatrix[T real](r *Reader) (m dense[T], err error) {
 	return m, err
 }
 
-// A matrixHeader stands before the elements of a matrix in binary.
+// A matrixHeader precedes the elements of a matrix in binary.
 type matrixHeader struct {
 	token      string // FM and DM have a precision; CM, CM2 and CM3 are compressed
 	rows, cols int
@@ -243,7 +243,7 @@ func readArray[T any](r *Reader, n, wire int, what string, read func([]T) error)
 	}
 }
 
-// Spare gives the reader memory that nobody uses any more, for the next large matrix.
+// Spare gives the reader memory that is no longer used, for the next large matrix.
 func (r *Reader) Spare(v []float32) {
 	if cap(v) > cap(r.spare) {
 		r.spare = v

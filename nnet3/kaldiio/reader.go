@@ -314,7 +314,7 @@ func (r *Reader) Line() (string, error) {
 	return line, err
 }
 
-// lineOf is Line for lines of at most so many bytes. Of a longer line it returns more, but not all.
+// lineOf is Line for lines of a bounded length. Of a longer line it returns more, but not all.
 func (r *Reader) lineOf(most int) (string, error) {
 	var long []byte
 	for {

@@ -56,7 +56,7 @@ func (m Matrix) Slice(r Range) (Matrix, error) {
 	return Matrix{Rows: rows, Cols: cols, Stride: m.Stride, Data: m.Data[row*m.Stride+col : (row+rows-1)*m.Stride+col+cols]}, nil
 }
 
-// in returns the rectangle of a matrix of so many rows and columns: its first row, its rows, its
+// in returns the rectangle of a matrix of given rows and columns: its first row, its rows, its
 // first column and its columns. Both are at least one.
 func (r Range) in(rows, cols int) (row, height, col, width int, err error) {
 	r0, r1, c0, c1 := 0, rows-1, 0, cols-1

@@ -179,7 +179,7 @@ func (t *TableReader[T]) Value() T { return t.value }
 // Err returns the error that made Next return false, if any.
 func (t *TableReader[T]) Err() error { return t.err }
 
-// Spare gives the table the elements of a matrix that nobody uses any more, for one of the next.
+// Spare gives the table the elements of a matrix that is no longer used, for one of the next.
 func (t *TableReader[T]) Spare(v []float32) {
 	if !t.spec.Script {
 		t.list.Spare(v)

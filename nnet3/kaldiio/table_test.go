@@ -233,7 +233,7 @@ func TestPassed(t *testing.T) {
 	} {
 		for _, name := range []string{writeFile(t, "ark", c.text), "-"} {
 			if c.passed > 0 && strings.Contains(c.text, "\x00") && name == "-" {
-				c.passed = -1 // nobody knows
+				c.passed = -1 // not known
 			}
 			r, err := NewTableReader(&Opener{Stdin: strings.NewReader(c.text)}, "ark:"+name, VectorHolder())
 			if err != nil {
@@ -340,8 +340,8 @@ func TestTableLookup(t *testing.T) {
 	}
 }
 
-// TestTableLookupNotes: of an archive in a file, a lookup keeps places instead of objects, and finds
-// the same in any order as one that keeps them.
+// TestTableLookupNotes: of an archive in a file, a lookup keeps places instead of objects, and
+// finds the same in any order as one that keeps them.
 func TestTableLookupNotes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var data bytes.Buffer

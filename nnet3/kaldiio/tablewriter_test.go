@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A fullDisk has room for so many more bytes in all its files together.
+// A fullDisk has room for a number of bytes in all its files together.
 type fullDisk struct{ room int64 }
 
 // A diskFile is a file on a fullDisk.

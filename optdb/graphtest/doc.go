@@ -21,8 +21,9 @@
 //	===
 //	(the next case)
 //
-// A case is a graph file (see package graphfile) with these fields, then a line of three dashes, and
-// the result. A line of three equals signs, behind which a name may stand, begins the next case.
+// A case is a graph file (see package graphfile) with these fields, then a line of three dashes,
+// and the result. A line of three equals signs, optionally followed by a name, begins the next
+// case.
 //
 //   - query selects the optimizer from Config.Database, and passes names rewriters of Config.Passes,
 //     separated by commas.

@@ -19,7 +19,7 @@ import (
 // ErrCase is wrapped by the errors about cases that can't be run.
 var ErrCase = errors.New("bad case")
 
-// ErrResult is wrapped by the errors about results that differ from those that stand in the file.
+// ErrResult is wrapped by the errors about results that differ from those in the file.
 var ErrResult = errors.New("another result")
 
 // A Config says how the cases of a file are run.
@@ -77,9 +77,9 @@ func unjoin(err error) []error {
 	return []error{err}
 }
 
-// Check runs the cases of a text. name names it in errors. It returns the text with the results that
-// came out, and an error that joins those of the cases, each of which wraps ErrCase, ErrResult or
-// both.
+// Check runs the cases of a text. name names it in errors. It returns the text with the results
+// that came out, and an error that joins those of the cases, each of which wraps ErrCase, ErrResult
+// or both.
 func Check(ctx context.Context, name, text string, cfg Config) (updated string, err error) {
 	var b strings.Builder
 	var errs []error

@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// bridge is a function graph as classes. It is the analysis of its graph: each class has a variable,
-// its witness.
+// bridge is a function graph as classes. It is the analysis of its graph: each class has a
+// variable, its witness.
 type bridge struct {
 	p   *program
 	g   *egraph.Graph
@@ -42,8 +42,8 @@ type bridge struct {
 	todo    []*fgraph.Apply
 }
 
-// source is what a node was made for: an apply, with one output or, for a node that stands for several,
-// without a variable; or a variable.
+// source is what a node was made for: an apply, with one output or, for a node that represents
+// several, without a variable; or a variable.
 type source struct {
 	apply *fgraph.Apply
 	out   *fgraph.Variable
@@ -148,8 +148,8 @@ next:
 	return b.nodes[v]
 }
 
-// source adds a variable that nothing computes, or that is treated like one. Equal constants are one
-// node.
+// source adds a variable that nothing computes, or that is treated like one. Equal constants are
+// one node.
 func (b *bridge) source(v *fgraph.Variable) egraph.Node {
 	b.next = source{out: v}
 	var n egraph.Node

@@ -19,9 +19,9 @@ import (
 // ErrRule means that a rule can't be used in saturation.
 var ErrRule = errors.New("not a rule for saturation")
 
-// Check reports whether a rule is one for saturation: it is text, see package pattern, and inserts no
-// op that destroys an input. Otherwise the error says why not. [Pass.Prepare] finds what else can be wrong,
-// and what is wrong with a rule that has not been made yet (rewrite.Later).
+// Check reports whether a rule is one for saturation: it is text, see package pattern, and inserts
+// no op that destroys an input. Otherwise the error says why not. [Pass.Prepare] finds what else
+// can be wrong, and what is wrong with a rule that has not been made yet (rewrite.Later).
 func Check(r rewrite.NodeRewriter) error {
 	if !rewrite.Made(r) && rewrite.Outline(r).Reason == "" {
 		return nil
@@ -50,7 +50,7 @@ type program struct {
 	output   egraph.Symbol
 }
 
-// capture is a place in a pattern where a family of ops stands.
+// capture is a place in a pattern with a family of ops.
 type capture struct {
 	operator pattern.Operator
 	param    string // the name of the parameters, if they have one
@@ -243,8 +243,8 @@ func namesIn(e pattern.Expr) []string {
 	return nil
 }
 
-// guards makes guards of the graph of those that ask for variables. It also returns the numbers of the
-// others, which ask for parameters.
+// guards makes guards of the graph of those that ask for variables. It also returns the numbers of
+// the others, which ask for parameters.
 func (p *program) guards(c pattern.Case, list []pattern.Guard) (guards []pattern.Guard, left []int) {
 	_, _, params := c.Names()
 	for i, g := range list {
@@ -264,8 +264,8 @@ func (p *program) guards(c pattern.Case, list []pattern.Guard) (guards []pattern
 // maxForms bounds the ways to read a pattern with alternatives and families.
 const maxForms = 1024
 
-// expand returns a pattern in all ways to choose alternatives, and ops that a family includes. Families
-// name what captures their ops.
+// expand returns a pattern in all ways to choose alternatives, and ops that a family includes.
+// Families name what captures their ops.
 func (p *program) expand(v pattern.Vocabulary, e pattern.Expr) ([]pattern.Expr, error) {
 	switch e := e.(type) {
 	case *pattern.Bind:
@@ -361,7 +361,7 @@ func (p *program) planOf(f *form, m *egraph.Match) *plan {
 	return k
 }
 
-// paramOf returns the parameters of an op that a family stands for, if it is one of the family.
+// paramOf returns the parameters of an op that a family matches, if it is one of the family.
 func (c *capture) paramOf(op fgraph.Op) (any, bool) {
 	if !c.operator.Match(op) {
 		return nil, false

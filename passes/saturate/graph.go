@@ -81,12 +81,12 @@ func (b *bridge) costOf(a *fgraph.Apply) float64 {
 	return b.p.coster.Cost(a)
 }
 
-// preference is how much more a node counts that is not in the graph: where costs are equal, the graph
-// stays as it is.
+// preference is how much more a node counts that is not in the graph: where costs are equal, the
+// graph stays as it is.
 const preference = 1e-9
 
-// model returns the cost of nodes for extraction: each says what an apply costs, and those of rules count for
-// a multiple. The first nodes are those of the graph.
+// model returns the cost of nodes for extraction: each says what an apply costs, and those of rules
+// count for a multiple. The first nodes are those of the graph.
 func (b *bridge) model(first int, each func(*fgraph.Apply) float64, multiple float64) egraph.Cost {
 	var known []float64 // by node
 	return func(_ *egraph.Graph, n egraph.Node) float64 {
@@ -145,8 +145,9 @@ func (x *builder) has(c egraph.Class) bool {
 	return x.made[c] != nil || x.tuples[c] != nil
 }
 
-// make makes the variable of a class whose inputs have been made. Applies whose inputs stay are not made
-// again. Others have the types of those that they stand for, because the types of classes don't change.
+// make makes the variable of a class whose inputs have been made. Applies whose inputs stay are not
+// made again. Others have the types of those that they represent, because the types of classes
+// don't change.
 func (x *builder) make(c egraph.Class, n egraph.Node) {
 	x.order = append(x.order, c)
 	s := x.b.sources[n]

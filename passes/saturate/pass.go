@@ -13,35 +13,37 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A Pass is a graph rewriter that saturates a graph with rules, and replaces it by the cheapest form.
-// The zero value of a setting stands for its default.
+// A Pass is a graph rewriter that saturates a graph with rules, and replaces it by the cheapest
+// form. The zero value of a setting means its default.
 type Pass struct {
 	Name  string
 	Rules []rewrite.NodeRewriter
-	// Nodes and Growth bound the nodes that rules add: Nodes, or Growth times the nodes of the graph
-	// if that is more. The defaults are 10000 and 2.
+	// Nodes and Growth bound the nodes that rules add: Nodes, or Growth times the nodes of the
+	// graph if that is more. The defaults are 10000 and 2.
 	Nodes  int
 	Growth float64
 	Laps   int // bounds the rounds of matching and applying; 30 by default
-	// Patience is how many laps may find nothing cheaper before the pass ends; a third of that once rules
-	// have added 500 nodes. The default is 9.
+	// Patience is how many laps may find nothing cheaper before the pass ends; a third of that once
+	// rules have added 500 nodes. The default is 9.
 	Patience int
 	// Tries bounds how many forms are tried with what runs later. The default is 10.
 	Tries int
-	// A rule that matches more often in a lap than Matches, and than the graph has nodes, is banned for
-	// some laps. The default is 1000.
+	// A rule that matches more often in a lap than Matches, and than the graph has nodes, is banned
+	// for some laps. The default is 1000.
 	Matches int
 	// Seconds bounds the time if it is not 0. Results then depend on the speed of the machine.
 	Seconds float64
-	// Later is what runs after the pass, unless nil: the graph is changed only if it is cheaper also
-	// after that, which is tried on copies. Earlier ran before, and its requirements still hold.
+	// Later is what runs after the pass, unless nil: the graph is changed only if it is cheaper
+	// also after that, which is tried on copies. Earlier ran before, and its requirements still
+	// hold.
 	Later   rewrite.GraphRewriter
 	Earlier []rewrite.GraphRewriter
 
 	program *program
 }
 
-// Prepare compiles the rules, which happens in each run otherwise. The rules must not change after that.
+// Prepare compiles the rules, which happens in each run otherwise. The rules must not change after
+// that.
 func (p *Pass) Prepare() error {
 	c, err := newProgram(p.Rules)
 	p.program = c
@@ -145,7 +147,8 @@ func (s *run) do(ctx context.Context) error {
 	return nil
 }
 
-// fewNodes is how many nodes rules have added when the e-graph is no longer small, see Pass.Patience.
+// fewNodes is how many nodes rules have added when the e-graph is no longer small, see
+// Pass.Patience.
 const fewNodes = 500
 
 // stalled returns what asks before each lap whether enough of them have found nothing cheaper.
@@ -190,7 +193,7 @@ func replacements(from, to []*fgraph.Variable) []fgraph.Replacement {
 	return pairs
 }
 
-// options returns how to saturate a graph of so many nodes.
+// options returns how to saturate a graph of a number of nodes.
 func (p *Pass) options(nodes int) egraph.Options {
 	or := func(v, or int) int {
 		if v == 0 {
@@ -218,8 +221,8 @@ const (
 	defaultGrowth  = 2.0
 	defaultLaps    = 30
 	defaultMatches = 1000
-	// Of 692 graphs (the tables of tests, chains, random expressions, gradients) one gets cheaper after 8 laps
-	// that gain nothing, and none after 3 if it has 500 nodes by then.
+	// Of 692 graphs (the tables of tests, chains, random expressions, gradients) one gets cheaper
+	// after 8 laps that gain nothing, and none after 3 if it has 500 nodes by then.
 	defaultPatience = 9
 	defaultTries    = 10
 )

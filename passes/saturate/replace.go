@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
-// replace makes the replacement of a match, and returns its node. It returns false if the match does
-// not hold, or there is no replacement of the type of the root.
+// replace makes the replacement of a match, and returns its node. It returns false if the match
+// does not hold, or there is no replacement of the type of the root.
 func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 	root := b.sources[m.Root()]
 	if root.apply == nil || root.out == nil {
@@ -42,8 +42,8 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 	return n, true
 }
 
-// bind fills in what a match binds. It returns false if families have other ops or parameters than the
-// pattern wants, or a name stands for the class of the root.
+// bind fills in what a match binds. It returns false if families have other ops or parameters than
+// the pattern wants, or a name is bound to the class of the root.
 func (b *bridge) bind(f *form, k *plan, m *egraph.Match) bool {
 	self := b.g.Class(m.Root())
 	b.reset(len(k.vars), len(k.rests), len(f.params))

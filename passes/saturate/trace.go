@@ -9,7 +9,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// watched reports whether somebody looks at single rewrites. A saturation is one change when nobody does.
+// watched reports whether single rewrites are traced or allowed. If not, a saturation is one
+// change.
 func watched(o rewrite.Options) bool {
 	return o.Steps || o.Trace != nil || o.Allow != nil
 }
@@ -50,7 +51,7 @@ func (b *bridge) show(f *form, v *fgraph.Variable) *egraph.Built {
 var errUntraced = errors.New("saturate: no steps")
 
 // tracer changes the graph by the steps of an explanation, one after the other: those of each part
-// replace the variable that stands for a term by that of the next one.
+// replace the variable that represents a term by that of the next one.
 type tracer struct {
 	b     *bridge
 	h     *rewrite.Handle
@@ -58,8 +59,8 @@ type tracer struct {
 
 	given  map[egraph.Term]value // the variables of the graph before
 	leaves map[egraph.Op]*fgraph.Variable
-	terms  map[*fgraph.Variable]egraph.Term // of variables that stand for terms
-	now    map[egraph.Node]value            // what stands for the term of a node that has a part
+	terms  map[*fgraph.Variable]egraph.Term // of variables that represent terms
+	now    map[egraph.Node]value            // what represents the term of a node that has a part
 	final  map[egraph.Class]value
 
 	local map[egraph.Term]value // those made for a part
@@ -80,8 +81,9 @@ func (x value) owner() *fgraph.Apply {
 	return x.v.Owner()
 }
 
-// step replaces the roots as trace does, and by the results at once where trace gives up. It returns false
-// if a feature objects, or a step is not allowed: then the graph keeps the steps before.
+// step replaces the roots as trace does, and by the results at once where trace gives up. It
+// returns false if a feature objects, or a step is not allowed: then the graph keeps the steps
+// before.
 func (s *run) step(f *candidate) (bool, error) {
 	now, err := s.trace(f.choice, s.first)
 	if !errors.Is(err, errUntraced) {
@@ -99,7 +101,7 @@ func (s *run) step(f *candidate) (bool, error) {
 	return s.h.Replace("", nil, replacements(roots, f.results)...)
 }
 
-// trace replaces what stands for the roots step by step. It returns what stands for them now, and
+// trace replaces what represents the roots step by step. It returns what represents them now, and
 // errUntraced if it gives up on the way.
 func (s *run) trace(choice *egraph.Choice, first int) (map[egraph.Node]value, error) {
 	b := s.b
@@ -207,7 +209,7 @@ func (t *tracer) part(p *egraph.Part) error {
 	return t.finish(p, x, rule, at)
 }
 
-// finish replaces what stands for a part by what is chosen.
+// finish replaces what represents a part by what is chosen.
 func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) error {
 	class := t.b.g.Class(p.From)
 	last, ok := t.final[class]
@@ -233,8 +235,8 @@ func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) 
 	return t.replace(rule, at, pairs...)
 }
 
-// chosen returns what is chosen for the class of a part, applied to what stands for the inputs now, which
-// have parts of their own. It is x if that is the same.
+// chosen returns what is chosen for the class of a part, applied to what represents the inputs now,
+// which have parts of their own. It is x if that is the same.
 func (t *tracer) chosen(p *egraph.Part, x value) value {
 	b := t.b
 	n, from := p.Chosen, t.parts.Inputs(p.Chosen)
@@ -264,7 +266,7 @@ func (t *tracer) chosen(p *egraph.Part, x value) value {
 	return value{v: a.Out()}
 }
 
-// inputs returns what stands for nodes, in the order of the inputs of an apply.
+// inputs returns what represents nodes, in the order of the inputs of an apply.
 func (t *tracer) inputs(a *fgraph.Apply, nodes []egraph.Node, of func(egraph.Node) value) []*fgraph.Variable {
 	g := t.b.g
 	left := slices.Clone(nodes)
@@ -278,7 +280,8 @@ func (t *tracer) inputs(a *fgraph.Apply, nodes []egraph.Node, of func(egraph.Nod
 	return inputs
 }
 
-// input returns what stands for a node that what is chosen for a part takes, in x if that was there before.
+// input returns what represents a node that what is chosen for a part takes, in x if that was there
+// before.
 func (t *tracer) input(p *egraph.Part, x value, n egraph.Node) value {
 	a, term := x.owner(), t.parts.Term(n)
 	if len(p.Steps) > 0 || a == nil {
@@ -295,8 +298,8 @@ func (t *tracer) input(p *egraph.Part, x value, n egraph.Node) value {
 	return t.node(n)
 }
 
-// node returns what stands for the term of a node, with inputs in the order of the apply that it was made
-// for.
+// node returns what represents the term of a node, with inputs in the order of the apply that it
+// was made for.
 func (t *tracer) node(n egraph.Node) value {
 	term, source := t.parts.Term(n), t.b.sources[n]
 	if x, ok := t.known(term); ok || source.apply == nil || source.out == nil {
@@ -311,8 +314,8 @@ func (t *tracer) node(n egraph.Node) value {
 	return t.local[term]
 }
 
-// place returns the apply at a place of a term that a variable stands for, or the last one on the way
-// that is known.
+// place returns the apply at a place of a term that a variable represents, or the last one on the
+// way that is known.
 func (t *tracer) place(v *fgraph.Variable, term egraph.Term, path []int) *fgraph.Apply {
 	for _, k := range path {
 		arg := t.parts.Terms.Args(term)[k]
@@ -341,8 +344,8 @@ func (t *tracer) apply(x egraph.Term) value {
 	return t.make(x)
 }
 
-// value returns what stands for a term, with all that computes it. What was there before is used if the
-// term of the part can't be in it.
+// value returns what represents a term, with all that computes it. What was there before is used if
+// the term of the part can't be in it.
 func (t *tracer) value(x egraph.Term) value {
 	t.todo = append(t.todo[:0], x)
 next:
@@ -371,7 +374,7 @@ func (t *tracer) known(x egraph.Term) (value, bool) {
 	return v, ok
 }
 
-// make makes what stands for a term whose arguments are known.
+// make makes what represents a term whose arguments are known.
 func (t *tracer) make(x egraph.Term) value {
 	g, op, args := t.b.g, t.parts.Terms.Op(x), t.parts.Terms.Args(x)
 	switch {

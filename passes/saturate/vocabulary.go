@@ -17,8 +17,8 @@ type Coster interface {
 	Cost(a *fgraph.Apply) float64
 }
 
-// A Fuser is a [Coster] that knows what an apply adds to the cost of another one that later passes make
-// of both, and what it costs if they do not.
+// A Fuser is a [Coster] that knows what an apply adds to the cost of another one that later passes
+// make of both, and what it costs if they do not.
 type Fuser interface {
 	FusedCost(a *fgraph.Apply) float64
 }
@@ -31,7 +31,7 @@ type Ranker interface {
 	Rank(v *fgraph.Variable) int
 }
 
-// ClassFunctions is a vocabulary with guards that stand for others of the same name in saturation,
+// ClassFunctions is a vocabulary with guards that replace others of the same name in saturation,
 // because these ask for the clients of a variable.
 type ClassFunctions interface {
 	ClassFunctions() []pattern.Function
@@ -166,8 +166,8 @@ func (s *symbols) of(op fgraph.Op, inputs, outputs int) *symbol {
 	return nil
 }
 
-// matched returns the symbols of ops that a call of a symbol in a pattern may mean: itself, and those
-// before it that a family includes.
+// matched returns the symbols of ops that a call of a symbol in a pattern may mean: itself, and
+// those before it that a family includes.
 func (s *symbols) matched(x *symbol) []*symbol {
 	list := []*symbol{x}
 	if !x.family {

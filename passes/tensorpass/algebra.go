@@ -35,9 +35,9 @@ var algebraFunctions = []pattern.Function{
 // mostCollected bounds the terms that collect looks at, as it takes quadratic time.
 const mostCollected = 64
 
-// collect is what rules of pairs of terms can't say: so many terms have too many pairs, and the rest of
-// a sum as many again. What is left of the terms without x is collected, too, by the factor that most of them
-// have, and so are the products that come out.
+// collect is what rules of pairs of terms can't say: many terms have too many pairs, and the rest
+// of a sum as many again. What is left of the terms without x is collected, too, by the factor that
+// most of them have, and so are the products that come out.
 func collect(a pattern.Args) *variable {
 	like := a.Root.Out()
 	terms := a.Vars[1:]
@@ -55,8 +55,8 @@ func collect(a pattern.Args) *variable {
 	return computeAs(like, array.Add, terms...)
 }
 
-// later reports whether another pair of terms with the factor x comes before a pair in a sum: that one
-// says the same.
+// later reports whether another pair of terms with the factor x comes before a pair in a sum: that
+// one says the same.
 func later(sum []*variable, x *variable, pair []*variable) bool {
 	before := 0
 	for _, t := range sum {
@@ -70,8 +70,8 @@ func later(sum []*variable, x *variable, pair []*variable) bool {
 	return false
 }
 
-// collectOnce puts terms with the factor x together, then those with another factor, and so on. It returns
-// nil if x is the factor of less than two. Equal sums of quotients are one variable.
+// collectOnce puts terms with the factor x together, then those with another factor, and so on. It
+// returns nil if x is the factor of less than two. Equal sums of quotients are one variable.
 func collectOnce(x *variable, left []*variable, like *variable) (terms []*variable) {
 	var sums [][]*variable
 	var made []*variable

@@ -73,8 +73,8 @@ func (z *canonizer) terms(v *variable) (num, den []*variable) {
 	return num, den
 }
 
-// few is terms for at most so many terms. It reports false if there are more, and takes no longer
-// than for that many.
+// few is terms for at most a number of terms. It reports false if there are more, and takes no
+// longer than for that many.
 func (z *canonizer) few(v *variable, most int) (num, den []*variable, ok bool) {
 	num, den, _ = z.split(v, false, most)
 	return num, den, len(num)+len(den) <= most
@@ -153,7 +153,8 @@ func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	return keep, rest, true
 }
 
-// takeFrom returns a function that takes a variable out of a list, and reports whether it was there.
+// takeFrom returns a function that takes a variable out of a list, and reports whether it was
+// there.
 func takeFrom(list []*variable) func(*variable) bool {
 	left := make(map[*variable]int, len(list))
 	for _, v := range list {

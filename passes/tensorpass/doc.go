@@ -5,9 +5,9 @@
 //   - [Pass] returns the passes on whole graphs by name: products of matrices, fusion, working in place.
 //   - [Vocabulary] gives the ops of tensors their names in patterns, for rules that are written as text.
 //
-// Every rule stands in the file of its family in the folder rules, with a sentence, its groups and
-// its tags. A rule that is an equation has its rewrites there. Any other one says why it is not, and
-// a Go file of the family has its function, and the ops that it is shown.
+// Every rule is in the file of its family in the folder rules, with a sentence, its groups and its
+// tags. A rule that is an equation has its rewrites there. Any other one says why it is not, and a
+// Go file of the family has its function, and the ops that it is shown.
 //
 // Names are Theano's. The rules do what Theano's do, except where those are wrong or slow. They
 // come in groups:

@@ -21,9 +21,9 @@ var broadcastRules = goRules{
 
 var onElemwise, onAlloc = onType[tensor.Elemwise](), onOp(tensor.AllocOp{})
 
-// unfill returns the function of local_fill_cut or that of local_fill_sink. The first one never fires
-// in Theano 0.7, where it compares an op with a class. It saves a step where the other arguments have
-// the shape of the result.
+// unfill returns the function of local_fill_cut or that of local_fill_sink. The first one never
+// fires in Theano 0.7, where it compares an op with a class. It saves a step where the other
+// arguments have the shape of the result.
 func unfill(cut bool) transform {
 	return func(c *rewrite.Context, n *apply) (result, error) {
 		op, ok := elemOf(n)
@@ -93,8 +93,8 @@ func canonicalizeAlloc(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.PadLeft(tensor.Alloc(v, dims[ones:]...), len(dims)))
 }
 
-// elemwiseAlloc takes one Alloc after the other, from the last one, as those that are left broadcast
-// it. Where nobody knows that a size is that of the other argument, it is checked.
+// elemwiseAlloc takes one Alloc after the other, from the last one, as those that are left
+// broadcast it. Where it is not known that a size is that of the other argument, it is checked.
 func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 	op, ok := elemOf(n)
 	isAlloc := func(v *variable) bool { _, _, ok := owner[tensor.AllocOp](stripPadding(v)); return ok }
@@ -137,8 +137,8 @@ func elemwiseAlloc(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, again(n, in...))
 }
 
-// losesOnes reports whether the type of v says that a dimension has size 1, and so is broadcast, and
-// the type of what an Alloc makes v of does not.
+// losesOnes reports whether the type of v says that a dimension has size 1, and so is broadcast,
+// and the type of what an Alloc makes v of does not.
 func losesOnes(v, value *variable) bool {
 	sizes := typeOf(value).Shape()
 	for d, size := range typeOf(v).Shape()[typeOf(v).NDim()-len(sizes):] {
@@ -172,8 +172,8 @@ func broadcasts(s *tensor.Shapes, in []*variable, d int, size *variable) int {
 	return best
 }
 
-// allocUnary is not text because every element-wise apply is shown to it: matching would take a fifth
-// of the time of specialize.
+// allocUnary is not text because every element-wise apply is shown to it: matching would take a
+// fifth of the time of specialize.
 func allocUnary(c *rewrite.Context, n *apply) (result, error) {
 	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
 	if _, isElem := elemOf(n); !ok || !isElem || len(n.Inputs()) != 1 {

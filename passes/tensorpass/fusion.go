@@ -25,7 +25,7 @@ func flattenAddMul(c *rewrite.Context, n *apply) (result, error) {
 
 // What a fused op may grow to. Theano allows 1024 inputs in C and 31 without.
 const (
-	mostInputs = 100 // an in-place op can number so many
+	mostInputs = 100 // an in-place op can number that many
 	mostFused  = 400 // the intermediate results fit in the first-level cache
 )
 

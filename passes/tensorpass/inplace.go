@@ -130,8 +130,8 @@ type searched struct {
 	input int
 }
 
-// choose returns which outputs of a, at most so many, take which inputs. It asks about an input
-// once, so that it takes time in proportion to the inputs and outputs of one type.
+// choose returns which outputs of a, at most a given number, take which inputs. It asks about an
+// input once, so that it takes time in proportion to the inputs and outputs of one type.
 func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 	t.list, t.from = t.list[:0], t.from[:0]
 	if t.handler == nil {
@@ -170,8 +170,8 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 // onProducts tracks the ops that add a product to an input.
 var onProducts = slices.Concat(onType[tensor.GemmOp](), onType[tensor.GemvOp](), onType[tensor.GerOp](), onType[tensor.UsmmOp]())
 
-// overwriting returns the form of an op that writes over inputs, if it has one that no other pass puts
-// in its place.
+// overwriting returns the form of an op that writes over inputs, if it has one that no other pass
+// puts in its place.
 func overwriting(op fgraph.Op) tensor.Op {
 	o, ok := op.(tensor.Overwriter)
 	elsewhere := func(t rewrite.Track) bool { return t.Type() == reflect.TypeOf(op) }

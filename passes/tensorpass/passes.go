@@ -26,8 +26,8 @@ import (
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
 //     memory that nothing reads any more.
 //
-// The name of one of [Rules] stands for a walk over the graph with that rule. "pre_" may stand in
-// front of it, for a walk that comes before everything else.
+// The name of one of [Rules] means a walk over the graph with that rule. "pre_" may be in front of
+// it, for a walk that comes before everything else.
 func Pass(name string) rewrite.GraphRewriter {
 	switch name {
 	case "ShapeOpt":

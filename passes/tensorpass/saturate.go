@@ -6,7 +6,7 @@ import (
 )
 
 // ClassFunctions returns the functions that rules see in saturation, where classes have no clients:
-// whatever is used several times may be replaced, and the costs decide.
+// what is used several times may be replaced, and the costs decide.
 func (vocabulary) ClassFunctions() []pattern.Function { return classFunctions }
 
 var classFunctions = []pattern.Function{
@@ -16,7 +16,8 @@ var classFunctions = []pattern.Function{
 // Cost returns what saturation thinks that an apply costs, see [tensor.Cost].
 func (vocabulary) Cost(a *apply) float64 { return tensor.Cost(a) }
 
-// FusedCost returns what it costs if it is fused with another one where it can be, see [tensor.FusedCost].
+// FusedCost returns what it costs if it is fused with another one where it can be, see
+// [tensor.FusedCost].
 func (vocabulary) FusedCost(a *apply) float64 { return tensor.FusedCost(a) }
 
 // Rank prefers variables whose sign is known.

@@ -22,7 +22,7 @@ func TestSaturated(t *testing.T) {
 		"x": array.Of([]float64{0, 800, -800}, 3), "y": array.Of([]int64{1, 0, 2}, 3), "j": array.Of([]int64{1, 1, 0}, 3), "n": array.Scalar(int64(1)),
 		"p": array.Of([]bool{true, false, true, true, true, true, false, false, true}, 3, 3), "s": array.Scalar(0.5), "r": array.Of([]float64{0.5, 1, 2}, 1, 3),
 	}
-	// P stands for softmax and L for its logarithm, which is the stable one in the second column.
+	// P is short for softmax and L for its logarithm, which is the stable one in the second column.
 	for i, c := range []struct{ expr, stable string }{
 		{"log(P(X))", "L(X)"}, {"log(P(X, axis=0))", "L(X, axis=0)"}, {"log(P(t, axis=1))", "L(t, axis=1)"}, {"log(P(t, axis=0))", "L(t, axis=0)"}, {"log(P(X).T)", "L(X).T"}, {"log(P(X)[:, None])", "L(X)[:, None]"},
 		{"log(P(X)[:, [0, 1]])", "L(X)[:, [0, 1]]"}, {"log(P(X)[1])", "L(X)[1]"}, {"log(P(X)[:, 1:])", "L(X)[:, 1:]"}, {"log(P(X)[n, 1])", "L(X)[n, 1]"}, {"log(P(X)[::-1, ::2])", "L(X)[::-1, ::2]"}, {"log(P(X)[j])", "L(X)[j]"},

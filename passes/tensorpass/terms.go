@@ -46,7 +46,7 @@ func (m multiple) rarest() *variable {
 }
 
 // sameCore reports whether two multiples have the same factors, in any order. It compares long
-// products only as they stand.
+// products only as they are.
 func (m multiple) sameCore(o multiple) bool {
 	if len(m.core) != len(o.core) || len(m.core) == 1 || len(m.core) > 8 {
 		return slices.Equal(m.core, o.core)

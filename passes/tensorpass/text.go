@@ -11,7 +11,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Every rule stands in the file of its family, with its rewrites if it is an equation.
+// Every rule is in the file of its family, with its rewrites if it is an equation.
 //
 //go:embed rules/*
 var ruleFiles embed.FS

@@ -108,7 +108,7 @@ func (b *builder) sample(path []*pp.Location, leaf *pp.Location, d time.Duration
 	})
 }
 
-// location returns the frame of a name; the class stands for its file.
+// location returns the frame of a name; the class takes the place of its file.
 func (b *builder) location(name, class string) *pp.Location {
 	if name == "" {
 		name = class

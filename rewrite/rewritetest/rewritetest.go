@@ -104,7 +104,7 @@ func Settled(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) {
 	before, commits := g.String(), g.Commits()
 	Run(t, r, g)
 	if g.Commits() != commits || g.String() != before {
-		t.Fatalf("%s has not come to an end: it makes %s\ninto %v", rewrite.Describe(r).Name, before, g)
+		t.Fatalf("%s does not terminate: it makes %s\ninto %v", rewrite.Describe(r).Name, before, g)
 	}
 }
 

@@ -144,7 +144,7 @@ func (c *call) tensor(i int, name string) *fgraph.Variable { return c.need(i, na
 // rest returns the positional arguments from i on.
 func (c *call) rest(i int) []value { return c.args[min(i, len(c.args)):] }
 
-// list is rest, in which a single list stands for its elements.
+// list is rest, in which a single list means its elements.
 func (c *call) list(i int) []value {
 	rest := c.rest(i)
 	if len(rest) == 1 && rest[0].kind == kindList {
@@ -165,7 +165,7 @@ func (c *call) tensors(names ...string) []*fgraph.Variable {
 	return tensors(c.name, args)
 }
 
-// checkNames fails if there is a named argument that nobody asked for.
+// checkNames fails if there is a named argument that was not asked for.
 func (c *call) checkNames() {
 	for _, name := range slices.Sorted(maps.Keys(c.named)) {
 		if !slices.Contains(c.known, name) {

@@ -46,7 +46,7 @@ func (d Dialect) OpText(op fgraph.Op) (string, error) {
 	}
 	text := op.String()
 	if known, ok := d.language().Op(text); !ok || !fgraph.OpsEqual(known, op) {
-		return "", fmt.Errorf("the op %s has no text that stands for it", text)
+		return "", fmt.Errorf("the op %s can't be written as text", text)
 	}
 	return text, nil
 }
@@ -115,8 +115,8 @@ func (Dialect) ParseData(t fgraph.Type, text string) (any, error) {
 	return a, nil
 }
 
-// Check returns an error if an op can't be applied to its inputs, or gives other types than those of
-// the outputs.
+// Check returns an error if an op can't be applied to its inputs, or gives other types than those
+// of the outputs.
 func (Dialect) Check(a *fgraph.Apply) error {
 	op, ok := a.Op().(tensor.Op)
 	if !ok {

@@ -28,11 +28,11 @@ type Language struct {
 // A Definition adds a name to a language: an op or a function.
 type Definition struct {
 	Name string
-	// Op returns the op of the name with the given parameters, which stand in braces behind
+	// Op returns the op of the name with the given parameters, in braces behind
 	// the name in the text of the op, and reports whether there is one: Clip{0}{1} has the
 	// parameters 0 and 1. The op has to print as its name and parameters.
 	Op func(params []string) (tensor.Op, bool)
-	// Function returns what a call of the name in an expression stands for. Numbers among the
+	// Function returns what a call of the name in an expression means. Numbers among the
 	// arguments have the type of the tensors beside them.
 	Function func(in ...*fgraph.Variable) (*fgraph.Variable, error)
 
@@ -88,7 +88,7 @@ var standard = sync.OnceValue(func() *Language {
 })
 
 // aliases are other names of ops: those of Theano's and NumPy's functions, and bitwise_or, because
-// "or" stands for alternatives in patterns and for nothing in Python.
+// "or" means alternatives in patterns and nothing in Python.
 var aliases = map[string]string{
 	"abs_": "abs", "absolute": "abs", "and_": "and", "bitwise_and": "and", "or_": "or", "bitwise_or": "or", "bitwise_xor": "xor", "bitwise_not": "invert",
 	"divide": "true_div", "floor_divide": "int_div", "negative": "neg", "power": "pow", "reciprocal": "inv", "sign": "sgn", "sqrt_": "sqrt", "square": "sqr",
@@ -159,8 +159,8 @@ func (l *Language) add(d Definition) error {
 }
 
 // Op returns the op that prints under a name, parameters included, such as add, sum{axis=0} or
-// DimShuffle{1,0}, and reports whether there is one. Some ops have further names, such as bitwise_or.
-// A Composite has no name that describes it in full.
+// DimShuffle{1,0}, and reports whether there is one. Some ops have further names, such as
+// bitwise_or. A Composite has no name that describes it in full.
 func (l *Language) Op(name string) (tensor.Op, bool) {
 	base, params, ok := cutParams(name)
 	if !ok {
@@ -177,8 +177,8 @@ func (l *Language) Op(name string) (tensor.Op, bool) {
 	return nil, false
 }
 
-// Is returns what tells whether an op has a name that was added to the default language, and reports
-// whether that is known.
+// Is returns what tells whether an op has a name that was added to the default language, and
+// reports whether that is known.
 func (l *Language) Is(name string) (is func(fgraph.Op) bool, ok bool) {
 	is, ok = l.is[name]
 	return is, ok
@@ -193,7 +193,7 @@ func (l *Language) NewScope(inputs ...*fgraph.Variable) *Scope {
 	return s
 }
 
-// NewScopeOf returns a strict scope in which names stand for variables, which need not be inputs.
+// NewScopeOf returns a strict scope in which names mean variables, which need not be inputs.
 func (l *Language) NewScopeOf(named map[string]*fgraph.Variable) *Scope {
 	s := l.NewScope()
 	s.Strict = true
@@ -239,8 +239,8 @@ func (l *Language) callHint(name string) string {
 	return spell.Hint(name, append(names, l.Names()...))
 }
 
-// isFunction reports whether a name is that of a function, and can't be a variable that nobody declared.
-// A name in listFunctions, such as grad, can.
+// isFunction reports whether a name is that of a function, and can't be a variable that was not
+// declared. A name in listFunctions, such as grad, can.
 func (l *Language) isFunction(name string) bool {
 	return l.added[name] != nil || slices.ContainsFunc(tables, func(t map[string]function) bool { return t[name] != nil })
 }

@@ -44,7 +44,7 @@ func padSide(x, v *fgraph.Variable, d int, before, after *fgraph.Variable) *fgra
 	return tensor.PadValue(x, v, margins...)
 }
 
-// pairs returns a pair for each of n dimensions. A single element stands for both of a pair, and a
+// pairs returns a pair for each of n dimensions. A single element is used for both of a pair, and a
 // single pair for all dimensions.
 func pairs(what string, x value, n int) [][2]value {
 	both := func(x value) [2]value {

@@ -66,7 +66,7 @@ var binary = map[string]struct {
 	"@": {6, matrixProduct},
 }
 
-// matrixProduct stands for @, which is no element-wise operation.
+// matrixProduct is the op of @, which is no element-wise operation.
 const matrixProduct = array.NumOpcodes
 
 // unaryPriority is the priority of -x and ~x, which bind less tightly than x**2.

@@ -51,7 +51,7 @@ func (p *parser) postfix(x value) value {
 // methods are the names of functions that are shorter as methods: x[1:3].set(y).
 var methods = map[string]string{"set": "set_subtensor", "inc": "inc_subtensor"}
 
-// attribute returns what x.name stands for.
+// attribute returns what x.name means.
 func attribute(name string, x *fgraph.Variable) value {
 	switch name {
 	case "T":

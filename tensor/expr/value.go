@@ -167,7 +167,7 @@ func (x value) dtype(what string) array.DType {
 	return 0
 }
 
-// sizes returns values as sizes. A single list stands for its elements, and so does a single vector
+// sizes returns values as sizes. A single list means its elements, and so does a single vector
 // of known length.
 func sizes(what string, list []value) []*fgraph.Variable {
 	if len(list) == 1 && list[0].kind == kindList {
@@ -195,8 +195,8 @@ func sizes(what string, list []value) []*fgraph.Variable {
 	return dims
 }
 
-// size returns the value as a size or an index. A number that was computed from others, such as 2**10,
-// is a constant.
+// size returns the value as a size or an index. A number that was computed from others, such as
+// 2**10, is a constant.
 func (x value) size(what string) *fgraph.Variable {
 	if x.kind == kindNumber && x.num.dtype == array.Int64 {
 		return tensor.Int(int(x.num.i))

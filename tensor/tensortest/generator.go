@@ -47,7 +47,7 @@ type item struct {
 	used  bool
 }
 
-// size stands for every unknown size.
+// size is used for every unknown size.
 const size = 3
 
 // NewGenerator returns a generator that has its inputs. The same seed gives the same expressions.

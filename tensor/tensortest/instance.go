@@ -52,7 +52,7 @@ func (m *instance) make(e pattern.Expr) *variable {
 	return nil
 }
 
-// name returns what a name stands for, which is v or, if v is nil, any part if it is new.
+// name returns what a name means, which is v or, if v is nil, any part if it is new.
 func (m *instance) name(name string, v *variable) *variable {
 	if have := m.vars[name]; have != nil {
 		return have

@@ -46,7 +46,7 @@ const (
 	Error       Kind = "error"       // a rewriter returned an error
 	Panic       Kind = "panic"       // a rewriter panicked
 	Proposal    Kind = "proposal"    // a rule proposed what can't be
-	NoEnd       Kind = "no-end"      // rules do not come to an end
+	NoEnd       Kind = "no-end"      // rules do not terminate
 	Damage      Kind = "damage"      // the graph is damaged after a pass
 	Overwrite   Kind = "overwrite"   // the optimized graph overwrites what it may not, or what is read later
 	Declaration Kind = "declaration" // an op does not do what it declares

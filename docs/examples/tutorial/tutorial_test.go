@@ -357,7 +357,7 @@ func Example_undo() {
 
 	fmt.Println(rewrite.Run(context.Background(), quarrel, graph("x - y"), nil))
 	// Output:
-	// quarrel: rules do not come to an end: sub_to_add fired 9 times, more than MaxUse 8 allows for 1 applies; these 2 undo each other:
+	// quarrel: rules do not terminate: sub_to_add fired 9 times, more than MaxUse 8 allows for 1 applies; these 2 undo each other:
 	// 	add_to_sub: add(x, neg(y)) -> sub(x, y)
 	// 	sub_to_add: sub(x, y) -> add(x, neg(y))
 }

@@ -25,7 +25,7 @@ type Case struct {
 // this package.
 func New(seed uint64) (*Case, error) { return NewWide(seed, 1) }
 
-// NewWide is New with layers that are so many times wider.
+// NewWide is New with layers that are a number of times wider.
 func NewWide(seed uint64, times int) (*Case, error) {
 	f := families[seed%uint64(len(families))]
 	n := &network{r: rand.New(rand.NewPCG(seed, 0x6e6e6f7074)), dim: make(map[string]int), frames: 12, times: times}
@@ -46,8 +46,9 @@ func NewWide(seed uint64, times int) (*Case, error) {
 	return c, nil
 }
 
-// ordersByRows reports whether the network may have sums whose terms depend on the time. The compiler
-// adds them in an order that depends on all rows, so a row has other bits alone than in company.
+// ordersByRows reports whether the network may have sums whose terms depend on the time. The
+// compiler adds them in an order that depends on all rows, so a row has other bits alone than in
+// company.
 func (c *Case) ordersByRows() bool { return c.Family == "descriptors" || c.Family == "mixed" }
 
 // Families returns the names of the families: seed s makes a network of family s modulo their

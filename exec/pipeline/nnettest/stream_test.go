@@ -22,11 +22,12 @@ import (
 
 // TestStreams feeds random networks chunk by chunk, and expects the rows that the chunks have when
 // they are compiled one after the other without a loop or an optimizer. Where no row depends on
-// whether there are frames after a chunk and its context, it also expects those of the whole utterance
-// computed at once, with the same context.
+// whether there are frames after a chunk and its context, it also expects those of the whole
+// utterance computed at once, with the same context.
 //
 // A row that a chunk computes is not computed again, in Kaldi as here. So if a chunk needs it with
-// fewer frames than there are later, as with pooling or IfDefined, the chunks after it use it as it is.
+// fewer frames than there are later, as with pooling or IfDefined, the chunks after it use it as it
+// is.
 func TestStreams(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	tried, alike := 0, 0
@@ -86,8 +87,8 @@ func calibrate(t *testing.T, nn *nnet3.Nnet, c *Case) {
 }
 
 // dependsOnEnd reports whether some row depends on whether there are frames after a chunk and its
-// context. A part that is scaled by 0 would hide that from the output, but not from rows that use the
-// same part elsewhere, so such scales are 1 here.
+// context. A part that is scaled by 0 would hide that from the output, but not from rows that use
+// the same part elsewhere, so such scales are 1 here.
 func (u *utterance) dependsOnEnd(t *testing.T, c *Case) bool {
 	t.Helper()
 	nn, err := nnet3.ParseConfig(strings.NewReader(strings.ReplaceAll(c.Config, "Scale(0, ", "Scale(1, ")), "config", c.Seed)
@@ -150,8 +151,8 @@ func (u *utterance) whole(t *testing.T, nn *nnet3.Nnet, chunks int) kernel.Matri
 	return u.run(t, net, requests[:1])
 }
 
-// inTurn computes the rows of all chunks one after the other. It has no loop: each chunk is compiled
-// for its own times.
+// inTurn computes the rows of all chunks one after the other. It has no loop: each chunk is
+// compiled for its own times.
 func (u *utterance) inTurn(t *testing.T, nn *nnet3.Nnet) kernel.Matrix {
 	t.Helper()
 	net, first := u.requests(t, nn, u.streamer.FramesPerChunk())
@@ -162,7 +163,7 @@ func (u *utterance) inTurn(t *testing.T, nn *nnet3.Nnet) kernel.Matrix {
 	return u.run(t, net, requests)
 }
 
-// later returns a request for times that are so many frames later.
+// later returns a request for times that are a number of frames later.
 func later(req *computation.Request, frames int) *computation.Request {
 	moved := func(specs []computation.IoSpecification) (all []computation.IoSpecification) {
 		for _, s := range specs {
