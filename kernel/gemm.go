@@ -257,14 +257,34 @@ func (p *product) finish(t *part, last bool) {
 		return
 	}
 	t.to = inY
-	if p.ep.ReLU {
-		t.flags |= tileReLU
+	t.flags |= p.ep.lastFlags()
+}
+
+// lastFlags says what is done to the last sum, after the bias.
+func (ep *Epilogue) lastFlags() (flags uint) {
+	if ep.ReLU {
+		flags |= tileReLU
 	}
-	if p.ep.Scale != nil {
-		t.flags |= tileScale
+	if ep.Scale != nil {
+		flags |= tileScale
 	}
-	if p.ep.Alpha != 0 {
-		t.flags |= tileResidual
+	if ep.Alpha != 0 {
+		flags |= tileResidual
+	}
+	return flags
+}
+
+// pointAt points at what an epilogue needs for element (i, j), as the flags say.
+func (t *tile) pointAt(ep *Epilogue, i, j int) {
+	t.alpha = ep.Alpha
+	if t.flags&tileBias != 0 {
+		t.bias = &ep.Bias[j]
+	}
+	if t.flags&tileScale != 0 {
+		t.scale, t.offset = &ep.Scale[j], &ep.Offset[j]
+	}
+	if t.flags&tileResidual != 0 {
+		t.r, t.rRow = &ep.Residual.Data[i*ep.Residual.Stride+j], uintptr(ep.Residual.Stride)*4
 	}
 }
 
@@ -279,7 +299,7 @@ func (p *product) group(first, last, j, n int) {
 	// Only the last panel of all may be partial. A kernel takes panels of one width, so it is a
 	// call of its own.
 	rest := n % width
-	p.t.mul, p.t.alpha = p.mul, p.ep.Alpha
+	p.t.mul = p.mul
 	for s := range p.parts {
 		part := &p.parts[s]
 		p.t.k, p.t.flags = part.steps, part.flags
@@ -324,15 +344,7 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	t.p, t.pRow = p.at(part.from, i, j)
 	t.q, t.qRow = p.at(part.add, i, j)
 	t.y, t.yRow = p.at(part.to, i, j)
-	if t.flags&tileBias != 0 {
-		t.bias = &p.ep.Bias[j]
-	}
-	if t.flags&tileScale != 0 {
-		t.scale, t.offset = &p.ep.Scale[j], &p.ep.Offset[j]
-	}
-	if t.flags&tileResidual != 0 {
-		t.r, t.rRow = &p.ep.Residual.Data[i*p.ep.Residual.Stride+j], uintptr(p.ep.Residual.Stride)*4
-	}
+	t.pointAt(&p.ep, i, j)
 	p.ahead.during(t)
 	p.set.tile(t)
 }

@@ -246,22 +246,11 @@ func (p *quantProduct) segment(i, first, j int) {
 		return
 	}
 	t.y, t.yRow = y, yRow
+	t.flags |= p.ep.lastFlags()
 	if p.ep.Bias != nil {
 		t.flags |= tileBias
-		t.bias = &p.ep.Bias[j]
 	}
-	if p.ep.ReLU {
-		t.flags |= tileReLU
-	}
-	if p.ep.Scale != nil {
-		t.flags |= tileScale
-		t.scale, t.offset = &p.ep.Scale[j], &p.ep.Offset[j]
-	}
-	if p.ep.Alpha != 0 {
-		t.flags |= tileResidual
-		t.alpha = p.ep.Alpha
-		t.r, t.rRow = &p.ep.Residual.Data[first*p.ep.Residual.Stride+j], uintptr(p.ep.Residual.Stride)*4
-	}
+	t.pointAt(&p.ep, first, j)
 }
 
 // tilesGo computes tiles in Go. Numbers are words, and panels have eight columns.

@@ -79,50 +79,48 @@ func (ws *Workspace) squareCopy(a *Array) (*Array, error) {
 	return c, nil
 }
 
-// Determinant returns the determinant of a square matrix.
-func (ws *Workspace) Determinant(a *Array) (float64, error) {
+// pivots calls visit for each element of the diagonal of U. It returns -1 if L and U are those of an
+// odd permutation of the rows, else 1.
+func (ws *Workspace) pivots(a *Array, visit func(u float64)) (sign float64, err error) {
 	c, err := ws.squareCopy(a)
 	if err != nil {
 		return 0, err
 	}
 	defer ws.Release(c)
-	n := a.shape[0]
-	det := 1.0
-	if factor(Slice[float64](c), n, nil, nil)%2 == 1 {
-		det = -1
-	}
+	n, u := a.shape[0], Slice[float64](c)
+	exchanges := factor(u, n, nil, nil)
 	for k := range n {
-		det *= Slice[float64](c)[k*n+k]
+		visit(u[k*n+k])
 	}
-	return det, nil
+	return float64(1 - 2*(exchanges%2)), nil
+}
+
+// Determinant returns the determinant of a square matrix.
+func (ws *Workspace) Determinant(a *Array) (float64, error) {
+	det := 1.0
+	sign, err := ws.pivots(a, func(u float64) { det *= u })
+	return sign * det, err
 }
 
 // LogDeterminant returns the sign of the determinant of a square matrix, -1, 0 or 1, and the
 // logarithm of its absolute value.
 func (ws *Workspace) LogDeterminant(a *Array) (sign, log float64, err error) {
-	c, err := ws.squareCopy(a)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer ws.Release(c)
-	n := a.shape[0]
-	sign = 1.0
-	if factor(Slice[float64](c), n, nil, nil)%2 == 1 {
-		sign = -1
-	}
-	for k := range n {
-		u := Slice[float64](c)[k*n+k]
+	product, singular := 1.0, false // of signs
+	sign, err = ws.pivots(a, func(u float64) {
 		switch {
 		case u == 0:
-			return 0, math.Inf(-1), nil
+			singular = true
 		case u < 0:
-			sign = -sign
+			product = -product
 		case u != u:
-			sign = u
+			product = u
 		}
 		log += elementary.Log(math.Abs(u))
+	})
+	if singular {
+		return 0, math.Inf(-1), nil
 	}
-	return sign, log, nil
+	return sign * product, log, err
 }
 
 // Inverse sets out, which has the shape of a, to the inverse of a square matrix. The error wraps

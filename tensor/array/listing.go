@@ -26,10 +26,7 @@ func (p *Program) Listing() string {
 		}
 		in := code[0]
 		code = code[1:]
-		line := in.op.String()
-		if in.op == Cast {
-			line = "cast{" + p.types[v].String() + "}"
-		}
+		line := p.nameOf(in)
 		for _, a := range in.args[:in.numArgs] {
 			line += " " + strconv.Itoa(int(a))
 		}

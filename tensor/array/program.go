@@ -278,6 +278,14 @@ func (p *Program) Hash() uint64 {
 	return h
 }
 
+// nameOf returns the name of an operation. That of a cast has the type of its result.
+func (p *Program) nameOf(in instr) string {
+	if in.op == Cast {
+		return "cast{" + p.types[in.dst].String() + "}"
+	}
+	return in.op.String()
+}
+
 // mostText bounds the number of operations that String prints.
 const mostText = 12
 
@@ -299,11 +307,7 @@ func (p *Program) String() string {
 		for i := range args {
 			args[i] = texts[in.args[i]]
 		}
-		name := in.op.String()
-		if in.op == Cast {
-			name = "cast{" + p.types[in.dst].String() + "}"
-		}
-		text := name + "(" + strings.Join(args, ", ") + ")"
+		text := p.nameOf(in) + "(" + strings.Join(args, ", ") + ")"
 		if len(text) > 20*mostText { // shared values are printed repeatedly
 			return fmt.Sprintf("%d ops", len(p.code))
 		}

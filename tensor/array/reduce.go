@@ -258,13 +258,9 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 	case Int64:
 		fold(Slice[int64](out), v, red, pick(r, sums[int64, int64], products[int64, int64]))
 	case Float32:
-		n := out.Len()
-		if len(ws.sums) < n {
-			ws.sums = make([]float64, n)
-		}
 		// Sums of float32s are made in float64s and rounded once: so they don't lose digits with
 		// the number of terms.
-		acc := ws.sums[:n]
+		acc := ws.accumulators(out.Len())
 		fold(acc, v, red, pick(r, rowSums32, products[float32, float64]))
 		castBlock(Slice[float32](out), acc)
 	case Float64:

@@ -135,9 +135,11 @@ func (r Range) Clip(lo, hi int) Range {
 // SliceRange returns the Range of Python's start:stop:step in a dimension of size n. Bounds may be
 // negative, or missing, and are clipped. The step must not be 0.
 func SliceRange(n int, start, stop *int, step int) Range {
-	lo, hi := 0, n
+	lo, hi, sign := 0, n, 1
+	first, end := lo, hi // if the bounds are missing
 	if step < 0 {
-		lo, hi = -1, n-1
+		lo, hi, sign = -1, n-1, -1
+		first, end = hi, lo
 	}
 	clip := func(bound *int, missing int) int {
 		if bound == nil {
@@ -149,17 +151,9 @@ func SliceRange(n int, start, stop *int, step int) Range {
 		}
 		return min(max(b, lo), hi)
 	}
-	r := Range{Step: step}
-	if step > 0 {
-		r.Start = clip(start, 0)
-		if end := clip(stop, n); end > r.Start {
-			r.Count = (end-r.Start-1)/step + 1
-		}
-		return r
-	}
-	r.Start = clip(start, n-1)
-	if end := clip(stop, -1); end < r.Start {
-		r.Count = (r.Start-end-1)/-step + 1
+	r := Range{Start: clip(start, first), Step: step}
+	if left := clip(stop, end) - r.Start; left*sign > 0 {
+		r.Count = (left-sign)/step + 1
 	}
 	return r
 }
