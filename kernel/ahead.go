@@ -73,8 +73,7 @@ func (a *ahead) during(t *tile) {
 	// else. What a tile can't fetch for that reason is left to the next one.
 	share = min(share, a.left)
 	t.ahead = a.at
-	// Steps below a line fetch some lines twice, which costs little; steps above one would leave
-	// lines out.
+	// Steps below a line fetch some lines twice. Steps above one would leave lines out.
 	t.aheadStep = min((share+uintptr(n)-1)/uintptr(n), lineBytes)
 	share = min(t.aheadStep*uintptr(n), a.left)
 	a.at, a.left = a.at+share, a.left-share

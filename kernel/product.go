@@ -99,8 +99,11 @@ func (f *factors) inChains(set kernelSet, alpha, beta float32, c Matrix) {
 	// The factors are divided here, and not where their product is planned, because packing them
 	// takes memory in proportion to k: vectors, which are padded, take sixteen times theirs.
 	for l := 0; l < k; l += terms {
-		n := min(terms, k-l)
-		part := factors{slice(f.a, !f.aTall, l, n), slice(f.b, !f.bTall, l, n), f.aTall, f.bTall}
+		part := *f
+		if k > terms {
+			n := min(terms, k-l)
+			part.a, part.b = slice(f.a, !f.aTall, l, n), slice(f.b, !f.bTall, l, n)
+		}
 		if set == blasSet {
 			part.blas(alpha, beta, c)
 		} else {
