@@ -124,6 +124,7045 @@ to1x2:
 to1x1:
 	JMP tile1x1NEON<>(SB)
 
+TEXT tile1x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $16, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile1x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $32, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile1x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $48, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile1x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 48(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 48(R3), F25
+	FMOVQ 48(R12), F26
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $64, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile2x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	ADD R12, R3
+	FMOVQ F1, 0(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $16, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile2x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $32, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile2x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	FMOVQ 16(R3), F4
+	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	FMOVQ F4, 16(R3)
+	FMOVQ F5, 32(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $48, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile2x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 48(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 48(R3), F25
+	FMOVQ 48(R12), F26
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $64, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile3x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	ADD R12, R3
+	FMOVQ F1, 0(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $16, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile3x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $32, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile3x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	FMOVQ 16(R3), F4
+	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	FMOVQ F4, 16(R3)
+	FMOVQ F5, 32(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	FMOVQ F8, 32(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $48, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile3x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 48(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 48(R3), F25
+	FMOVQ 48(R12), F26
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	ADD R12, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $64, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile4x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	PRFM 16(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	ADD R12, R3
+	FMOVQ F1, 0(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $16, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile4x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	PRFM 32(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $32, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile4x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	FMOVQ 16(R3), F4
+	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F9
+	FMOVQ 16(R3), F10
+	FMOVQ 32(R3), F11
+	PRFM 48(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	FMOVQ F4, 16(R3)
+	FMOVQ F5, 32(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	FMOVQ F8, 32(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	FMOVQ F10, 16(R3)
+	FMOVQ F11, 32(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $48, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile4x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	PRFM 64(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+	FMOVQ 48(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+	FMOVQ 48(R3), F25
+	FMOVQ 48(R12), F26
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	ADD R12, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $64, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile5x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	PRFM 16(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	ADD R12, R3
+	FMOVQ F1, 0(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $16, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile5x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	PRFM 32(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	ADD R12, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $32, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile5x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	FMOVQ 16(R3), F4
+	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F9
+	FMOVQ 16(R3), F10
+	FMOVQ 32(R3), F11
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	PRFM 48(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	FMOVQ F4, 16(R3)
+	FMOVQ F5, 32(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	FMOVQ F8, 32(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	FMOVQ F10, 16(R3)
+	FMOVQ F11, 32(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $48, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile5x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	PRFM 64(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F16
+	FMOVQ 16(R3), F17
+	FMOVQ 32(R3), F18
+	FMOVQ 48(R3), F19
+	PRFM 64(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13d0 // fmla v16.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13f1 // fmla v17.4s, v31.4s, v28.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13d2 // fmla v18.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13f3 // fmla v19.4s, v31.4s, v28.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bd0 // fmla v16.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bf1 // fmla v17.4s, v31.4s, v28.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bd2 // fmla v18.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bf3 // fmla v19.4s, v31.4s, v28.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bd0 // fmla v16.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bf1 // fmla v17.4s, v31.4s, v28.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bd2 // fmla v18.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bf3 // fmla v19.4s, v31.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
+	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
+	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d610 // fadd v16.4s, v16.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	FMOVQ 48(R3), F26
+	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	WORD $0x4e39d610 // fadd v16.4s, v16.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
+	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	FMOVQ 48(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
+	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
+	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
+	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
+	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
+	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
+	WORD $0x6eb2e73e // fcmgt v30.4s, v25.4s, v18.4s
+	WORD $0x6ebe1f32 // bit v18.16b, v25.16b, v30.16b
+	WORD $0x6eb3e73e // fcmgt v30.4s, v25.4s, v19.4s
+	WORD $0x6ebe1f33 // bit v19.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
+	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
+	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
+	FMOVQ 48(R3), F25
+	FMOVQ 48(R12), F26
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
+	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
+	FMOVQ 48(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	ADD R12, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	FMOVQ F18, 32(R3)
+	FMOVQ F19, 48(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $64, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile6x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	PRFM 16(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F5
+	PRFM 16(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
+	WORD $0x4fbd13c5 // fmla v5.4s, v30.4s, v29.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
+	WORD $0x4f9d1bc5 // fmla v5.4s, v30.4s, v29.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
+	WORD $0x4fbd1bc5 // fmla v5.4s, v30.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	ADD R12, R3
+	FMOVQ F1, 0(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	ADD R12, R3
+	FMOVQ F5, 0(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $16, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile6x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	PRFM 32(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F10
+	FMOVQ 16(R3), F11
+	PRFM 32(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
+	WORD $0x4fbd13ca // fmla v10.4s, v30.4s, v29.s[1]
+	WORD $0x4fbd13eb // fmla v11.4s, v31.4s, v29.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
+	WORD $0x4f9d1bca // fmla v10.4s, v30.4s, v29.s[2]
+	WORD $0x4f9d1beb // fmla v11.4s, v31.4s, v29.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
+	WORD $0x4fbd1bca // fmla v10.4s, v30.4s, v29.s[3]
+	WORD $0x4fbd1beb // fmla v11.4s, v31.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD R12, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	ADD R12, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	ADD R12, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $32, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
+TEXT tile6x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_panels(R0), R2
+	MOVD tile_xRow(R0), R9
+	MOVD tile_xStep(R0), R10
+	MOVD ZR, R11
+	MOVD tile_w(R0), R4
+panel:
+	MOVD tile_x(R0), R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	MOVD tile_flags(R0), R6
+	TST $const_tileAdd, R6
+	BEQ onlySums
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+onlySums:
+	MOVD tile_flags(R0), R6
+	TST $const_tileResidual, R6
+	BEQ fetched
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+	ADD R12, R3
+	PRFM 0(R3), PLDL1KEEP
+fetched:
+	MOVD tile_p(R0), R3
+	TST R3, R3
+	BNE resume
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	JMP begin
+resume:
+	ADD R11, R3
+	MOVD tile_pRow(R0), R12
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F3
+	FMOVQ 16(R3), F4
+	FMOVQ 32(R3), F5
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	FMOVQ 32(R3), F8
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F9
+	FMOVQ 16(R3), F10
+	FMOVQ 32(R3), F11
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	PRFM 48(R3), PLDL1KEEP
+	ADD R12, R3
+	FMOVQ 0(R3), F15
+	FMOVQ 16(R3), F16
+	FMOVQ 32(R3), F17
+	PRFM 48(R3), PLDL1KEEP
+begin:
+	MOVD tile_k(R0), R5
+	MOVD tile_wStep(R0), R15
+	MOVD ZR, R14
+	CMP $4, R10
+	BNE single
+	LSR $2, R5
+	CBZ R5, rest
+steps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13cf // fmla v15.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f0 // fmla v16.4s, v31.4s, v29.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
+	WORD $0x4fbd13cf // fmla v15.4s, v30.4s, v29.s[1]
+	WORD $0x4fbd13f0 // fmla v16.4s, v31.4s, v29.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
+	WORD $0x4fbd13d1 // fmla v17.4s, v30.4s, v29.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
+	WORD $0x4f9d1bcf // fmla v15.4s, v30.4s, v29.s[2]
+	WORD $0x4f9d1bf0 // fmla v16.4s, v31.4s, v29.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
+	WORD $0x4f9d1bd1 // fmla v17.4s, v30.4s, v29.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
+	WORD $0x4fbd1bcf // fmla v15.4s, v30.4s, v29.s[3]
+	WORD $0x4fbd1bf0 // fmla v16.4s, v31.4s, v29.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
+	WORD $0x4fbd1bd1 // fmla v17.4s, v30.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE steps
+rest:
+	MOVD tile_k(R0), R5
+	AND $3, R5
+single:
+	CBZ R5, done
+step:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13cf // fmla v15.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f0 // fmla v16.4s, v31.4s, v29.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	ADD R10, R14
+	SUBS $1, R5
+	BNE step
+done:
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
+	FMOVQ 16(R3), F26
+	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F25
+	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
+	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
+	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
+	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
+	FMOVQ 16(R3), F25
+	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
+	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
+	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
+	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
+	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
+	WORD $0x4e39d610 // fadd v16.4s, v16.4s, v25.4s
+	FMOVQ 32(R3), F25
+	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
+	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
+	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
+	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
+	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
+	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
+	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
+	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
+	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
+	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F25
+	FMOVQ 0(R12), F26
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+	FMOVQ 16(R3), F25
+	FMOVQ 16(R12), F26
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
+	FMOVQ 32(R3), F25
+	FMOVQ 32(R12), F26
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
+	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	FMOVS tile_alpha(R0), F25
+	VDUP V25.S[0], V25.S4
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+	FMOVQ 16(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
+	FMOVQ 32(R3), F26
+	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
+	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	ADD R12, R3
+	FMOVQ F3, 0(R3)
+	FMOVQ F4, 16(R3)
+	FMOVQ F5, 32(R3)
+	ADD R12, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	FMOVQ F8, 32(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	FMOVQ F10, 16(R3)
+	FMOVQ F11, 32(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	ADD R12, R3
+	FMOVQ F15, 0(R3)
+	FMOVQ F16, 16(R3)
+	FMOVQ F17, 32(R3)
+	MOVD tile_wSkip(R0), R6
+	ADD R6, R4
+	ADD $48, R11
+	SUBS $1, R2
+	BNE panel
+	RET
+
 TEXT tile6x4NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_panels(R0), R2
 	MOVD tile_xRow(R0), R9
@@ -767,7045 +7806,6 @@ store:
 	MOVD tile_wSkip(R0), R6
 	ADD R6, R4
 	ADD $64, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile6x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	FMOVQ 16(R3), F4
-	FMOVQ 32(R3), F5
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	FMOVQ 32(R3), F8
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F9
-	FMOVQ 16(R3), F10
-	FMOVQ 32(R3), F11
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F12
-	FMOVQ 16(R3), F13
-	FMOVQ 32(R3), F14
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F15
-	FMOVQ 16(R3), F16
-	FMOVQ 32(R3), F17
-	PRFM 48(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	WORD $0x3cee6b1d // ldr q29, [x24,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
-	WORD $0x4f9d13cf // fmla v15.4s, v30.4s, v29.s[0]
-	WORD $0x4f9d13f0 // fmla v16.4s, v31.4s, v29.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
-	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
-	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
-	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
-	WORD $0x4fbd13cf // fmla v15.4s, v30.4s, v29.s[1]
-	WORD $0x4fbd13f0 // fmla v16.4s, v31.4s, v29.s[1]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
-	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
-	WORD $0x4fbd13d1 // fmla v17.4s, v30.4s, v29.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
-	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
-	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
-	WORD $0x4f9d1bcf // fmla v15.4s, v30.4s, v29.s[2]
-	WORD $0x4f9d1bf0 // fmla v16.4s, v31.4s, v29.s[2]
-	FMOVQ 32(R4), F30
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
-	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
-	WORD $0x4f9d1bd1 // fmla v17.4s, v30.4s, v29.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
-	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
-	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
-	WORD $0x4fbd1bcf // fmla v15.4s, v30.4s, v29.s[3]
-	WORD $0x4fbd1bf0 // fmla v16.4s, v31.4s, v29.s[3]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
-	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
-	WORD $0x4fbd1bd1 // fmla v17.4s, v30.4s, v29.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FMOVS (R24)(R14), F29
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
-	WORD $0x4f9d13cf // fmla v15.4s, v30.4s, v29.s[0]
-	WORD $0x4f9d13f0 // fmla v16.4s, v31.4s, v29.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
-	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	WORD $0x4e39d610 // fadd v16.4s, v16.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
-	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
-	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
-	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
-	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
-	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
-	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
-	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
-	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
-	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
-	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
-	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
-	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	FMOVQ F4, 16(R3)
-	FMOVQ F5, 32(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	FMOVQ F8, 32(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	FMOVQ F10, 16(R3)
-	FMOVQ F11, 32(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	ADD R12, R3
-	FMOVQ F15, 0(R3)
-	FMOVQ F16, 16(R3)
-	FMOVQ F17, 32(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $48, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile6x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	FMOVQ 16(R3), F3
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F10
-	FMOVQ 16(R3), F11
-	PRFM 32(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	WORD $0x3cee6b1d // ldr q29, [x24,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
-	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
-	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
-	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
-	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
-	WORD $0x4fbd13ca // fmla v10.4s, v30.4s, v29.s[1]
-	WORD $0x4fbd13eb // fmla v11.4s, v31.4s, v29.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
-	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
-	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
-	WORD $0x4f9d1bca // fmla v10.4s, v30.4s, v29.s[2]
-	WORD $0x4f9d1beb // fmla v11.4s, v31.4s, v29.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
-	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
-	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
-	WORD $0x4fbd1bca // fmla v10.4s, v30.4s, v29.s[3]
-	WORD $0x4fbd1beb // fmla v11.4s, v31.4s, v29.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FMOVS (R24)(R14), F29
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
-	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
-	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	FMOVQ F3, 16(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	ADD R12, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $32, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile6x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F5
-	PRFM 16(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	WORD $0x3cee6b1d // ldr q29, [x24,x14]
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
-	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
-	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
-	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
-	WORD $0x4fbd13c5 // fmla v5.4s, v30.4s, v29.s[1]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
-	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
-	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
-	WORD $0x4f9d1bc5 // fmla v5.4s, v30.4s, v29.s[2]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
-	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
-	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
-	WORD $0x4fbd1bc5 // fmla v5.4s, v30.4s, v29.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FMOVS (R24)(R14), F29
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
-	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	ADD R12, R3
-	FMOVQ F1, 0(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	ADD R12, R3
-	FMOVQ F5, 0(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $16, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile5x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	FMOVQ 32(R3), F6
-	FMOVQ 48(R3), F7
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F12
-	FMOVQ 16(R3), F13
-	FMOVQ 32(R3), F14
-	FMOVQ 48(R3), F15
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F16
-	FMOVQ 16(R3), F17
-	FMOVQ 32(R3), F18
-	FMOVQ 48(R3), F19
-	PRFM 64(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
-	WORD $0x4fbc13d0 // fmla v16.4s, v30.4s, v28.s[1]
-	WORD $0x4fbc13f1 // fmla v17.4s, v31.4s, v28.s[1]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
-	WORD $0x4fbc13d2 // fmla v18.4s, v30.4s, v28.s[1]
-	WORD $0x4fbc13f3 // fmla v19.4s, v31.4s, v28.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
-	WORD $0x4f9c1bd0 // fmla v16.4s, v30.4s, v28.s[2]
-	WORD $0x4f9c1bf1 // fmla v17.4s, v31.4s, v28.s[2]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
-	WORD $0x4f9c1bd2 // fmla v18.4s, v30.4s, v28.s[2]
-	WORD $0x4f9c1bf3 // fmla v19.4s, v31.4s, v28.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
-	WORD $0x4fbc1bd0 // fmla v16.4s, v30.4s, v28.s[3]
-	WORD $0x4fbc1bf1 // fmla v17.4s, v31.4s, v28.s[3]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
-	WORD $0x4fbc1bd2 // fmla v18.4s, v30.4s, v28.s[3]
-	WORD $0x4fbc1bf3 // fmla v19.4s, v31.4s, v28.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
-	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
-	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d610 // fadd v16.4s, v16.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	WORD $0x4e39d610 // fadd v16.4s, v16.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	WORD $0x4e39d631 // fadd v17.4s, v17.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
-	FMOVQ 48(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
-	WORD $0x4e39d673 // fadd v19.4s, v19.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
-	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
-	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
-	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
-	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
-	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
-	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
-	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
-	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
-	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
-	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
-	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
-	WORD $0x6eb2e73e // fcmgt v30.4s, v25.4s, v18.4s
-	WORD $0x6ebe1f32 // bit v18.16b, v25.16b, v30.16b
-	WORD $0x6eb3e73e // fcmgt v30.4s, v25.4s, v19.4s
-	WORD $0x6ebe1f33 // bit v19.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
-	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
-	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
-	FMOVQ 48(R3), F25
-	FMOVQ 48(R12), F26
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
-	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad610 // fadd v16.4s, v16.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad652 // fadd v18.4s, v18.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	FMOVQ F3, 48(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	FMOVQ F6, 32(R3)
-	FMOVQ F7, 48(R3)
-	ADD R12, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	FMOVQ F18, 32(R3)
-	FMOVQ F19, 48(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $64, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile5x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	FMOVQ 16(R3), F4
-	FMOVQ 32(R3), F5
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	FMOVQ 32(R3), F8
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F9
-	FMOVQ 16(R3), F10
-	FMOVQ 32(R3), F11
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F12
-	FMOVQ 16(R3), F13
-	FMOVQ 32(R3), F14
-	PRFM 48(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
-	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
-	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
-	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
-	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
-	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
-	FMOVQ 32(R4), F30
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
-	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
-	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
-	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
-	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
-	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
-	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
-	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
-	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
-	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	FMOVQ F4, 16(R3)
-	FMOVQ F5, 32(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	FMOVQ F8, 32(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	FMOVQ F10, 16(R3)
-	FMOVQ F11, 32(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $48, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile5x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	FMOVQ 16(R3), F3
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	PRFM 32(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
-	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
-	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
-	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
-	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
-	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
-	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
-	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	FMOVQ F3, 16(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	ADD R12, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $32, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile5x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	PRFM 16(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	WORD $0x3cee6afc // ldr q28, [x23,x14]
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
-	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
-	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
-	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
-	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
-	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
-	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVS (R23)(R14), F28
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	ADD R12, R3
-	FMOVQ F1, 0(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $16, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile4x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	FMOVQ 32(R3), F6
-	FMOVQ 48(R3), F7
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F12
-	FMOVQ 16(R3), F13
-	FMOVQ 32(R3), F14
-	FMOVQ 48(R3), F15
-	PRFM 64(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	WORD $0x4e39d58c // fadd v12.4s, v12.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	WORD $0x4e39d5ad // fadd v13.4s, v13.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	WORD $0x4e39d5ce // fadd v14.4s, v14.4s, v25.4s
-	FMOVQ 48(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-	WORD $0x4e39d5ef // fadd v15.4s, v15.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
-	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
-	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
-	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
-	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
-	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
-	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
-	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	FMOVQ 48(R3), F25
-	FMOVQ 48(R12), F26
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad58c // fadd v12.4s, v12.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ad // fadd v13.4s, v13.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	FMOVQ F3, 48(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	FMOVQ F6, 32(R3)
-	FMOVQ F7, 48(R3)
-	ADD R12, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $64, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile4x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	FMOVQ 16(R3), F4
-	FMOVQ 32(R3), F5
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	FMOVQ 32(R3), F8
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F9
-	FMOVQ 16(R3), F10
-	FMOVQ 32(R3), F11
-	PRFM 48(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
-	FMOVQ 32(R4), F30
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	FMOVQ F4, 16(R3)
-	FMOVQ F5, 32(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	FMOVQ F8, 32(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	FMOVQ F10, 16(R3)
-	FMOVQ F11, 32(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $48, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile4x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	FMOVQ 16(R3), F3
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	PRFM 32(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
-	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
-	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
-	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
-	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
-	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
-	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
-	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	FMOVQ F3, 16(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $32, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile4x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	PRFM 16(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	WORD $0x3cee6adb // ldr q27, [x22,x14]
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
-	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
-	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
-	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVS (R22)(R14), F27
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	ADD R12, R3
-	FMOVQ F1, 0(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $16, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile3x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	FMOVQ 32(R3), F6
-	FMOVQ 48(R3), F7
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	PRFM 64(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d529 // fadd v9.4s, v9.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	WORD $0x4e39d54a // fadd v10.4s, v10.4s, v25.4s
-	FMOVQ 48(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	WORD $0x4e39d56b // fadd v11.4s, v11.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
-	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
-	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
-	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
-	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
-	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 48(R3), F25
-	FMOVQ 48(R12), F26
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad54a // fadd v10.4s, v10.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	FMOVQ F3, 48(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	FMOVQ F6, 32(R3)
-	FMOVQ F7, 48(R3)
-	ADD R12, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $64, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile3x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	FMOVQ 16(R3), F4
-	FMOVQ 32(R3), F5
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F6
-	FMOVQ 16(R3), F7
-	FMOVQ 32(R3), F8
-	PRFM 48(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
-	FMOVQ 32(R4), F30
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	WORD $0x4e39d508 // fadd v8.4s, v8.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
-	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	FMOVQ F4, 16(R3)
-	FMOVQ F5, 32(R3)
-	ADD R12, R3
-	FMOVQ F6, 0(R3)
-	FMOVQ F7, 16(R3)
-	FMOVQ F8, 32(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $48, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile3x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	FMOVQ 16(R3), F3
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	PRFM 32(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
-	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
-	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
-	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
-	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
-	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
-	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
-	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	FMOVQ F3, 16(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $32, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile3x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	PRFM 16(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	WORD $0x3cee6aba // ldr q26, [x21,x14]
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
-	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
-	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
-	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVS (R21)(R14), F26
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	ADD R12, R3
-	FMOVQ F1, 0(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $16, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile2x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	PRFM 64(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F4
-	FMOVQ 16(R3), F5
-	FMOVQ 32(R3), F6
-	FMOVQ 48(R3), F7
-	PRFM 64(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4c6 // fadd v6.4s, v6.4s, v25.4s
-	FMOVQ 48(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x4e39d4e7 // fadd v7.4s, v7.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
-	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
-	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
-	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 48(R3), F25
-	FMOVQ 48(R12), F26
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4c6 // fadd v6.4s, v6.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	FMOVQ F3, 48(R3)
-	ADD R12, R3
-	FMOVQ F4, 0(R3)
-	FMOVQ F5, 16(R3)
-	FMOVQ F6, 32(R3)
-	FMOVQ F7, 48(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $64, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile2x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	PRFM 48(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F3
-	FMOVQ 16(R3), F4
-	FMOVQ 32(R3), F5
-	PRFM 48(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
-	FMOVQ 32(R4), F30
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d484 // fadd v4.4s, v4.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	WORD $0x4e39d4a5 // fadd v5.4s, v5.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
-	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
-	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
-	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	ADD R12, R3
-	FMOVQ F3, 0(R3)
-	FMOVQ F4, 16(R3)
-	FMOVQ F5, 32(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $48, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile2x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	PRFM 32(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	FMOVQ 16(R3), F3
-	PRFM 32(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
-	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
-	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
-	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	ADD R12, R3
-	FMOVQ F2, 0(R3)
-	FMOVQ F3, 16(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $32, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile2x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	ADD R9, R19, R20
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-	ADD R12, R3
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	PRFM 16(R3), PLDL1KEEP
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	PRFM 16(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	WORD $0x3cee6a99 // ldr q25, [x20,x14]
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVS (R20)(R14), F25
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	ADD R12, R3
-	FMOVQ F1, 0(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $16, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile1x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	PRFM 64(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	FLDPQ 32(R4), (F30, F31)
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 48(R3), F26
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-	FMOVQ 48(R3), F25
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
-	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 48(R3), F25
-	FMOVQ 48(R12), F26
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-	FMOVQ 48(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	FMOVQ F3, 48(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $64, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile1x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	PRFM 48(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	FMOVQ 32(R4), F30
-	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	FMOVQ 32(R4), F30
-	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	FMOVQ 32(R4), F30
-	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-	FMOVQ 32(R3), F25
-	WORD $0x4e39d442 // fadd v2.4s, v2.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
-	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F25
-	FMOVQ 32(R12), F26
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-	FMOVQ 32(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	FMOVQ F2, 32(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $48, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile1x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	PRFM 32(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
-	ADD R15, R4
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FLDPQ 0(R4), (F30, F31)
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F26
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-	FMOVQ 16(R3), F25
-	WORD $0x4e39d421 // fadd v1.4s, v1.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
-	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F25
-	FMOVQ 16(R12), F26
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-	FMOVQ 16(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	FMOVQ F1, 16(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $32, R11
-	SUBS $1, R2
-	BNE panel
-	RET
-
-TEXT tile1x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_panels(R0), R2
-	MOVD tile_xRow(R0), R9
-	MOVD tile_xStep(R0), R10
-	MOVD ZR, R11
-	MOVD tile_w(R0), R4
-panel:
-	MOVD tile_x(R0), R19
-	MOVD tile_flags(R0), R6
-	TST $const_tileAdd, R6
-	BEQ onlySums
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-onlySums:
-	MOVD tile_flags(R0), R6
-	TST $const_tileResidual, R6
-	BEQ fetched
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	PRFM 0(R3), PLDL1KEEP
-fetched:
-	MOVD tile_p(R0), R3
-	TST R3, R3
-	BNE resume
-	VMOVI $0, V0.B16
-	JMP begin
-resume:
-	ADD R11, R3
-	MOVD tile_pRow(R0), R12
-	FMOVQ 0(R3), F0
-	PRFM 16(R3), PLDL1KEEP
-begin:
-	MOVD tile_k(R0), R5
-	MOVD tile_wStep(R0), R15
-	MOVD ZR, R14
-	CMP $4, R10
-	BNE single
-	LSR $2, R5
-	CBZ R5, rest
-steps:
-	WORD $0x3cee6a78 // ldr q24, [x19,x14]
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
-	ADD R15, R4
-	FMOVQ 0(R4), F30
-	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
-	ADD R15, R4
-	ADD $16, R14
-	SUBS $1, R5
-	BNE steps
-rest:
-	MOVD tile_k(R0), R5
-	AND $3, R5
-single:
-	CBZ R5, done
-step:
-	FMOVS (R19)(R14), F24
-	FMOVQ 0(R4), F30
-	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
-	ADD R15, R4
-	ADD R10, R14
-	SUBS $1, R5
-	BNE step
-done:
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F25
-	VDUP V25.S[0], V25.S4
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F25
-	WORD $0x4e39d400 // fadd v0.4s, v0.4s, v25.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V25.B16
-	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
-	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F25
-	FMOVQ 0(R12), F26
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	FMOVS tile_alpha(R0), F25
-	VDUP V25.S[0], V25.S4
-	FMOVQ 0(R3), F26
-	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
-	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	FMOVQ F0, 0(R3)
-	MOVD tile_wSkip(R0), R6
-	ADD R6, R4
-	ADD $16, R11
 	SUBS $1, R2
 	BNE panel
 	RET

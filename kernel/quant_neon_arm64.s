@@ -124,6 +124,7264 @@ to1x2:
 to1x1:
 	JMP quantBytes1x1Dot<>(SB)
 
+TEXT quantBytes1x1Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	FMOVQ 16(R4), F6
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	FMOVQ 48(R4), F6
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes1x2Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes1x3Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	FMOVQ 80(R4), F6
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	FMOVQ 128(R4), F6
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	FMOVQ 176(R4), F6
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes1x4Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes2x1Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V9.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
+	FMOVQ 16(R4), F6
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
+	FMOVQ 48(R4), F6
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes2x2Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V10.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V11.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes2x3Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V11.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V12.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V13.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
+	FMOVQ 80(R4), F6
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
+	FMOVQ 128(R4), F6
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
+	FMOVQ 176(R4), F6
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes2x4Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V12.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V13.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V14.B16
+	FMOVQ 48(R3), F11
+	VMOV V11.B16, V15.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes3x1Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V9.B16
+	VMOV V8.B16, V10.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
+	FMOVQ 16(R4), F6
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
+	FMOVQ 48(R4), F6
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes3x2Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V12.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V11.B16
+	VMOV V9.B16, V13.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes3x3Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V11.B16
+	VMOV V8.B16, V14.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V12.B16
+	VMOV V9.B16, V15.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V13.B16
+	VMOV V10.B16, V16.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
+	FMOVQ 80(R4), F6
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
+	FMOVQ 128(R4), F6
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
+	FMOVQ 176(R4), F6
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	FMOVQ F16, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes3x4Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V16.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V13.B16
+	VMOV V9.B16, V17.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V14.B16
+	VMOV V10.B16, V18.B16
+	FMOVQ 48(R3), F11
+	VMOV V11.B16, V15.B16
+	VMOV V11.B16, V19.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0f1 // sdot v17.4s, v7.16b, v2.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0d2 // sdot v18.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0f3 // sdot v19.4s, v7.16b, v2.4b[0]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0f1 // sdot v17.4s, v7.16b, v2.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0d2 // sdot v18.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0f3 // sdot v19.4s, v7.16b, v2.4b[1]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8f1 // sdot v17.4s, v7.16b, v2.4b[2]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8d2 // sdot v18.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8f3 // sdot v19.4s, v7.16b, v2.4b[2]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8f1 // sdot v17.4s, v7.16b, v2.4b[3]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8d2 // sdot v18.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8f3 // sdot v19.4s, v7.16b, v2.4b[3]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	FMOVQ F18, 32(R3)
+	FMOVQ F19, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes4x1Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V9.B16
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V11.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
+	WORD $0x4f83e0cb // sdot v11.4s, v6.16b, v3.4b[0]
+	FMOVQ 16(R4), F6
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa3e0cb // sdot v11.4s, v6.16b, v3.4b[1]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
+	WORD $0x4f83e8cb // sdot v11.4s, v6.16b, v3.4b[2]
+	FMOVQ 48(R4), F6
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa3e8cb // sdot v11.4s, v6.16b, v3.4b[3]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes4x2Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V14.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V11.B16
+	VMOV V9.B16, V13.B16
+	VMOV V9.B16, V15.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0ce // sdot v14.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0ef // sdot v15.4s, v7.16b, v3.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0ce // sdot v14.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0ef // sdot v15.4s, v7.16b, v3.4b[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8ce // sdot v14.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8ef // sdot v15.4s, v7.16b, v3.4b[2]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8ce // sdot v14.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8ef // sdot v15.4s, v7.16b, v3.4b[3]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes4x3Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V11.B16
+	VMOV V8.B16, V14.B16
+	VMOV V8.B16, V17.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V12.B16
+	VMOV V9.B16, V15.B16
+	VMOV V9.B16, V18.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V13.B16
+	VMOV V10.B16, V16.B16
+	VMOV V10.B16, V19.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d1 // sdot v17.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f2 // sdot v18.4s, v7.16b, v3.4b[0]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	WORD $0x4f83e0d3 // sdot v19.4s, v6.16b, v3.4b[0]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d1 // sdot v17.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f2 // sdot v18.4s, v7.16b, v3.4b[1]
+	FMOVQ 80(R4), F6
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa3e0d3 // sdot v19.4s, v6.16b, v3.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d1 // sdot v17.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f2 // sdot v18.4s, v7.16b, v3.4b[2]
+	FMOVQ 128(R4), F6
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	WORD $0x4f83e8d3 // sdot v19.4s, v6.16b, v3.4b[2]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d1 // sdot v17.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f2 // sdot v18.4s, v7.16b, v3.4b[3]
+	FMOVQ 176(R4), F6
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa3e8d3 // sdot v19.4s, v6.16b, v3.4b[3]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	FMOVQ F16, 32(R3)
+	ADD R12, R3
+	FMOVQ F17, 0(R3)
+	FMOVQ F18, 16(R3)
+	FMOVQ F19, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes4x4Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V16.B16
+	VMOV V8.B16, V20.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V13.B16
+	VMOV V9.B16, V17.B16
+	VMOV V9.B16, V21.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V14.B16
+	VMOV V10.B16, V18.B16
+	VMOV V10.B16, V22.B16
+	FMOVQ 48(R3), F11
+	VMOV V11.B16, V15.B16
+	VMOV V11.B16, V19.B16
+	VMOV V11.B16, V23.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0f1 // sdot v17.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d4 // sdot v20.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f5 // sdot v21.4s, v7.16b, v3.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0d2 // sdot v18.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0f3 // sdot v19.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d6 // sdot v22.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f7 // sdot v23.4s, v7.16b, v3.4b[0]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0f1 // sdot v17.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d4 // sdot v20.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f5 // sdot v21.4s, v7.16b, v3.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0d2 // sdot v18.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0f3 // sdot v19.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d6 // sdot v22.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f7 // sdot v23.4s, v7.16b, v3.4b[1]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8f1 // sdot v17.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d4 // sdot v20.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f5 // sdot v21.4s, v7.16b, v3.4b[2]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8d2 // sdot v18.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8f3 // sdot v19.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d6 // sdot v22.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f7 // sdot v23.4s, v7.16b, v3.4b[2]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8f1 // sdot v17.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d4 // sdot v20.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f5 // sdot v21.4s, v7.16b, v3.4b[3]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8d2 // sdot v18.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8f3 // sdot v19.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d6 // sdot v22.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f7 // sdot v23.4s, v7.16b, v3.4b[3]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
+	WORD $0x6e23def7 // fmul v23.4s, v23.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
+	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	FMOVQ F18, 32(R3)
+	FMOVQ F19, 48(R3)
+	ADD R12, R3
+	FMOVQ F20, 0(R3)
+	FMOVQ F21, 16(R3)
+	FMOVQ F22, 32(R3)
+	FMOVQ F23, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes5x1Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V9.B16
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V11.B16
+	VMOV V8.B16, V12.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
+	WORD $0x4f83e0cb // sdot v11.4s, v6.16b, v3.4b[0]
+	WORD $0x4f84e0cc // sdot v12.4s, v6.16b, v4.4b[0]
+	FMOVQ 16(R4), F6
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa3e0cb // sdot v11.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa4e0cc // sdot v12.4s, v6.16b, v4.4b[1]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
+	WORD $0x4f83e8cb // sdot v11.4s, v6.16b, v3.4b[2]
+	WORD $0x4f84e8cc // sdot v12.4s, v6.16b, v4.4b[2]
+	FMOVQ 48(R4), F6
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa3e8cb // sdot v11.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa4e8cc // sdot v12.4s, v6.16b, v4.4b[3]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $5, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes5x2Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V14.B16
+	VMOV V8.B16, V16.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V11.B16
+	VMOV V9.B16, V13.B16
+	VMOV V9.B16, V15.B16
+	VMOV V9.B16, V17.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0ce // sdot v14.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0ef // sdot v15.4s, v7.16b, v3.4b[0]
+	WORD $0x4f84e0d0 // sdot v16.4s, v6.16b, v4.4b[0]
+	WORD $0x4f84e0f1 // sdot v17.4s, v7.16b, v4.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0ce // sdot v14.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0ef // sdot v15.4s, v7.16b, v3.4b[1]
+	WORD $0x4fa4e0d0 // sdot v16.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa4e0f1 // sdot v17.4s, v7.16b, v4.4b[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8ce // sdot v14.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8ef // sdot v15.4s, v7.16b, v3.4b[2]
+	WORD $0x4f84e8d0 // sdot v16.4s, v6.16b, v4.4b[2]
+	WORD $0x4f84e8f1 // sdot v17.4s, v7.16b, v4.4b[2]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8ce // sdot v14.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8ef // sdot v15.4s, v7.16b, v3.4b[3]
+	WORD $0x4fa4e8d0 // sdot v16.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa4e8f1 // sdot v17.4s, v7.16b, v4.4b[3]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $5, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes5x3Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V11.B16
+	VMOV V8.B16, V14.B16
+	VMOV V8.B16, V17.B16
+	VMOV V8.B16, V20.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V12.B16
+	VMOV V9.B16, V15.B16
+	VMOV V9.B16, V18.B16
+	VMOV V9.B16, V21.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V13.B16
+	VMOV V10.B16, V16.B16
+	VMOV V10.B16, V19.B16
+	VMOV V10.B16, V22.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d1 // sdot v17.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f2 // sdot v18.4s, v7.16b, v3.4b[0]
+	WORD $0x4f84e0d4 // sdot v20.4s, v6.16b, v4.4b[0]
+	WORD $0x4f84e0f5 // sdot v21.4s, v7.16b, v4.4b[0]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	WORD $0x4f83e0d3 // sdot v19.4s, v6.16b, v3.4b[0]
+	WORD $0x4f84e0d6 // sdot v22.4s, v6.16b, v4.4b[0]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d1 // sdot v17.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f2 // sdot v18.4s, v7.16b, v3.4b[1]
+	WORD $0x4fa4e0d4 // sdot v20.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa4e0f5 // sdot v21.4s, v7.16b, v4.4b[1]
+	FMOVQ 80(R4), F6
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa3e0d3 // sdot v19.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa4e0d6 // sdot v22.4s, v6.16b, v4.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d1 // sdot v17.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f2 // sdot v18.4s, v7.16b, v3.4b[2]
+	WORD $0x4f84e8d4 // sdot v20.4s, v6.16b, v4.4b[2]
+	WORD $0x4f84e8f5 // sdot v21.4s, v7.16b, v4.4b[2]
+	FMOVQ 128(R4), F6
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	WORD $0x4f83e8d3 // sdot v19.4s, v6.16b, v3.4b[2]
+	WORD $0x4f84e8d6 // sdot v22.4s, v6.16b, v4.4b[2]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d1 // sdot v17.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f2 // sdot v18.4s, v7.16b, v3.4b[3]
+	WORD $0x4fa4e8d4 // sdot v20.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa4e8f5 // sdot v21.4s, v7.16b, v4.4b[3]
+	FMOVQ 176(R4), F6
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa3e8d3 // sdot v19.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa4e8d6 // sdot v22.4s, v6.16b, v4.4b[3]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
+	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	FMOVQ F16, 32(R3)
+	ADD R12, R3
+	FMOVQ F17, 0(R3)
+	FMOVQ F18, 16(R3)
+	FMOVQ F19, 32(R3)
+	ADD R12, R3
+	FMOVQ F20, 0(R3)
+	FMOVQ F21, 16(R3)
+	FMOVQ F22, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $5, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes5x4Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V16.B16
+	VMOV V8.B16, V20.B16
+	VMOV V8.B16, V24.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V13.B16
+	VMOV V9.B16, V17.B16
+	VMOV V9.B16, V21.B16
+	VMOV V9.B16, V25.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V14.B16
+	VMOV V10.B16, V18.B16
+	VMOV V10.B16, V22.B16
+	VMOV V10.B16, V26.B16
+	FMOVQ 48(R3), F11
+	VMOV V11.B16, V15.B16
+	VMOV V11.B16, V19.B16
+	VMOV V11.B16, V23.B16
+	VMOV V11.B16, V27.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0f1 // sdot v17.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d4 // sdot v20.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f5 // sdot v21.4s, v7.16b, v3.4b[0]
+	WORD $0x4f84e0d8 // sdot v24.4s, v6.16b, v4.4b[0]
+	WORD $0x4f84e0f9 // sdot v25.4s, v7.16b, v4.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0d2 // sdot v18.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0f3 // sdot v19.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d6 // sdot v22.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f7 // sdot v23.4s, v7.16b, v3.4b[0]
+	WORD $0x4f84e0da // sdot v26.4s, v6.16b, v4.4b[0]
+	WORD $0x4f84e0fb // sdot v27.4s, v7.16b, v4.4b[0]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0f1 // sdot v17.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d4 // sdot v20.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f5 // sdot v21.4s, v7.16b, v3.4b[1]
+	WORD $0x4fa4e0d8 // sdot v24.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa4e0f9 // sdot v25.4s, v7.16b, v4.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0d2 // sdot v18.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0f3 // sdot v19.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d6 // sdot v22.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f7 // sdot v23.4s, v7.16b, v3.4b[1]
+	WORD $0x4fa4e0da // sdot v26.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa4e0fb // sdot v27.4s, v7.16b, v4.4b[1]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8f1 // sdot v17.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d4 // sdot v20.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f5 // sdot v21.4s, v7.16b, v3.4b[2]
+	WORD $0x4f84e8d8 // sdot v24.4s, v6.16b, v4.4b[2]
+	WORD $0x4f84e8f9 // sdot v25.4s, v7.16b, v4.4b[2]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8d2 // sdot v18.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8f3 // sdot v19.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d6 // sdot v22.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f7 // sdot v23.4s, v7.16b, v3.4b[2]
+	WORD $0x4f84e8da // sdot v26.4s, v6.16b, v4.4b[2]
+	WORD $0x4f84e8fb // sdot v27.4s, v7.16b, v4.4b[2]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8f1 // sdot v17.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d4 // sdot v20.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f5 // sdot v21.4s, v7.16b, v3.4b[3]
+	WORD $0x4fa4e8d8 // sdot v24.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa4e8f9 // sdot v25.4s, v7.16b, v4.4b[3]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8d2 // sdot v18.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8f3 // sdot v19.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d6 // sdot v22.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f7 // sdot v23.4s, v7.16b, v3.4b[3]
+	WORD $0x4fa4e8da // sdot v26.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa4e8fb // sdot v27.4s, v7.16b, v4.4b[3]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	WORD $0x6e22df5a // fmul v26.4s, v26.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
+	WORD $0x6e23def7 // fmul v23.4s, v23.4s, v3.4s
+	WORD $0x6e23df7b // fmul v27.4s, v27.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
+	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22df18 // fmul v24.4s, v24.4s, v2.4s
+	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
+	WORD $0x6e22df5a // fmul v26.4s, v26.4s, v2.4s
+	WORD $0x6e22df7b // fmul v27.4s, v27.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d718 // fadd v24.4s, v24.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d739 // fadd v25.4s, v25.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d75a // fadd v26.4s, v26.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d77b // fadd v27.4s, v27.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
+	WORD $0x6e21df5a // fmul v26.4s, v26.4s, v1.4s
+	WORD $0x6e21df7b // fmul v27.4s, v27.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d75a // fadd v26.4s, v26.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	WORD $0x4e21d75a // fadd v26.4s, v26.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
+	WORD $0x6ebae426 // fcmgt v6.4s, v1.4s, v26.4s
+	WORD $0x6ea61c3a // bit v26.16b, v1.16b, v6.16b
+	WORD $0x6ebbe426 // fcmgt v6.4s, v1.4s, v27.4s
+	WORD $0x6ea61c3b // bit v27.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	WORD $0x6e21df5a // fmul v26.4s, v26.4s, v1.4s
+	WORD $0x4e22d75a // fadd v26.4s, v26.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	WORD $0x6e21df7b // fmul v27.4s, v27.4s, v1.4s
+	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d75a // fadd v26.4s, v26.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	FMOVQ F18, 32(R3)
+	FMOVQ F19, 48(R3)
+	ADD R12, R3
+	FMOVQ F20, 0(R3)
+	FMOVQ F21, 16(R3)
+	FMOVQ F22, 32(R3)
+	FMOVQ F23, 48(R3)
+	ADD R12, R3
+	FMOVQ F24, 0(R3)
+	FMOVQ F25, 16(R3)
+	FMOVQ F26, 32(R3)
+	FMOVQ F27, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $5, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes6x1Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V9.B16
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V11.B16
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V13.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	WORD $0x3cee6b05 // ldr q5, [x24,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
+	WORD $0x4f83e0cb // sdot v11.4s, v6.16b, v3.4b[0]
+	WORD $0x4f84e0cc // sdot v12.4s, v6.16b, v4.4b[0]
+	WORD $0x4f85e0cd // sdot v13.4s, v6.16b, v5.4b[0]
+	FMOVQ 16(R4), F6
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa3e0cb // sdot v11.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa4e0cc // sdot v12.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa5e0cd // sdot v13.4s, v6.16b, v5.4b[1]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
+	WORD $0x4f83e8cb // sdot v11.4s, v6.16b, v3.4b[2]
+	WORD $0x4f84e8cc // sdot v12.4s, v6.16b, v4.4b[2]
+	WORD $0x4f85e8cd // sdot v13.4s, v6.16b, v5.4b[2]
+	FMOVQ 48(R4), F6
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa3e8cb // sdot v11.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa4e8cc // sdot v12.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa5e8cd // sdot v13.4s, v6.16b, v5.4b[3]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	ADD R12, R3
+	FMOVQ F13, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $6, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes6x2Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V10.B16
+	VMOV V8.B16, V12.B16
+	VMOV V8.B16, V14.B16
+	VMOV V8.B16, V16.B16
+	VMOV V8.B16, V18.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V11.B16
+	VMOV V9.B16, V13.B16
+	VMOV V9.B16, V15.B16
+	VMOV V9.B16, V17.B16
+	VMOV V9.B16, V19.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	WORD $0x3cee6b05 // ldr q5, [x24,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0ce // sdot v14.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0ef // sdot v15.4s, v7.16b, v3.4b[0]
+	WORD $0x4f84e0d0 // sdot v16.4s, v6.16b, v4.4b[0]
+	WORD $0x4f84e0f1 // sdot v17.4s, v7.16b, v4.4b[0]
+	WORD $0x4f85e0d2 // sdot v18.4s, v6.16b, v5.4b[0]
+	WORD $0x4f85e0f3 // sdot v19.4s, v7.16b, v5.4b[0]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0ce // sdot v14.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0ef // sdot v15.4s, v7.16b, v3.4b[1]
+	WORD $0x4fa4e0d0 // sdot v16.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa4e0f1 // sdot v17.4s, v7.16b, v4.4b[1]
+	WORD $0x4fa5e0d2 // sdot v18.4s, v6.16b, v5.4b[1]
+	WORD $0x4fa5e0f3 // sdot v19.4s, v7.16b, v5.4b[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8ce // sdot v14.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8ef // sdot v15.4s, v7.16b, v3.4b[2]
+	WORD $0x4f84e8d0 // sdot v16.4s, v6.16b, v4.4b[2]
+	WORD $0x4f84e8f1 // sdot v17.4s, v7.16b, v4.4b[2]
+	WORD $0x4f85e8d2 // sdot v18.4s, v6.16b, v5.4b[2]
+	WORD $0x4f85e8f3 // sdot v19.4s, v7.16b, v5.4b[2]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8ce // sdot v14.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8ef // sdot v15.4s, v7.16b, v3.4b[3]
+	WORD $0x4fa4e8d0 // sdot v16.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa4e8f1 // sdot v17.4s, v7.16b, v4.4b[3]
+	WORD $0x4fa5e8d2 // sdot v18.4s, v6.16b, v5.4b[3]
+	WORD $0x4fa5e8f3 // sdot v19.4s, v7.16b, v5.4b[3]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	ADD R12, R3
+	FMOVQ F18, 0(R3)
+	FMOVQ F19, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $6, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantBytes6x3Dot<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	MOVD quantTile_begin(R0), R3
+	FMOVQ 0(R3), F8
+	VMOV V8.B16, V11.B16
+	VMOV V8.B16, V14.B16
+	VMOV V8.B16, V17.B16
+	VMOV V8.B16, V20.B16
+	VMOV V8.B16, V23.B16
+	FMOVQ 16(R3), F9
+	VMOV V9.B16, V12.B16
+	VMOV V9.B16, V15.B16
+	VMOV V9.B16, V18.B16
+	VMOV V9.B16, V21.B16
+	VMOV V9.B16, V24.B16
+	FMOVQ 32(R3), F10
+	VMOV V10.B16, V13.B16
+	VMOV V10.B16, V16.B16
+	VMOV V10.B16, V19.B16
+	VMOV V10.B16, V22.B16
+	VMOV V10.B16, V25.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	WORD $0x3cee6b05 // ldr q5, [x24,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
+	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
+	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
+	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
+	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
+	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
+	WORD $0x4f83e0d1 // sdot v17.4s, v6.16b, v3.4b[0]
+	WORD $0x4f83e0f2 // sdot v18.4s, v7.16b, v3.4b[0]
+	WORD $0x4f84e0d4 // sdot v20.4s, v6.16b, v4.4b[0]
+	WORD $0x4f84e0f5 // sdot v21.4s, v7.16b, v4.4b[0]
+	WORD $0x4f85e0d7 // sdot v23.4s, v6.16b, v5.4b[0]
+	WORD $0x4f85e0f8 // sdot v24.4s, v7.16b, v5.4b[0]
+	FMOVQ 32(R4), F6
+	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
+	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
+	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
+	WORD $0x4f83e0d3 // sdot v19.4s, v6.16b, v3.4b[0]
+	WORD $0x4f84e0d6 // sdot v22.4s, v6.16b, v4.4b[0]
+	WORD $0x4f85e0d9 // sdot v25.4s, v6.16b, v5.4b[0]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
+	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
+	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
+	WORD $0x4fa3e0d1 // sdot v17.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa3e0f2 // sdot v18.4s, v7.16b, v3.4b[1]
+	WORD $0x4fa4e0d4 // sdot v20.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa4e0f5 // sdot v21.4s, v7.16b, v4.4b[1]
+	WORD $0x4fa5e0d7 // sdot v23.4s, v6.16b, v5.4b[1]
+	WORD $0x4fa5e0f8 // sdot v24.4s, v7.16b, v5.4b[1]
+	FMOVQ 80(R4), F6
+	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
+	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
+	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
+	WORD $0x4fa3e0d3 // sdot v19.4s, v6.16b, v3.4b[1]
+	WORD $0x4fa4e0d6 // sdot v22.4s, v6.16b, v4.4b[1]
+	WORD $0x4fa5e0d9 // sdot v25.4s, v6.16b, v5.4b[1]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
+	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
+	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
+	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
+	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
+	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
+	WORD $0x4f83e8d1 // sdot v17.4s, v6.16b, v3.4b[2]
+	WORD $0x4f83e8f2 // sdot v18.4s, v7.16b, v3.4b[2]
+	WORD $0x4f84e8d4 // sdot v20.4s, v6.16b, v4.4b[2]
+	WORD $0x4f84e8f5 // sdot v21.4s, v7.16b, v4.4b[2]
+	WORD $0x4f85e8d7 // sdot v23.4s, v6.16b, v5.4b[2]
+	WORD $0x4f85e8f8 // sdot v24.4s, v7.16b, v5.4b[2]
+	FMOVQ 128(R4), F6
+	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
+	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
+	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
+	WORD $0x4f83e8d3 // sdot v19.4s, v6.16b, v3.4b[2]
+	WORD $0x4f84e8d6 // sdot v22.4s, v6.16b, v4.4b[2]
+	WORD $0x4f85e8d9 // sdot v25.4s, v6.16b, v5.4b[2]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
+	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
+	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
+	WORD $0x4fa3e8d1 // sdot v17.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa3e8f2 // sdot v18.4s, v7.16b, v3.4b[3]
+	WORD $0x4fa4e8d4 // sdot v20.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa4e8f5 // sdot v21.4s, v7.16b, v4.4b[3]
+	WORD $0x4fa5e8d7 // sdot v23.4s, v6.16b, v5.4b[3]
+	WORD $0x4fa5e8f8 // sdot v24.4s, v7.16b, v5.4b[3]
+	FMOVQ 176(R4), F6
+	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
+	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
+	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
+	WORD $0x4fa3e8d3 // sdot v19.4s, v6.16b, v3.4b[3]
+	WORD $0x4fa4e8d6 // sdot v22.4s, v6.16b, v4.4b[3]
+	WORD $0x4fa5e8d9 // sdot v25.4s, v6.16b, v5.4b[3]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
+	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
+	WORD $0x6e22df18 // fmul v24.4s, v24.4s, v2.4s
+	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d718 // fadd v24.4s, v24.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d739 // fadd v25.4s, v25.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	FMOVQ F16, 32(R3)
+	ADD R12, R3
+	FMOVQ F17, 0(R3)
+	FMOVQ F18, 16(R3)
+	FMOVQ F19, 32(R3)
+	ADD R12, R3
+	FMOVQ F20, 0(R3)
+	FMOVQ F21, 16(R3)
+	FMOVQ F22, 32(R3)
+	ADD R12, R3
+	FMOVQ F23, 0(R3)
+	FMOVQ F24, 16(R3)
+	FMOVQ F25, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $6, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
 TEXT quantBytes6x4Dot<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
 	MOVD ZR, R11
@@ -840,7 +8098,4748 @@ store:
 	BNE tile
 	RET
 
-TEXT quantBytes6x3Dot<>(SB), NOSPLIT, $0-8
+// func quantWordsNEON(t *quantTile)
+TEXT ·quantWordsNEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD tile_rows(R0), R3
+	MOVD tile_vecs(R0), R5
+	CMP $6, R3
+	BNE not6
+	CMP $4, R5
+	BEQ to6x4
+	CMP $3, R5
+	BEQ to6x3
+	CMP $2, R5
+	BEQ to6x2
+	CMP $1, R5
+	BEQ to6x1
+not6:
+	CMP $5, R3
+	BNE not5
+	CMP $4, R5
+	BEQ to5x4
+	CMP $3, R5
+	BEQ to5x3
+	CMP $2, R5
+	BEQ to5x2
+	CMP $1, R5
+	BEQ to5x1
+not5:
+	CMP $4, R3
+	BNE not4
+	CMP $4, R5
+	BEQ to4x4
+	CMP $3, R5
+	BEQ to4x3
+	CMP $2, R5
+	BEQ to4x2
+	CMP $1, R5
+	BEQ to4x1
+not4:
+	CMP $3, R3
+	BNE not3
+	CMP $4, R5
+	BEQ to3x4
+	CMP $3, R5
+	BEQ to3x3
+	CMP $2, R5
+	BEQ to3x2
+	CMP $1, R5
+	BEQ to3x1
+not3:
+	CMP $2, R3
+	BNE not2
+	CMP $4, R5
+	BEQ to2x4
+	CMP $3, R5
+	BEQ to2x3
+	CMP $2, R5
+	BEQ to2x2
+	CMP $1, R5
+	BEQ to2x1
+not2:
+	CMP $1, R3
+	BNE not1
+	CMP $4, R5
+	BEQ to1x4
+	CMP $3, R5
+	BEQ to1x3
+	CMP $2, R5
+	BEQ to1x2
+	CMP $1, R5
+	BEQ to1x1
+not1:
+	RET
+to6x4:
+	JMP quantWords6x4NEON<>(SB)
+to6x3:
+	JMP quantWords6x3NEON<>(SB)
+to6x2:
+	JMP quantWords6x2NEON<>(SB)
+to6x1:
+	JMP quantWords6x1NEON<>(SB)
+to5x4:
+	JMP quantWords5x4NEON<>(SB)
+to5x3:
+	JMP quantWords5x3NEON<>(SB)
+to5x2:
+	JMP quantWords5x2NEON<>(SB)
+to5x1:
+	JMP quantWords5x1NEON<>(SB)
+to4x4:
+	JMP quantWords4x4NEON<>(SB)
+to4x3:
+	JMP quantWords4x3NEON<>(SB)
+to4x2:
+	JMP quantWords4x2NEON<>(SB)
+to4x1:
+	JMP quantWords4x1NEON<>(SB)
+to3x4:
+	JMP quantWords3x4NEON<>(SB)
+to3x3:
+	JMP quantWords3x3NEON<>(SB)
+to3x2:
+	JMP quantWords3x2NEON<>(SB)
+to3x1:
+	JMP quantWords3x1NEON<>(SB)
+to2x4:
+	JMP quantWords2x4NEON<>(SB)
+to2x3:
+	JMP quantWords2x3NEON<>(SB)
+to2x2:
+	JMP quantWords2x2NEON<>(SB)
+to2x1:
+	JMP quantWords2x1NEON<>(SB)
+to1x4:
+	JMP quantWords1x4NEON<>(SB)
+to1x3:
+	JMP quantWords1x3NEON<>(SB)
+to1x2:
+	JMP quantWords1x2NEON<>(SB)
+to1x1:
+	JMP quantWords1x1NEON<>(SB)
+
+TEXT quantWords1x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	VMOVI $0, V8.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	FMOVQ 16(R4), F6
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	FMOVQ 48(R4), F6
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords1x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords1x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	FMOVQ 80(R4), F6
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	FMOVQ 128(R4), F6
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	FMOVQ 176(R4), F6
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords1x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $1, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords2x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
+	FMOVQ 16(R4), F6
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
+	FMOVQ 48(R4), F6
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords2x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords2x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
+	FMOVQ 80(R4), F6
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
+	FMOVQ 128(R4), F6
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
+	FMOVQ 176(R4), F6
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords2x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $2, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords3x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
+	FMOVQ 16(R4), F6
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
+	FMOVQ 48(R4), F6
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords3x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords3x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
+	FMOVQ 80(R4), F6
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
+	FMOVQ 128(R4), F6
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
+	FMOVQ 176(R4), F6
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	FMOVQ F16, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords3x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220f1 // smlal v17.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220f1 // smlal2 v17.4s, v7.8h, v2.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220d2 // smlal v18.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d2 // smlal2 v18.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220f3 // smlal v19.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220f3 // smlal2 v19.4s, v7.8h, v2.h[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220f1 // smlal v17.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220f1 // smlal2 v17.4s, v7.8h, v2.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220d2 // smlal v18.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d2 // smlal2 v18.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220f3 // smlal v19.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220f3 // smlal2 v19.4s, v7.8h, v2.h[3]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228f1 // smlal v17.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228f1 // smlal2 v17.4s, v7.8h, v2.h[5]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228d2 // smlal v18.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d2 // smlal2 v18.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228f3 // smlal v19.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228f3 // smlal2 v19.4s, v7.8h, v2.h[5]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228f1 // smlal v17.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228f1 // smlal2 v17.4s, v7.8h, v2.h[7]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228d2 // smlal v18.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d2 // smlal2 v18.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228f3 // smlal v19.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228f3 // smlal2 v19.4s, v7.8h, v2.h[7]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	FMOVQ F18, 32(R3)
+	FMOVQ F19, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $3, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords4x1NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
+	WORD $0x0f4320cb // smlal v11.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320cb // smlal2 v11.4s, v6.8h, v3.h[1]
+	FMOVQ 16(R4), F6
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
+	WORD $0x0f6320cb // smlal v11.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320cb // smlal2 v11.4s, v6.8h, v3.h[3]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
+	WORD $0x0f4328cb // smlal v11.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328cb // smlal2 v11.4s, v6.8h, v3.h[5]
+	FMOVQ 48(R4), F6
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
+	WORD $0x0f6328cb // smlal v11.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328cb // smlal2 v11.4s, v6.8h, v3.h[7]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords4x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320ce // smlal v14.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320ce // smlal2 v14.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320ef // smlal v15.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320ef // smlal2 v15.4s, v7.8h, v3.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320ce // smlal v14.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320ce // smlal2 v14.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320ef // smlal v15.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320ef // smlal2 v15.4s, v7.8h, v3.h[3]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328ce // smlal v14.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328ce // smlal2 v14.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328ef // smlal v15.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328ef // smlal2 v15.4s, v7.8h, v3.h[5]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328ce // smlal v14.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328ce // smlal2 v14.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328ef // smlal v15.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328ef // smlal2 v15.4s, v7.8h, v3.h[7]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords4x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d1 // smlal v17.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d1 // smlal2 v17.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f2 // smlal v18.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f2 // smlal2 v18.4s, v7.8h, v3.h[1]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	WORD $0x0f4320d3 // smlal v19.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d3 // smlal2 v19.4s, v6.8h, v3.h[1]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d1 // smlal v17.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d1 // smlal2 v17.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f2 // smlal v18.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f2 // smlal2 v18.4s, v7.8h, v3.h[3]
+	FMOVQ 80(R4), F6
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	WORD $0x0f6320d3 // smlal v19.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d3 // smlal2 v19.4s, v6.8h, v3.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d1 // smlal v17.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d1 // smlal2 v17.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f2 // smlal v18.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f2 // smlal2 v18.4s, v7.8h, v3.h[5]
+	FMOVQ 128(R4), F6
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	WORD $0x0f4328d3 // smlal v19.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d3 // smlal2 v19.4s, v6.8h, v3.h[5]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d1 // smlal v17.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d1 // smlal2 v17.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f2 // smlal v18.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f2 // smlal2 v18.4s, v7.8h, v3.h[7]
+	FMOVQ 176(R4), F6
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	WORD $0x0f6328d3 // smlal v19.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d3 // smlal2 v19.4s, v6.8h, v3.h[7]
+	ADD $16, R14
+	ADD $192, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	FMOVQ F12, 16(R3)
+	FMOVQ F13, 32(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	FMOVQ F16, 32(R3)
+	ADD R12, R3
+	FMOVQ F17, 0(R3)
+	FMOVQ F18, 16(R3)
+	FMOVQ F19, 32(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords4x4NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220f1 // smlal v17.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220f1 // smlal2 v17.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d4 // smlal v20.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d4 // smlal2 v20.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f5 // smlal v21.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f5 // smlal2 v21.4s, v7.8h, v3.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220d2 // smlal v18.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d2 // smlal2 v18.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220f3 // smlal v19.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220f3 // smlal2 v19.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d6 // smlal v22.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d6 // smlal2 v22.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f7 // smlal v23.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f7 // smlal2 v23.4s, v7.8h, v3.h[1]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220f1 // smlal v17.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220f1 // smlal2 v17.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d4 // smlal v20.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d4 // smlal2 v20.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f5 // smlal v21.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f5 // smlal2 v21.4s, v7.8h, v3.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220d2 // smlal v18.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d2 // smlal2 v18.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220f3 // smlal v19.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220f3 // smlal2 v19.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d6 // smlal v22.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d6 // smlal2 v22.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f7 // smlal v23.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f7 // smlal2 v23.4s, v7.8h, v3.h[3]
+	FLDPQ 128(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228f1 // smlal v17.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228f1 // smlal2 v17.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d4 // smlal v20.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d4 // smlal2 v20.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f5 // smlal v21.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f5 // smlal2 v21.4s, v7.8h, v3.h[5]
+	FLDPQ 160(R4), (F6, F7)
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228d2 // smlal v18.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d2 // smlal2 v18.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228f3 // smlal v19.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228f3 // smlal2 v19.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d6 // smlal v22.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d6 // smlal2 v22.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f7 // smlal v23.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f7 // smlal2 v23.4s, v7.8h, v3.h[5]
+	FLDPQ 192(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228f1 // smlal v17.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228f1 // smlal2 v17.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d4 // smlal v20.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d4 // smlal2 v20.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f5 // smlal v21.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f5 // smlal2 v21.4s, v7.8h, v3.h[7]
+	FLDPQ 224(R4), (F6, F7)
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228d2 // smlal v18.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d2 // smlal2 v18.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228f3 // smlal v19.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228f3 // smlal2 v19.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d6 // smlal v22.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d6 // smlal2 v22.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f7 // smlal v23.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f7 // smlal2 v23.4s, v7.8h, v3.h[7]
+	ADD $16, R14
+	ADD $256, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F3
+	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
+	WORD $0x6e23def7 // fmul v23.4s, v23.4s, v3.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
+	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
+	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
+	FMOVQ 48(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	FMOVQ 48(R3), F2
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	FMOVQ 48(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F1
+	FMOVQ 32(R12), F2
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F1
+	FMOVQ 48(R12), F2
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	FMOVQ 32(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	FMOVQ 48(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	FMOVQ F18, 32(R3)
+	FMOVQ F19, 48(R3)
+	ADD R12, R3
+	FMOVQ F20, 0(R3)
+	FMOVQ F21, 16(R3)
+	FMOVQ F22, 32(R3)
+	FMOVQ F23, 48(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $4, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords5x1NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
 	MOVD ZR, R11
 tile:
@@ -851,26 +12850,11 @@ tile:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	ADD R9, R22, R23
-	ADD R9, R23, R24
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V11.B16
-	VMOV V8.B16, V14.B16
-	VMOV V8.B16, V17.B16
-	VMOV V8.B16, V20.B16
-	VMOV V8.B16, V23.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V12.B16
-	VMOV V9.B16, V15.B16
-	VMOV V9.B16, V18.B16
-	VMOV V9.B16, V21.B16
-	VMOV V9.B16, V24.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V13.B16
-	VMOV V10.B16, V16.B16
-	VMOV V10.B16, V19.B16
-	VMOV V10.B16, V22.B16
-	VMOV V10.B16, V25.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
 	MOVD tile_w(R0), R4
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -881,87 +12865,827 @@ steps:
 	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
 	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
 	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	WORD $0x3cee6b05 // ldr q5, [x24,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d1 // sdot v17.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f2 // sdot v18.4s, v7.16b, v3.4b[0]
-	WORD $0x4f84e0d4 // sdot v20.4s, v6.16b, v4.4b[0]
-	WORD $0x4f84e0f5 // sdot v21.4s, v7.16b, v4.4b[0]
-	WORD $0x4f85e0d7 // sdot v23.4s, v6.16b, v5.4b[0]
-	WORD $0x4f85e0f8 // sdot v24.4s, v7.16b, v5.4b[0]
+	FMOVQ 0(R4), F6
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
+	WORD $0x0f4320cb // smlal v11.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320cb // smlal2 v11.4s, v6.8h, v3.h[1]
+	WORD $0x0f4420cc // smlal v12.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420cc // smlal2 v12.4s, v6.8h, v4.h[1]
+	FMOVQ 16(R4), F6
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
+	WORD $0x0f6320cb // smlal v11.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320cb // smlal2 v11.4s, v6.8h, v3.h[3]
+	WORD $0x0f6420cc // smlal v12.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420cc // smlal2 v12.4s, v6.8h, v4.h[3]
 	FMOVQ 32(R4), F6
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	WORD $0x4f83e0d3 // sdot v19.4s, v6.16b, v3.4b[0]
-	WORD $0x4f84e0d6 // sdot v22.4s, v6.16b, v4.4b[0]
-	WORD $0x4f85e0d9 // sdot v25.4s, v6.16b, v5.4b[0]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d1 // sdot v17.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f2 // sdot v18.4s, v7.16b, v3.4b[1]
-	WORD $0x4fa4e0d4 // sdot v20.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa4e0f5 // sdot v21.4s, v7.16b, v4.4b[1]
-	WORD $0x4fa5e0d7 // sdot v23.4s, v6.16b, v5.4b[1]
-	WORD $0x4fa5e0f8 // sdot v24.4s, v7.16b, v5.4b[1]
-	FMOVQ 80(R4), F6
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa3e0d3 // sdot v19.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa4e0d6 // sdot v22.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa5e0d9 // sdot v25.4s, v6.16b, v5.4b[1]
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
+	WORD $0x0f4328cb // smlal v11.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328cb // smlal2 v11.4s, v6.8h, v3.h[5]
+	WORD $0x0f4428cc // smlal v12.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428cc // smlal2 v12.4s, v6.8h, v4.h[5]
+	FMOVQ 48(R4), F6
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
+	WORD $0x0f6328cb // smlal v11.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328cb // smlal2 v11.4s, v6.8h, v3.h[7]
+	WORD $0x0f6428cc // smlal v12.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428cc // smlal2 v12.4s, v6.8h, v4.h[7]
+	ADD $16, R14
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $5, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords5x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320ce // smlal v14.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320ce // smlal2 v14.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320ef // smlal v15.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320ef // smlal2 v15.4s, v7.8h, v3.h[1]
+	WORD $0x0f4420d0 // smlal v16.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d0 // smlal2 v16.4s, v6.8h, v4.h[1]
+	WORD $0x0f4420f1 // smlal v17.4s, v7.4h, v4.h[0]
+	WORD $0x4f5420f1 // smlal2 v17.4s, v7.8h, v4.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320ce // smlal v14.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320ce // smlal2 v14.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320ef // smlal v15.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320ef // smlal2 v15.4s, v7.8h, v3.h[3]
+	WORD $0x0f6420d0 // smlal v16.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d0 // smlal2 v16.4s, v6.8h, v4.h[3]
+	WORD $0x0f6420f1 // smlal v17.4s, v7.4h, v4.h[2]
+	WORD $0x4f7420f1 // smlal2 v17.4s, v7.8h, v4.h[3]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328ce // smlal v14.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328ce // smlal2 v14.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328ef // smlal v15.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328ef // smlal2 v15.4s, v7.8h, v3.h[5]
+	WORD $0x0f4428d0 // smlal v16.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d0 // smlal2 v16.4s, v6.8h, v4.h[5]
+	WORD $0x0f4428f1 // smlal v17.4s, v7.4h, v4.h[4]
+	WORD $0x4f5428f1 // smlal2 v17.4s, v7.8h, v4.h[5]
 	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d1 // sdot v17.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f2 // sdot v18.4s, v7.16b, v3.4b[2]
-	WORD $0x4f84e8d4 // sdot v20.4s, v6.16b, v4.4b[2]
-	WORD $0x4f84e8f5 // sdot v21.4s, v7.16b, v4.4b[2]
-	WORD $0x4f85e8d7 // sdot v23.4s, v6.16b, v5.4b[2]
-	WORD $0x4f85e8f8 // sdot v24.4s, v7.16b, v5.4b[2]
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328ce // smlal v14.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328ce // smlal2 v14.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328ef // smlal v15.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328ef // smlal2 v15.4s, v7.8h, v3.h[7]
+	WORD $0x0f6428d0 // smlal v16.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d0 // smlal2 v16.4s, v6.8h, v4.h[7]
+	WORD $0x0f6428f1 // smlal v17.4s, v7.4h, v4.h[6]
+	WORD $0x4f7428f1 // smlal2 v17.4s, v7.8h, v4.h[7]
+	ADD $16, R14
+	ADD $128, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FMOVQ 16(R3), F1
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R12), F2
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	ADD R12, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	ADD R12, R3
+	FMOVQ F16, 0(R3)
+	FMOVQ F17, 16(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $5, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords5x3NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d1 // smlal v17.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d1 // smlal2 v17.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f2 // smlal v18.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f2 // smlal2 v18.4s, v7.8h, v3.h[1]
+	WORD $0x0f4420d4 // smlal v20.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d4 // smlal2 v20.4s, v6.8h, v4.h[1]
+	WORD $0x0f4420f5 // smlal v21.4s, v7.4h, v4.h[0]
+	WORD $0x4f5420f5 // smlal2 v21.4s, v7.8h, v4.h[1]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	WORD $0x0f4320d3 // smlal v19.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d3 // smlal2 v19.4s, v6.8h, v3.h[1]
+	WORD $0x0f4420d6 // smlal v22.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d6 // smlal2 v22.4s, v6.8h, v4.h[1]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d1 // smlal v17.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d1 // smlal2 v17.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f2 // smlal v18.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f2 // smlal2 v18.4s, v7.8h, v3.h[3]
+	WORD $0x0f6420d4 // smlal v20.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d4 // smlal2 v20.4s, v6.8h, v4.h[3]
+	WORD $0x0f6420f5 // smlal v21.4s, v7.4h, v4.h[2]
+	WORD $0x4f7420f5 // smlal2 v21.4s, v7.8h, v4.h[3]
+	FMOVQ 80(R4), F6
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	WORD $0x0f6320d3 // smlal v19.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d3 // smlal2 v19.4s, v6.8h, v3.h[3]
+	WORD $0x0f6420d6 // smlal v22.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d6 // smlal2 v22.4s, v6.8h, v4.h[3]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d1 // smlal v17.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d1 // smlal2 v17.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f2 // smlal v18.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f2 // smlal2 v18.4s, v7.8h, v3.h[5]
+	WORD $0x0f4428d4 // smlal v20.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d4 // smlal2 v20.4s, v6.8h, v4.h[5]
+	WORD $0x0f4428f5 // smlal v21.4s, v7.4h, v4.h[4]
+	WORD $0x4f5428f5 // smlal2 v21.4s, v7.8h, v4.h[5]
 	FMOVQ 128(R4), F6
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	WORD $0x4f83e8d3 // sdot v19.4s, v6.16b, v3.4b[2]
-	WORD $0x4f84e8d6 // sdot v22.4s, v6.16b, v4.4b[2]
-	WORD $0x4f85e8d9 // sdot v25.4s, v6.16b, v5.4b[2]
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	WORD $0x0f4328d3 // smlal v19.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d3 // smlal2 v19.4s, v6.8h, v3.h[5]
+	WORD $0x0f4428d6 // smlal v22.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d6 // smlal2 v22.4s, v6.8h, v4.h[5]
 	FLDPQ 144(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d1 // sdot v17.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f2 // sdot v18.4s, v7.16b, v3.4b[3]
-	WORD $0x4fa4e8d4 // sdot v20.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa4e8f5 // sdot v21.4s, v7.16b, v4.4b[3]
-	WORD $0x4fa5e8d7 // sdot v23.4s, v6.16b, v5.4b[3]
-	WORD $0x4fa5e8f8 // sdot v24.4s, v7.16b, v5.4b[3]
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d1 // smlal v17.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d1 // smlal2 v17.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f2 // smlal v18.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f2 // smlal2 v18.4s, v7.8h, v3.h[7]
+	WORD $0x0f6428d4 // smlal v20.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d4 // smlal2 v20.4s, v6.8h, v4.h[7]
+	WORD $0x0f6428f5 // smlal v21.4s, v7.4h, v4.h[6]
+	WORD $0x4f7428f5 // smlal2 v21.4s, v7.8h, v4.h[7]
 	FMOVQ 176(R4), F6
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa3e8d3 // sdot v19.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa4e8d6 // sdot v22.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa5e8d9 // sdot v25.4s, v6.16b, v5.4b[3]
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	WORD $0x0f6328d3 // smlal v19.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d3 // smlal2 v19.4s, v6.8h, v3.h[7]
+	WORD $0x0f6428d6 // smlal v22.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d6 // smlal2 v22.4s, v6.8h, v4.h[7]
 	ADD $16, R14
 	ADD $192, R4
 	SUBS $1, R5
@@ -982,9 +13706,6 @@ summed:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
 	MOVD quantTile_colScale(R0), R3
 	MOVD quantTile_colSum(R0), R13
 	FMOVQ 0(R3), F0
@@ -993,21 +13714,18 @@ summed:
 	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
 	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
 	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
 	FMOVQ 16(R3), F1
 	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
 	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
 	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
 	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
 	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
 	FMOVQ 32(R3), F2
 	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
 	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
 	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
 	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
 	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
 	MOVD quantTile_rowScale(R0), R3
 	ADD R11, R3
 	MOVD quantTile_rowScaleRow(R0), R12
@@ -1098,23 +13816,6 @@ summed:
 	FMOVQ 32(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
-	WORD $0x6e22df18 // fmul v24.4s, v24.4s, v2.4s
-	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d718 // fadd v24.4s, v24.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d739 // fadd v25.4s, v25.4s, v3.4s
 	MOVD tile_flags(R0), R13
 	TST R13, R13
 	BEQ store
@@ -1137,9 +13838,6 @@ summed:
 	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
 	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
 	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
 sum:
 	TST $const_tileAdd, R13
 	BEQ bias
@@ -1183,13 +13881,6 @@ sum:
 	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
 	FMOVQ 32(R3), F1
 	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
 bias:
 	TST $const_tileBias, R13
 	BEQ relu
@@ -1201,21 +13892,18 @@ bias:
 	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
 	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
 	FMOVQ 16(R3), F1
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
 	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
 	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
 	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
 	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
 	FMOVQ 32(R3), F1
 	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
 	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
 	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
 	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
 relu:
 	TST $const_tileReLU, R13
 	BEQ scale
@@ -1250,12 +13938,6 @@ relu:
 	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
 	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
 	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
-	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
-	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
-	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
-	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
-	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
-	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
 scale:
 	TST $const_tileScale, R13
 	BEQ residual
@@ -1275,8 +13957,6 @@ scale:
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
 	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
 	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
 	FMOVQ 16(R3), F1
 	FMOVQ 16(R12), F2
 	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
@@ -1289,8 +13969,6 @@ scale:
 	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
 	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
 	FMOVQ 32(R3), F1
 	FMOVQ 32(R12), F2
 	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
@@ -1303,8 +13981,6 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
 	BEQ store
@@ -1365,16 +14041,6 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1401,12 +14067,8 @@ store:
 	FMOVQ F20, 0(R3)
 	FMOVQ F21, 16(R3)
 	FMOVQ F22, 32(R3)
-	ADD R12, R3
-	FMOVQ F23, 0(R3)
-	FMOVQ F24, 16(R3)
-	FMOVQ F25, 32(R3)
 	MOVD quantTile_done(R0), R6
-	ADD $6, R6
+	ADD $5, R6
 	MOVD R6, quantTile_done(R0)
 	MOVD quantTile_tiles(R0), R6
 	SUBS $1, R6
@@ -1414,7 +14076,7 @@ store:
 	BNE tile
 	RET
 
-TEXT quantBytes6x2Dot<>(SB), NOSPLIT, $0-8
+TEXT quantWords5x4NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
 	MOVD ZR, R11
 tile:
@@ -1425,741 +14087,26 @@ tile:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	ADD R9, R22, R23
-	ADD R9, R23, R24
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V14.B16
-	VMOV V8.B16, V16.B16
-	VMOV V8.B16, V18.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V11.B16
-	VMOV V9.B16, V13.B16
-	VMOV V9.B16, V15.B16
-	VMOV V9.B16, V17.B16
-	VMOV V9.B16, V19.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	WORD $0x3cee6b05 // ldr q5, [x24,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0ce // sdot v14.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0ef // sdot v15.4s, v7.16b, v3.4b[0]
-	WORD $0x4f84e0d0 // sdot v16.4s, v6.16b, v4.4b[0]
-	WORD $0x4f84e0f1 // sdot v17.4s, v7.16b, v4.4b[0]
-	WORD $0x4f85e0d2 // sdot v18.4s, v6.16b, v5.4b[0]
-	WORD $0x4f85e0f3 // sdot v19.4s, v7.16b, v5.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0ce // sdot v14.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0ef // sdot v15.4s, v7.16b, v3.4b[1]
-	WORD $0x4fa4e0d0 // sdot v16.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa4e0f1 // sdot v17.4s, v7.16b, v4.4b[1]
-	WORD $0x4fa5e0d2 // sdot v18.4s, v6.16b, v5.4b[1]
-	WORD $0x4fa5e0f3 // sdot v19.4s, v7.16b, v5.4b[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8ce // sdot v14.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8ef // sdot v15.4s, v7.16b, v3.4b[2]
-	WORD $0x4f84e8d0 // sdot v16.4s, v6.16b, v4.4b[2]
-	WORD $0x4f84e8f1 // sdot v17.4s, v7.16b, v4.4b[2]
-	WORD $0x4f85e8d2 // sdot v18.4s, v6.16b, v5.4b[2]
-	WORD $0x4f85e8f3 // sdot v19.4s, v7.16b, v5.4b[2]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8ce // sdot v14.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8ef // sdot v15.4s, v7.16b, v3.4b[3]
-	WORD $0x4fa4e8d0 // sdot v16.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa4e8f1 // sdot v17.4s, v7.16b, v4.4b[3]
-	WORD $0x4fa5e8d2 // sdot v18.4s, v6.16b, v5.4b[3]
-	WORD $0x4fa5e8f3 // sdot v19.4s, v7.16b, v5.4b[3]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	ADD R12, R3
-	FMOVQ F18, 0(R3)
-	FMOVQ F19, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $6, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes6x1Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V9.B16
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V11.B16
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V13.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	WORD $0x3cee6b05 // ldr q5, [x24,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
-	WORD $0x4f83e0cb // sdot v11.4s, v6.16b, v3.4b[0]
-	WORD $0x4f84e0cc // sdot v12.4s, v6.16b, v4.4b[0]
-	WORD $0x4f85e0cd // sdot v13.4s, v6.16b, v5.4b[0]
-	FMOVQ 16(R4), F6
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa3e0cb // sdot v11.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa4e0cc // sdot v12.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa5e0cd // sdot v13.4s, v6.16b, v5.4b[1]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
-	WORD $0x4f83e8cb // sdot v11.4s, v6.16b, v3.4b[2]
-	WORD $0x4f84e8cc // sdot v12.4s, v6.16b, v4.4b[2]
-	WORD $0x4f85e8cd // sdot v13.4s, v6.16b, v5.4b[2]
-	FMOVQ 48(R4), F6
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa3e8cb // sdot v11.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa4e8cc // sdot v12.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa5e8cd // sdot v13.4s, v6.16b, v5.4b[3]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	ADD R12, R3
-	FMOVQ F13, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $6, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes5x4Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V16.B16
-	VMOV V8.B16, V20.B16
-	VMOV V8.B16, V24.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V13.B16
-	VMOV V9.B16, V17.B16
-	VMOV V9.B16, V21.B16
-	VMOV V9.B16, V25.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V14.B16
-	VMOV V10.B16, V18.B16
-	VMOV V10.B16, V22.B16
-	VMOV V10.B16, V26.B16
-	FMOVQ 48(R3), F11
-	VMOV V11.B16, V15.B16
-	VMOV V11.B16, V19.B16
-	VMOV V11.B16, V23.B16
-	VMOV V11.B16, V27.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
+	VMOVI $0, V26.B16
+	VMOVI $0, V27.B16
 	MOVD tile_w(R0), R4
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -2171,93 +14118,173 @@ steps:
 	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
 	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
 	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0f1 // sdot v17.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d4 // sdot v20.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f5 // sdot v21.4s, v7.16b, v3.4b[0]
-	WORD $0x4f84e0d8 // sdot v24.4s, v6.16b, v4.4b[0]
-	WORD $0x4f84e0f9 // sdot v25.4s, v7.16b, v4.4b[0]
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220f1 // smlal v17.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220f1 // smlal2 v17.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d4 // smlal v20.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d4 // smlal2 v20.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f5 // smlal v21.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f5 // smlal2 v21.4s, v7.8h, v3.h[1]
+	WORD $0x0f4420d8 // smlal v24.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d8 // smlal2 v24.4s, v6.8h, v4.h[1]
+	WORD $0x0f4420f9 // smlal v25.4s, v7.4h, v4.h[0]
+	WORD $0x4f5420f9 // smlal2 v25.4s, v7.8h, v4.h[1]
 	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0d2 // sdot v18.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0f3 // sdot v19.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d6 // sdot v22.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f7 // sdot v23.4s, v7.16b, v3.4b[0]
-	WORD $0x4f84e0da // sdot v26.4s, v6.16b, v4.4b[0]
-	WORD $0x4f84e0fb // sdot v27.4s, v7.16b, v4.4b[0]
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220d2 // smlal v18.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d2 // smlal2 v18.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220f3 // smlal v19.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220f3 // smlal2 v19.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d6 // smlal v22.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d6 // smlal2 v22.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f7 // smlal v23.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f7 // smlal2 v23.4s, v7.8h, v3.h[1]
+	WORD $0x0f4420da // smlal v26.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420da // smlal2 v26.4s, v6.8h, v4.h[1]
+	WORD $0x0f4420fb // smlal v27.4s, v7.4h, v4.h[0]
+	WORD $0x4f5420fb // smlal2 v27.4s, v7.8h, v4.h[1]
 	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0f1 // sdot v17.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d4 // sdot v20.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f5 // sdot v21.4s, v7.16b, v3.4b[1]
-	WORD $0x4fa4e0d8 // sdot v24.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa4e0f9 // sdot v25.4s, v7.16b, v4.4b[1]
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220f1 // smlal v17.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220f1 // smlal2 v17.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d4 // smlal v20.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d4 // smlal2 v20.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f5 // smlal v21.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f5 // smlal2 v21.4s, v7.8h, v3.h[3]
+	WORD $0x0f6420d8 // smlal v24.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d8 // smlal2 v24.4s, v6.8h, v4.h[3]
+	WORD $0x0f6420f9 // smlal v25.4s, v7.4h, v4.h[2]
+	WORD $0x4f7420f9 // smlal2 v25.4s, v7.8h, v4.h[3]
 	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0d2 // sdot v18.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0f3 // sdot v19.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d6 // sdot v22.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f7 // sdot v23.4s, v7.16b, v3.4b[1]
-	WORD $0x4fa4e0da // sdot v26.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa4e0fb // sdot v27.4s, v7.16b, v4.4b[1]
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220d2 // smlal v18.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d2 // smlal2 v18.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220f3 // smlal v19.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220f3 // smlal2 v19.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d6 // smlal v22.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d6 // smlal2 v22.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f7 // smlal v23.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f7 // smlal2 v23.4s, v7.8h, v3.h[3]
+	WORD $0x0f6420da // smlal v26.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420da // smlal2 v26.4s, v6.8h, v4.h[3]
+	WORD $0x0f6420fb // smlal v27.4s, v7.4h, v4.h[2]
+	WORD $0x4f7420fb // smlal2 v27.4s, v7.8h, v4.h[3]
 	FLDPQ 128(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8f1 // sdot v17.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d4 // sdot v20.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f5 // sdot v21.4s, v7.16b, v3.4b[2]
-	WORD $0x4f84e8d8 // sdot v24.4s, v6.16b, v4.4b[2]
-	WORD $0x4f84e8f9 // sdot v25.4s, v7.16b, v4.4b[2]
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228f1 // smlal v17.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228f1 // smlal2 v17.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d4 // smlal v20.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d4 // smlal2 v20.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f5 // smlal v21.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f5 // smlal2 v21.4s, v7.8h, v3.h[5]
+	WORD $0x0f4428d8 // smlal v24.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d8 // smlal2 v24.4s, v6.8h, v4.h[5]
+	WORD $0x0f4428f9 // smlal v25.4s, v7.4h, v4.h[4]
+	WORD $0x4f5428f9 // smlal2 v25.4s, v7.8h, v4.h[5]
 	FLDPQ 160(R4), (F6, F7)
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8d2 // sdot v18.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8f3 // sdot v19.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d6 // sdot v22.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f7 // sdot v23.4s, v7.16b, v3.4b[2]
-	WORD $0x4f84e8da // sdot v26.4s, v6.16b, v4.4b[2]
-	WORD $0x4f84e8fb // sdot v27.4s, v7.16b, v4.4b[2]
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228d2 // smlal v18.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d2 // smlal2 v18.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228f3 // smlal v19.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228f3 // smlal2 v19.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d6 // smlal v22.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d6 // smlal2 v22.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f7 // smlal v23.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f7 // smlal2 v23.4s, v7.8h, v3.h[5]
+	WORD $0x0f4428da // smlal v26.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428da // smlal2 v26.4s, v6.8h, v4.h[5]
+	WORD $0x0f4428fb // smlal v27.4s, v7.4h, v4.h[4]
+	WORD $0x4f5428fb // smlal2 v27.4s, v7.8h, v4.h[5]
 	FLDPQ 192(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8f1 // sdot v17.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d4 // sdot v20.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f5 // sdot v21.4s, v7.16b, v3.4b[3]
-	WORD $0x4fa4e8d8 // sdot v24.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa4e8f9 // sdot v25.4s, v7.16b, v4.4b[3]
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228f1 // smlal v17.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228f1 // smlal2 v17.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d4 // smlal v20.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d4 // smlal2 v20.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f5 // smlal v21.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f5 // smlal2 v21.4s, v7.8h, v3.h[7]
+	WORD $0x0f6428d8 // smlal v24.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d8 // smlal2 v24.4s, v6.8h, v4.h[7]
+	WORD $0x0f6428f9 // smlal v25.4s, v7.4h, v4.h[6]
+	WORD $0x4f7428f9 // smlal2 v25.4s, v7.8h, v4.h[7]
 	FLDPQ 224(R4), (F6, F7)
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8d2 // sdot v18.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8f3 // sdot v19.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d6 // sdot v22.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f7 // sdot v23.4s, v7.16b, v3.4b[3]
-	WORD $0x4fa4e8da // sdot v26.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa4e8fb // sdot v27.4s, v7.16b, v4.4b[3]
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228d2 // smlal v18.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d2 // smlal2 v18.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228f3 // smlal v19.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228f3 // smlal2 v19.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d6 // smlal v22.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d6 // smlal2 v22.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f7 // smlal v23.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f7 // smlal2 v23.4s, v7.8h, v3.h[7]
+	WORD $0x0f6428da // smlal v26.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428da // smlal2 v26.4s, v6.8h, v4.h[7]
+	WORD $0x0f6428fb // smlal v27.4s, v7.4h, v4.h[6]
+	WORD $0x4f7428fb // smlal2 v27.4s, v7.8h, v4.h[7]
 	ADD $16, R14
 	ADD $256, R4
 	SUBS $1, R5
@@ -2742,7 +14769,7 @@ store:
 	BNE tile
 	RET
 
-TEXT quantBytes5x3Dot<>(SB), NOSPLIT, $0-8
+TEXT quantWords6x1NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
 	MOVD ZR, R11
 tile:
@@ -2753,22 +14780,13 @@ tile:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	ADD R9, R22, R23
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V11.B16
-	VMOV V8.B16, V14.B16
-	VMOV V8.B16, V17.B16
-	VMOV V8.B16, V20.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V12.B16
-	VMOV V9.B16, V15.B16
-	VMOV V9.B16, V18.B16
-	VMOV V9.B16, V21.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V13.B16
-	VMOV V10.B16, V16.B16
-	VMOV V10.B16, V19.B16
-	VMOV V10.B16, V22.B16
+	ADD R9, R23, R24
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
 	MOVD tile_w(R0), R4
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -2779,76 +14797,424 @@ steps:
 	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
 	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
 	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d1 // sdot v17.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f2 // sdot v18.4s, v7.16b, v3.4b[0]
-	WORD $0x4f84e0d4 // sdot v20.4s, v6.16b, v4.4b[0]
-	WORD $0x4f84e0f5 // sdot v21.4s, v7.16b, v4.4b[0]
+	WORD $0x3cee6b05 // ldr q5, [x24,x14]
+	FMOVQ 0(R4), F6
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
+	WORD $0x0f4320cb // smlal v11.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320cb // smlal2 v11.4s, v6.8h, v3.h[1]
+	WORD $0x0f4420cc // smlal v12.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420cc // smlal2 v12.4s, v6.8h, v4.h[1]
+	WORD $0x0f4520cd // smlal v13.4s, v6.4h, v5.h[0]
+	WORD $0x4f5520cd // smlal2 v13.4s, v6.8h, v5.h[1]
+	FMOVQ 16(R4), F6
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
+	WORD $0x0f6320cb // smlal v11.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320cb // smlal2 v11.4s, v6.8h, v3.h[3]
+	WORD $0x0f6420cc // smlal v12.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420cc // smlal2 v12.4s, v6.8h, v4.h[3]
+	WORD $0x0f6520cd // smlal v13.4s, v6.4h, v5.h[2]
+	WORD $0x4f7520cd // smlal2 v13.4s, v6.8h, v5.h[3]
 	FMOVQ 32(R4), F6
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	WORD $0x4f83e0d3 // sdot v19.4s, v6.16b, v3.4b[0]
-	WORD $0x4f84e0d6 // sdot v22.4s, v6.16b, v4.4b[0]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d1 // sdot v17.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f2 // sdot v18.4s, v7.16b, v3.4b[1]
-	WORD $0x4fa4e0d4 // sdot v20.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa4e0f5 // sdot v21.4s, v7.16b, v4.4b[1]
-	FMOVQ 80(R4), F6
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa3e0d3 // sdot v19.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa4e0d6 // sdot v22.4s, v6.16b, v4.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d1 // sdot v17.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f2 // sdot v18.4s, v7.16b, v3.4b[2]
-	WORD $0x4f84e8d4 // sdot v20.4s, v6.16b, v4.4b[2]
-	WORD $0x4f84e8f5 // sdot v21.4s, v7.16b, v4.4b[2]
-	FMOVQ 128(R4), F6
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	WORD $0x4f83e8d3 // sdot v19.4s, v6.16b, v3.4b[2]
-	WORD $0x4f84e8d6 // sdot v22.4s, v6.16b, v4.4b[2]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d1 // sdot v17.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f2 // sdot v18.4s, v7.16b, v3.4b[3]
-	WORD $0x4fa4e8d4 // sdot v20.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa4e8f5 // sdot v21.4s, v7.16b, v4.4b[3]
-	FMOVQ 176(R4), F6
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa3e8d3 // sdot v19.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa4e8d6 // sdot v22.4s, v6.16b, v4.4b[3]
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
+	WORD $0x0f4328cb // smlal v11.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328cb // smlal2 v11.4s, v6.8h, v3.h[5]
+	WORD $0x0f4428cc // smlal v12.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428cc // smlal2 v12.4s, v6.8h, v4.h[5]
+	WORD $0x0f4528cd // smlal v13.4s, v6.4h, v5.h[4]
+	WORD $0x4f5528cd // smlal2 v13.4s, v6.8h, v5.h[5]
+	FMOVQ 48(R4), F6
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
+	WORD $0x0f6328cb // smlal v11.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328cb // smlal2 v11.4s, v6.8h, v3.h[7]
+	WORD $0x0f6428cc // smlal v12.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428cc // smlal2 v12.4s, v6.8h, v4.h[7]
+	WORD $0x0f6528cd // smlal v13.4s, v6.4h, v5.h[6]
+	WORD $0x4f7528cd // smlal2 v13.4s, v6.8h, v5.h[7]
 	ADD $16, R14
-	ADD $192, R4
+	ADD $64, R4
+	SUBS $1, R5
+	BNE steps
+summed:
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	MOVD quantTile_colScale(R0), R3
+	MOVD quantTile_colSum(R0), R13
+	FMOVQ 0(R3), F0
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	MOVD quantTile_rowScale(R0), R3
+	ADD R11, R3
+	MOVD quantTile_rowScaleRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	MOVD tile_flags(R0), R13
+	TST R13, R13
+	BEQ store
+	TST $const_tileMul, R13
+	BEQ sum
+	FMOVS tile_mul(R0), F1
+	VDUP V1.S[0], V1.S4
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+sum:
+	TST $const_tileAdd, R13
+	BEQ bias
+	MOVD tile_q(R0), R3
+	ADD R11, R3
+	MOVD tile_qRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+bias:
+	TST $const_tileBias, R13
+	BEQ relu
+	MOVD tile_bias(R0), R3
+	ADD R11, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+relu:
+	TST $const_tileReLU, R13
+	BEQ scale
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+scale:
+	TST $const_tileScale, R13
+	BEQ residual
+	MOVD tile_scale(R0), R3
+	ADD R11, R3
+	MOVD tile_offset(R0), R12
+	ADD R11, R12
+	FMOVQ 0(R3), F1
+	FMOVQ 0(R12), F2
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+residual:
+	TST $const_tileResidual, R13
+	BEQ store
+	MOVD tile_r(R0), R3
+	ADD R11, R3
+	MOVD tile_rRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVS tile_alpha(R0), F1
+	VDUP V1.S[0], V1.S4
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+store:
+	MOVD tile_y(R0), R3
+	ADD R11, R3
+	MOVD tile_yRow(R0), R12
+	MOVD quantTile_done(R0), R10
+	MUL R12, R10
+	ADD R10, R3
+	FMOVQ F8, 0(R3)
+	ADD R12, R3
+	FMOVQ F9, 0(R3)
+	ADD R12, R3
+	FMOVQ F10, 0(R3)
+	ADD R12, R3
+	FMOVQ F11, 0(R3)
+	ADD R12, R3
+	FMOVQ F12, 0(R3)
+	ADD R12, R3
+	FMOVQ F13, 0(R3)
+	MOVD quantTile_done(R0), R6
+	ADD $6, R6
+	MOVD R6, quantTile_done(R0)
+	MOVD quantTile_tiles(R0), R6
+	SUBS $1, R6
+	MOVD R6, quantTile_tiles(R0)
+	BNE tile
+	RET
+
+TEXT quantWords6x2NEON<>(SB), NOSPLIT, $0-8
+	MOVD tile_xRow(R0), R9
+	MOVD ZR, R11
+tile:
+	MOVD tile_x(R0), R19
+	MOVD quantTile_done(R0), R3
+	MADD R9, R19, R3, R19
+	ADD R9, R19, R20
+	ADD R9, R20, R21
+	ADD R9, R21, R22
+	ADD R9, R22, R23
+	ADD R9, R23, R24
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	MOVD tile_w(R0), R4
+	MOVD tile_k(R0), R5
+	MOVD ZR, R14
+	CBZ R5, summed
+steps:
+	WORD $0x3cee6a60 // ldr q0, [x19,x14]
+	WORD $0x3cee6a81 // ldr q1, [x20,x14]
+	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
+	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
+	WORD $0x3cee6b05 // ldr q5, [x24,x14]
+	FLDPQ 0(R4), (F6, F7)
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320ce // smlal v14.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320ce // smlal2 v14.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320ef // smlal v15.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320ef // smlal2 v15.4s, v7.8h, v3.h[1]
+	WORD $0x0f4420d0 // smlal v16.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d0 // smlal2 v16.4s, v6.8h, v4.h[1]
+	WORD $0x0f4420f1 // smlal v17.4s, v7.4h, v4.h[0]
+	WORD $0x4f5420f1 // smlal2 v17.4s, v7.8h, v4.h[1]
+	WORD $0x0f4520d2 // smlal v18.4s, v6.4h, v5.h[0]
+	WORD $0x4f5520d2 // smlal2 v18.4s, v6.8h, v5.h[1]
+	WORD $0x0f4520f3 // smlal v19.4s, v7.4h, v5.h[0]
+	WORD $0x4f5520f3 // smlal2 v19.4s, v7.8h, v5.h[1]
+	FLDPQ 32(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320ce // smlal v14.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320ce // smlal2 v14.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320ef // smlal v15.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320ef // smlal2 v15.4s, v7.8h, v3.h[3]
+	WORD $0x0f6420d0 // smlal v16.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d0 // smlal2 v16.4s, v6.8h, v4.h[3]
+	WORD $0x0f6420f1 // smlal v17.4s, v7.4h, v4.h[2]
+	WORD $0x4f7420f1 // smlal2 v17.4s, v7.8h, v4.h[3]
+	WORD $0x0f6520d2 // smlal v18.4s, v6.4h, v5.h[2]
+	WORD $0x4f7520d2 // smlal2 v18.4s, v6.8h, v5.h[3]
+	WORD $0x0f6520f3 // smlal v19.4s, v7.4h, v5.h[2]
+	WORD $0x4f7520f3 // smlal2 v19.4s, v7.8h, v5.h[3]
+	FLDPQ 64(R4), (F6, F7)
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328ce // smlal v14.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328ce // smlal2 v14.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328ef // smlal v15.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328ef // smlal2 v15.4s, v7.8h, v3.h[5]
+	WORD $0x0f4428d0 // smlal v16.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d0 // smlal2 v16.4s, v6.8h, v4.h[5]
+	WORD $0x0f4428f1 // smlal v17.4s, v7.4h, v4.h[4]
+	WORD $0x4f5428f1 // smlal2 v17.4s, v7.8h, v4.h[5]
+	WORD $0x0f4528d2 // smlal v18.4s, v6.4h, v5.h[4]
+	WORD $0x4f5528d2 // smlal2 v18.4s, v6.8h, v5.h[5]
+	WORD $0x0f4528f3 // smlal v19.4s, v7.4h, v5.h[4]
+	WORD $0x4f5528f3 // smlal2 v19.4s, v7.8h, v5.h[5]
+	FLDPQ 96(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328ce // smlal v14.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328ce // smlal2 v14.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328ef // smlal v15.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328ef // smlal2 v15.4s, v7.8h, v3.h[7]
+	WORD $0x0f6428d0 // smlal v16.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d0 // smlal2 v16.4s, v6.8h, v4.h[7]
+	WORD $0x0f6428f1 // smlal v17.4s, v7.4h, v4.h[6]
+	WORD $0x4f7428f1 // smlal2 v17.4s, v7.8h, v4.h[7]
+	WORD $0x0f6528d2 // smlal v18.4s, v6.4h, v5.h[6]
+	WORD $0x4f7528d2 // smlal2 v18.4s, v6.8h, v5.h[7]
+	WORD $0x0f6528f3 // smlal v19.4s, v7.4h, v5.h[6]
+	WORD $0x4f7528f3 // smlal2 v19.4s, v7.8h, v5.h[7]
+	ADD $16, R14
+	ADD $128, R4
 	SUBS $1, R5
 	BNE steps
 summed:
@@ -2864,29 +15230,22 @@ summed:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	MOVD quantTile_colScale(R0), R3
 	MOVD quantTile_colSum(R0), R13
 	FMOVQ 0(R3), F0
 	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
 	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
 	FMOVQ 16(R3), F1
 	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
 	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
 	MOVD quantTile_rowScale(R0), R3
 	ADD R11, R3
 	MOVD quantTile_rowScaleRow(R0), R12
@@ -2897,7 +15256,6 @@ summed:
 	VDUP V2.S[0], V2.S4
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
 	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
@@ -2906,24 +15264,30 @@ summed:
 	FMOVQ 16(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
 	ADD R12, R3
 	FMOVS (R3), F2
 	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
 	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
 	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
 	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
 	ADD R12, R3
@@ -2931,7 +15295,6 @@ summed:
 	VDUP V2.S[0], V2.S4
 	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
 	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
@@ -2940,43 +15303,32 @@ summed:
 	FMOVQ 16(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
 	ADD R12, R3
 	FMOVS (R3), F2
 	VDUP V2.S[0], V2.S4
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
 	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
 	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
 	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 32(R13), F6
+	FMOVQ 16(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
-	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
 	MOVD tile_flags(R0), R13
 	TST R13, R13
 	BEQ store
@@ -2996,9 +15348,6 @@ summed:
 	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
 	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
 	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
 sum:
 	TST $const_tileAdd, R13
 	BEQ bias
@@ -3012,36 +15361,31 @@ sum:
 	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
 	FMOVQ 16(R3), F2
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
 	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F1
 	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
 	FMOVQ 16(R3), F2
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
+	ADD R12, R3
+	FMOVQ 0(R3), F1
 	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F1
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
 	FMOVQ 16(R3), F2
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 bias:
 	TST $const_tileBias, R13
 	BEQ relu
@@ -3049,22 +15393,18 @@ bias:
 	ADD R11, R3
 	FMOVQ 0(R3), F1
 	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
 	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
 	FMOVQ 16(R3), F1
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
 relu:
 	TST $const_tileReLU, R13
 	BEQ scale
@@ -3093,12 +15433,6 @@ relu:
 	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
 	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
 	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
-	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
-	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
-	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
-	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
-	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
 scale:
 	TST $const_tileScale, R13
 	BEQ residual
@@ -3110,418 +15444,16 @@ scale:
 	FMOVQ 0(R12), F2
 	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
 	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
 	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
 	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	FMOVQ F16, 32(R3)
-	ADD R12, R3
-	FMOVQ F17, 0(R3)
-	FMOVQ F18, 16(R3)
-	FMOVQ F19, 32(R3)
-	ADD R12, R3
-	FMOVQ F20, 0(R3)
-	FMOVQ F21, 16(R3)
-	FMOVQ F22, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $5, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes5x2Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V14.B16
-	VMOV V8.B16, V16.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V11.B16
-	VMOV V9.B16, V13.B16
-	VMOV V9.B16, V15.B16
-	VMOV V9.B16, V17.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0ce // sdot v14.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0ef // sdot v15.4s, v7.16b, v3.4b[0]
-	WORD $0x4f84e0d0 // sdot v16.4s, v6.16b, v4.4b[0]
-	WORD $0x4f84e0f1 // sdot v17.4s, v7.16b, v4.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0ce // sdot v14.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0ef // sdot v15.4s, v7.16b, v3.4b[1]
-	WORD $0x4fa4e0d0 // sdot v16.4s, v6.16b, v4.4b[1]
-	WORD $0x4fa4e0f1 // sdot v17.4s, v7.16b, v4.4b[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8ce // sdot v14.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8ef // sdot v15.4s, v7.16b, v3.4b[2]
-	WORD $0x4f84e8d0 // sdot v16.4s, v6.16b, v4.4b[2]
-	WORD $0x4f84e8f1 // sdot v17.4s, v7.16b, v4.4b[2]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8ce // sdot v14.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8ef // sdot v15.4s, v7.16b, v3.4b[3]
-	WORD $0x4fa4e8d0 // sdot v16.4s, v6.16b, v4.4b[3]
-	WORD $0x4fa4e8f1 // sdot v17.4s, v7.16b, v4.4b[3]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
 	FMOVQ 16(R3), F1
 	FMOVQ 16(R12), F2
 	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
@@ -3534,6 +15466,8 @@ scale:
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
 	BEQ store
@@ -3579,6 +15513,13 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3600,8 +15541,11 @@ store:
 	ADD R12, R3
 	FMOVQ F16, 0(R3)
 	FMOVQ F17, 16(R3)
+	ADD R12, R3
+	FMOVQ F18, 0(R3)
+	FMOVQ F19, 16(R3)
 	MOVD quantTile_done(R0), R6
-	ADD $5, R6
+	ADD $6, R6
 	MOVD R6, quantTile_done(R0)
 	MOVD quantTile_tiles(R0), R6
 	SUBS $1, R6
@@ -3609,7 +15553,7 @@ store:
 	BNE tile
 	RET
 
-TEXT quantBytes5x1Dot<>(SB), NOSPLIT, $0-8
+TEXT quantWords6x3NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
 	MOVD ZR, R11
 tile:
@@ -3620,12 +15564,25 @@ tile:
 	ADD R9, R20, R21
 	ADD R9, R21, R22
 	ADD R9, R22, R23
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V9.B16
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V11.B16
-	VMOV V8.B16, V12.B16
+	ADD R9, R23, R24
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
 	MOVD tile_w(R0), R4
 	MOVD tile_k(R0), R5
 	MOVD ZR, R14
@@ -3636,342 +15593,161 @@ steps:
 	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
 	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
 	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
-	WORD $0x4f83e0cb // sdot v11.4s, v6.16b, v3.4b[0]
-	WORD $0x4f84e0cc // sdot v12.4s, v6.16b, v4.4b[0]
-	FMOVQ 16(R4), F6
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa3e0cb // sdot v11.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa4e0cc // sdot v12.4s, v6.16b, v4.4b[1]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
-	WORD $0x4f83e8cb // sdot v11.4s, v6.16b, v3.4b[2]
-	WORD $0x4f84e8cc // sdot v12.4s, v6.16b, v4.4b[2]
-	FMOVQ 48(R4), F6
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa3e8cb // sdot v11.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa4e8cc // sdot v12.4s, v6.16b, v4.4b[3]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $5, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes4x4Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V16.B16
-	VMOV V8.B16, V20.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V13.B16
-	VMOV V9.B16, V17.B16
-	VMOV V9.B16, V21.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V14.B16
-	VMOV V10.B16, V18.B16
-	VMOV V10.B16, V22.B16
-	FMOVQ 48(R3), F11
-	VMOV V11.B16, V15.B16
-	VMOV V11.B16, V19.B16
-	VMOV V11.B16, V23.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
+	WORD $0x3cee6b05 // ldr q5, [x24,x14]
 	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0f1 // sdot v17.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d4 // sdot v20.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f5 // sdot v21.4s, v7.16b, v3.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0d2 // sdot v18.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0f3 // sdot v19.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d6 // sdot v22.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f7 // sdot v23.4s, v7.16b, v3.4b[0]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0f1 // sdot v17.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d4 // sdot v20.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f5 // sdot v21.4s, v7.16b, v3.4b[1]
+	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
+	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
+	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
+	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
+	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
+	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
+	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
+	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
+	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
+	WORD $0x0f4320d1 // smlal v17.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d1 // smlal2 v17.4s, v6.8h, v3.h[1]
+	WORD $0x0f4320f2 // smlal v18.4s, v7.4h, v3.h[0]
+	WORD $0x4f5320f2 // smlal2 v18.4s, v7.8h, v3.h[1]
+	WORD $0x0f4420d4 // smlal v20.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d4 // smlal2 v20.4s, v6.8h, v4.h[1]
+	WORD $0x0f4420f5 // smlal v21.4s, v7.4h, v4.h[0]
+	WORD $0x4f5420f5 // smlal2 v21.4s, v7.8h, v4.h[1]
+	WORD $0x0f4520d7 // smlal v23.4s, v6.4h, v5.h[0]
+	WORD $0x4f5520d7 // smlal2 v23.4s, v6.8h, v5.h[1]
+	WORD $0x0f4520f8 // smlal v24.4s, v7.4h, v5.h[0]
+	WORD $0x4f5520f8 // smlal2 v24.4s, v7.8h, v5.h[1]
+	FMOVQ 32(R4), F6
+	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
+	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
+	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
+	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
+	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
+	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
+	WORD $0x0f4320d3 // smlal v19.4s, v6.4h, v3.h[0]
+	WORD $0x4f5320d3 // smlal2 v19.4s, v6.8h, v3.h[1]
+	WORD $0x0f4420d6 // smlal v22.4s, v6.4h, v4.h[0]
+	WORD $0x4f5420d6 // smlal2 v22.4s, v6.8h, v4.h[1]
+	WORD $0x0f4520d9 // smlal v25.4s, v6.4h, v5.h[0]
+	WORD $0x4f5520d9 // smlal2 v25.4s, v6.8h, v5.h[1]
+	FLDPQ 48(R4), (F6, F7)
+	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
+	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
+	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
+	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
+	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
+	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
+	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
+	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
+	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
+	WORD $0x0f6320d1 // smlal v17.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d1 // smlal2 v17.4s, v6.8h, v3.h[3]
+	WORD $0x0f6320f2 // smlal v18.4s, v7.4h, v3.h[2]
+	WORD $0x4f7320f2 // smlal2 v18.4s, v7.8h, v3.h[3]
+	WORD $0x0f6420d4 // smlal v20.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d4 // smlal2 v20.4s, v6.8h, v4.h[3]
+	WORD $0x0f6420f5 // smlal v21.4s, v7.4h, v4.h[2]
+	WORD $0x4f7420f5 // smlal2 v21.4s, v7.8h, v4.h[3]
+	WORD $0x0f6520d7 // smlal v23.4s, v6.4h, v5.h[2]
+	WORD $0x4f7520d7 // smlal2 v23.4s, v6.8h, v5.h[3]
+	WORD $0x0f6520f8 // smlal v24.4s, v7.4h, v5.h[2]
+	WORD $0x4f7520f8 // smlal2 v24.4s, v7.8h, v5.h[3]
+	FMOVQ 80(R4), F6
+	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
+	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
+	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
+	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
+	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
+	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
+	WORD $0x0f6320d3 // smlal v19.4s, v6.4h, v3.h[2]
+	WORD $0x4f7320d3 // smlal2 v19.4s, v6.8h, v3.h[3]
+	WORD $0x0f6420d6 // smlal v22.4s, v6.4h, v4.h[2]
+	WORD $0x4f7420d6 // smlal2 v22.4s, v6.8h, v4.h[3]
+	WORD $0x0f6520d9 // smlal v25.4s, v6.4h, v5.h[2]
+	WORD $0x4f7520d9 // smlal2 v25.4s, v6.8h, v5.h[3]
 	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0d2 // sdot v18.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0f3 // sdot v19.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d6 // sdot v22.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f7 // sdot v23.4s, v7.16b, v3.4b[1]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8f1 // sdot v17.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d4 // sdot v20.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f5 // sdot v21.4s, v7.16b, v3.4b[2]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8d2 // sdot v18.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8f3 // sdot v19.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d6 // sdot v22.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f7 // sdot v23.4s, v7.16b, v3.4b[2]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8f1 // sdot v17.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d4 // sdot v20.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f5 // sdot v21.4s, v7.16b, v3.4b[3]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8d2 // sdot v18.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8f3 // sdot v19.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d6 // sdot v22.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f7 // sdot v23.4s, v7.16b, v3.4b[3]
+	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
+	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
+	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
+	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
+	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
+	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
+	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
+	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
+	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
+	WORD $0x0f4328d1 // smlal v17.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d1 // smlal2 v17.4s, v6.8h, v3.h[5]
+	WORD $0x0f4328f2 // smlal v18.4s, v7.4h, v3.h[4]
+	WORD $0x4f5328f2 // smlal2 v18.4s, v7.8h, v3.h[5]
+	WORD $0x0f4428d4 // smlal v20.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d4 // smlal2 v20.4s, v6.8h, v4.h[5]
+	WORD $0x0f4428f5 // smlal v21.4s, v7.4h, v4.h[4]
+	WORD $0x4f5428f5 // smlal2 v21.4s, v7.8h, v4.h[5]
+	WORD $0x0f4528d7 // smlal v23.4s, v6.4h, v5.h[4]
+	WORD $0x4f5528d7 // smlal2 v23.4s, v6.8h, v5.h[5]
+	WORD $0x0f4528f8 // smlal v24.4s, v7.4h, v5.h[4]
+	WORD $0x4f5528f8 // smlal2 v24.4s, v7.8h, v5.h[5]
+	FMOVQ 128(R4), F6
+	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
+	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
+	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
+	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
+	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
+	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
+	WORD $0x0f4328d3 // smlal v19.4s, v6.4h, v3.h[4]
+	WORD $0x4f5328d3 // smlal2 v19.4s, v6.8h, v3.h[5]
+	WORD $0x0f4428d6 // smlal v22.4s, v6.4h, v4.h[4]
+	WORD $0x4f5428d6 // smlal2 v22.4s, v6.8h, v4.h[5]
+	WORD $0x0f4528d9 // smlal v25.4s, v6.4h, v5.h[4]
+	WORD $0x4f5528d9 // smlal2 v25.4s, v6.8h, v5.h[5]
+	FLDPQ 144(R4), (F6, F7)
+	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
+	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
+	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
+	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
+	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
+	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
+	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
+	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
+	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
+	WORD $0x0f6328d1 // smlal v17.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d1 // smlal2 v17.4s, v6.8h, v3.h[7]
+	WORD $0x0f6328f2 // smlal v18.4s, v7.4h, v3.h[6]
+	WORD $0x4f7328f2 // smlal2 v18.4s, v7.8h, v3.h[7]
+	WORD $0x0f6428d4 // smlal v20.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d4 // smlal2 v20.4s, v6.8h, v4.h[7]
+	WORD $0x0f6428f5 // smlal v21.4s, v7.4h, v4.h[6]
+	WORD $0x4f7428f5 // smlal2 v21.4s, v7.8h, v4.h[7]
+	WORD $0x0f6528d7 // smlal v23.4s, v6.4h, v5.h[6]
+	WORD $0x4f7528d7 // smlal2 v23.4s, v6.8h, v5.h[7]
+	WORD $0x0f6528f8 // smlal v24.4s, v7.4h, v5.h[6]
+	WORD $0x4f7528f8 // smlal2 v24.4s, v7.8h, v5.h[7]
+	FMOVQ 176(R4), F6
+	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
+	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
+	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
+	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
+	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
+	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
+	WORD $0x0f6328d3 // smlal v19.4s, v6.4h, v3.h[6]
+	WORD $0x4f7328d3 // smlal2 v19.4s, v6.8h, v3.h[7]
+	WORD $0x0f6428d6 // smlal v22.4s, v6.4h, v4.h[6]
+	WORD $0x4f7428d6 // smlal2 v22.4s, v6.8h, v4.h[7]
+	WORD $0x0f6528d9 // smlal v25.4s, v6.4h, v5.h[6]
+	WORD $0x4f7528d9 // smlal2 v25.4s, v6.8h, v5.h[7]
 	ADD $16, R14
-	ADD $256, R4
+	ADD $192, R4
 	SUBS $1, R5
 	BNE steps
 summed:
@@ -3991,28 +15767,31 @@ summed:
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
 	MOVD quantTile_colScale(R0), R3
 	MOVD quantTile_colSum(R0), R13
 	FMOVQ 0(R3), F0
 	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
 	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
+	WORD $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
 	FMOVQ 16(R3), F1
 	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
 	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
 	FMOVQ 32(R3), F2
 	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
 	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
-	WORD $0x6e23def7 // fmul v23.4s, v23.4s, v3.4s
+	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
 	MOVD quantTile_rowScale(R0), R3
 	ADD R11, R3
 	MOVD quantTile_rowScaleRow(R0), R12
@@ -4024,7 +15803,6 @@ summed:
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
 	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
 	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
@@ -4036,34 +15814,43 @@ summed:
 	FMOVQ 32(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
 	ADD R12, R3
 	FMOVS (R3), F2
 	VDUP V2.S[0], V2.S4
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
 	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
 	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
 	FMOVQ 16(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
 	FMOVQ 32(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
 	ADD R12, R3
 	FMOVS (R3), F2
 	VDUP V2.S[0], V2.S4
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
 	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
 	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
 	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
 	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
@@ -4071,14 +15858,11 @@ summed:
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
+	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
 	FMOVQ 16(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 48(R13), F6
+	FMOVQ 32(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
 	ADD R12, R3
@@ -4087,7 +15871,6 @@ summed:
 	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
 	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
 	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
 	FMOVS 4(R3), F2
 	VDUP V2.S[0], V2.S4
 	FMOVQ 0(R13), F6
@@ -4099,9 +15882,23 @@ summed:
 	FMOVQ 32(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
-	FMOVQ 48(R13), F6
+	ADD R12, R3
+	FMOVS (R3), F2
+	VDUP V2.S[0], V2.S4
+	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
+	WORD $0x6e22df18 // fmul v24.4s, v24.4s, v2.4s
+	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
+	FMOVS 4(R3), F2
+	VDUP V2.S[0], V2.S4
+	FMOVQ 0(R13), F6
 	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
 	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
+	FMOVQ 16(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d718 // fadd v24.4s, v24.4s, v3.4s
+	FMOVQ 32(R13), F6
+	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
+	WORD $0x4e23d739 // fadd v25.4s, v25.4s, v3.4s
 	MOVD tile_flags(R0), R13
 	TST R13, R13
 	BEQ store
@@ -4125,6 +15922,8 @@ summed:
 	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
 	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
 	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
 sum:
 	TST $const_tileAdd, R13
 	BEQ bias
@@ -4140,26 +15939,27 @@ sum:
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 	FMOVQ 32(R3), F1
 	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
 	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
 	FMOVQ 32(R3), F1
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
 	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
+	FMOVQ 16(R3), F2
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	FMOVQ 32(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F1
 	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
@@ -4167,8 +15967,13 @@ sum:
 	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
 	FMOVQ 32(R3), F1
 	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F1
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+	FMOVQ 16(R3), F2
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
+	FMOVQ 32(R3), F1
+	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
 bias:
 	TST $const_tileBias, R13
 	BEQ relu
@@ -4176,24 +15981,25 @@ bias:
 	ADD R11, R3
 	FMOVQ 0(R3), F1
 	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
+	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
 	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
+	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
 	FMOVQ 16(R3), F1
 	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
 	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
+	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
 	FMOVQ 32(R3), F1
 	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
+	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
+	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
 	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
+	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
+	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
 relu:
 	TST $const_tileReLU, R13
 	BEQ scale
@@ -4230,6 +16036,10 @@ relu:
 	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
 	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
 	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
 scale:
 	TST $const_tileScale, R13
 	BEQ residual
@@ -4241,42 +16051,44 @@ scale:
 	FMOVQ 0(R12), F2
 	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
+	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
 	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
 	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
+	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
+	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
 	FMOVQ 16(R3), F1
 	FMOVQ 16(R12), F2
 	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
+	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
+	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
 	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
 	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
+	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
 	FMOVQ 32(R3), F1
 	FMOVQ 32(R12), F2
 	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
 	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
+	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
 	BEQ store
@@ -4297,33 +16109,34 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
+	ADD R12, R3
+	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 	ADD R12, R3
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+	ADD R12, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+	FMOVQ 16(R3), F2
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F2
+	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 	ADD R12, R3
@@ -4336,429 +16149,16 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F2
+	ADD R12, R3
+	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	FMOVQ F18, 32(R3)
-	FMOVQ F19, 48(R3)
-	ADD R12, R3
-	FMOVQ F20, 0(R3)
-	FMOVQ F21, 16(R3)
-	FMOVQ F22, 32(R3)
-	FMOVQ F23, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes4x3Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V11.B16
-	VMOV V8.B16, V14.B16
-	VMOV V8.B16, V17.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V12.B16
-	VMOV V9.B16, V15.B16
-	VMOV V9.B16, V18.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V13.B16
-	VMOV V10.B16, V16.B16
-	VMOV V10.B16, V19.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0d1 // sdot v17.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0f2 // sdot v18.4s, v7.16b, v3.4b[0]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	WORD $0x4f83e0d3 // sdot v19.4s, v6.16b, v3.4b[0]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0d1 // sdot v17.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0f2 // sdot v18.4s, v7.16b, v3.4b[1]
-	FMOVQ 80(R4), F6
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa3e0d3 // sdot v19.4s, v6.16b, v3.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8d1 // sdot v17.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8f2 // sdot v18.4s, v7.16b, v3.4b[2]
-	FMOVQ 128(R4), F6
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	WORD $0x4f83e8d3 // sdot v19.4s, v6.16b, v3.4b[2]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8d1 // sdot v17.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8f2 // sdot v18.4s, v7.16b, v3.4b[3]
-	FMOVQ 176(R4), F6
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa3e8d3 // sdot v19.4s, v6.16b, v3.4b[3]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4781,3443 +16181,22 @@ store:
 	FMOVQ F17, 0(R3)
 	FMOVQ F18, 16(R3)
 	FMOVQ F19, 32(R3)
+	ADD R12, R3
+	FMOVQ F20, 0(R3)
+	FMOVQ F21, 16(R3)
+	FMOVQ F22, 32(R3)
+	ADD R12, R3
+	FMOVQ F23, 0(R3)
+	FMOVQ F24, 16(R3)
+	FMOVQ F25, 32(R3)
 	MOVD quantTile_done(R0), R6
-	ADD $4, R6
+	ADD $6, R6
 	MOVD R6, quantTile_done(R0)
 	MOVD quantTile_tiles(R0), R6
 	SUBS $1, R6
 	MOVD R6, quantTile_tiles(R0)
 	BNE tile
 	RET
-
-TEXT quantBytes4x2Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V14.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V11.B16
-	VMOV V9.B16, V13.B16
-	VMOV V9.B16, V15.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
-	WORD $0x4f83e0ce // sdot v14.4s, v6.16b, v3.4b[0]
-	WORD $0x4f83e0ef // sdot v15.4s, v7.16b, v3.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
-	WORD $0x4fa3e0ce // sdot v14.4s, v6.16b, v3.4b[1]
-	WORD $0x4fa3e0ef // sdot v15.4s, v7.16b, v3.4b[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
-	WORD $0x4f83e8ce // sdot v14.4s, v6.16b, v3.4b[2]
-	WORD $0x4f83e8ef // sdot v15.4s, v7.16b, v3.4b[2]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
-	WORD $0x4fa3e8ce // sdot v14.4s, v6.16b, v3.4b[3]
-	WORD $0x4fa3e8ef // sdot v15.4s, v7.16b, v3.4b[3]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes4x1Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V9.B16
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V11.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
-	WORD $0x4f83e0cb // sdot v11.4s, v6.16b, v3.4b[0]
-	FMOVQ 16(R4), F6
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa3e0cb // sdot v11.4s, v6.16b, v3.4b[1]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
-	WORD $0x4f83e8cb // sdot v11.4s, v6.16b, v3.4b[2]
-	FMOVQ 48(R4), F6
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa3e8cb // sdot v11.4s, v6.16b, v3.4b[3]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes3x4Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V12.B16
-	VMOV V8.B16, V16.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V13.B16
-	VMOV V9.B16, V17.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V14.B16
-	VMOV V10.B16, V18.B16
-	FMOVQ 48(R3), F11
-	VMOV V11.B16, V15.B16
-	VMOV V11.B16, V19.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0f1 // sdot v17.4s, v7.16b, v2.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0d2 // sdot v18.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0f3 // sdot v19.4s, v7.16b, v2.4b[0]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0f1 // sdot v17.4s, v7.16b, v2.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0d2 // sdot v18.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0f3 // sdot v19.4s, v7.16b, v2.4b[1]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8f1 // sdot v17.4s, v7.16b, v2.4b[2]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8d2 // sdot v18.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8f3 // sdot v19.4s, v7.16b, v2.4b[2]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8f1 // sdot v17.4s, v7.16b, v2.4b[3]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8d2 // sdot v18.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8f3 // sdot v19.4s, v7.16b, v2.4b[3]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	FMOVQ F18, 32(R3)
-	FMOVQ F19, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes3x3Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V11.B16
-	VMOV V8.B16, V14.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V12.B16
-	VMOV V9.B16, V15.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V13.B16
-	VMOV V10.B16, V16.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0ce // sdot v14.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ef // sdot v15.4s, v7.16b, v2.4b[0]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0d0 // sdot v16.4s, v6.16b, v2.4b[0]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0ce // sdot v14.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ef // sdot v15.4s, v7.16b, v2.4b[1]
-	FMOVQ 80(R4), F6
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0d0 // sdot v16.4s, v6.16b, v2.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8ce // sdot v14.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ef // sdot v15.4s, v7.16b, v2.4b[2]
-	FMOVQ 128(R4), F6
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8d0 // sdot v16.4s, v6.16b, v2.4b[2]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8ce // sdot v14.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ef // sdot v15.4s, v7.16b, v2.4b[3]
-	FMOVQ 176(R4), F6
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8d0 // sdot v16.4s, v6.16b, v2.4b[3]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	FMOVQ F16, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes3x2Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V10.B16
-	VMOV V8.B16, V12.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V11.B16
-	VMOV V9.B16, V13.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
-	WORD $0x4f82e0cc // sdot v12.4s, v6.16b, v2.4b[0]
-	WORD $0x4f82e0ed // sdot v13.4s, v7.16b, v2.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
-	WORD $0x4fa2e0cc // sdot v12.4s, v6.16b, v2.4b[1]
-	WORD $0x4fa2e0ed // sdot v13.4s, v7.16b, v2.4b[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
-	WORD $0x4f82e8cc // sdot v12.4s, v6.16b, v2.4b[2]
-	WORD $0x4f82e8ed // sdot v13.4s, v7.16b, v2.4b[2]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
-	WORD $0x4fa2e8cc // sdot v12.4s, v6.16b, v2.4b[3]
-	WORD $0x4fa2e8ed // sdot v13.4s, v7.16b, v2.4b[3]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes3x1Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V9.B16
-	VMOV V8.B16, V10.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
-	WORD $0x4f82e0ca // sdot v10.4s, v6.16b, v2.4b[0]
-	FMOVQ 16(R4), F6
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa2e0ca // sdot v10.4s, v6.16b, v2.4b[1]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
-	WORD $0x4f82e8ca // sdot v10.4s, v6.16b, v2.4b[2]
-	FMOVQ 48(R4), F6
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa2e8ca // sdot v10.4s, v6.16b, v2.4b[3]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes2x4Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V12.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V13.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V14.B16
-	FMOVQ 48(R3), F11
-	VMOV V11.B16, V15.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cc // sdot v12.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ed // sdot v13.4s, v7.16b, v1.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ce // sdot v14.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ef // sdot v15.4s, v7.16b, v1.4b[0]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cc // sdot v12.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ed // sdot v13.4s, v7.16b, v1.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ce // sdot v14.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ef // sdot v15.4s, v7.16b, v1.4b[1]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cc // sdot v12.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ed // sdot v13.4s, v7.16b, v1.4b[2]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ce // sdot v14.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ef // sdot v15.4s, v7.16b, v1.4b[2]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cc // sdot v12.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ed // sdot v13.4s, v7.16b, v1.4b[3]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ce // sdot v14.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ef // sdot v15.4s, v7.16b, v1.4b[3]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes2x3Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V11.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V12.B16
-	FMOVQ 32(R3), F10
-	VMOV V10.B16, V13.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0cb // sdot v11.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0ec // sdot v12.4s, v7.16b, v1.4b[0]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0cd // sdot v13.4s, v6.16b, v1.4b[0]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0cb // sdot v11.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0ec // sdot v12.4s, v7.16b, v1.4b[1]
-	FMOVQ 80(R4), F6
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0cd // sdot v13.4s, v6.16b, v1.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8cb // sdot v11.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8ec // sdot v12.4s, v7.16b, v1.4b[2]
-	FMOVQ 128(R4), F6
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8cd // sdot v13.4s, v6.16b, v1.4b[2]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8cb // sdot v11.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8ec // sdot v12.4s, v7.16b, v1.4b[3]
-	FMOVQ 176(R4), F6
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8cd // sdot v13.4s, v6.16b, v1.4b[3]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes2x2Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V10.B16
-	FMOVQ 16(R3), F9
-	VMOV V9.B16, V11.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	WORD $0x4f81e0ca // sdot v10.4s, v6.16b, v1.4b[0]
-	WORD $0x4f81e0eb // sdot v11.4s, v7.16b, v1.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	WORD $0x4fa1e0ca // sdot v10.4s, v6.16b, v1.4b[1]
-	WORD $0x4fa1e0eb // sdot v11.4s, v7.16b, v1.4b[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	WORD $0x4f81e8ca // sdot v10.4s, v6.16b, v1.4b[2]
-	WORD $0x4f81e8eb // sdot v11.4s, v7.16b, v1.4b[2]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	WORD $0x4fa1e8ca // sdot v10.4s, v6.16b, v1.4b[3]
-	WORD $0x4fa1e8eb // sdot v11.4s, v7.16b, v1.4b[3]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes2x1Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	VMOV V8.B16, V9.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f81e0c9 // sdot v9.4s, v6.16b, v1.4b[0]
-	FMOVQ 16(R4), F6
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa1e0c9 // sdot v9.4s, v6.16b, v1.4b[1]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f81e8c9 // sdot v9.4s, v6.16b, v1.4b[2]
-	FMOVQ 48(R4), F6
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa1e8c9 // sdot v9.4s, v6.16b, v1.4b[3]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes1x4Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0eb // sdot v11.4s, v7.16b, v0.4b[0]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0eb // sdot v11.4s, v7.16b, v0.4b[1]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8eb // sdot v11.4s, v7.16b, v0.4b[2]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8eb // sdot v11.4s, v7.16b, v0.4b[3]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes1x3Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e0ca // sdot v10.4s, v6.16b, v0.4b[0]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	FMOVQ 80(R4), F6
-	WORD $0x4fa0e0ca // sdot v10.4s, v6.16b, v0.4b[1]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	FMOVQ 128(R4), F6
-	WORD $0x4f80e8ca // sdot v10.4s, v6.16b, v0.4b[2]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	FMOVQ 176(R4), F6
-	WORD $0x4fa0e8ca // sdot v10.4s, v6.16b, v0.4b[3]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes1x2Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	WORD $0x4f80e0e9 // sdot v9.4s, v7.16b, v0.4b[0]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	WORD $0x4fa0e0e9 // sdot v9.4s, v7.16b, v0.4b[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	WORD $0x4f80e8e9 // sdot v9.4s, v7.16b, v0.4b[2]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	WORD $0x4fa0e8e9 // sdot v9.4s, v7.16b, v0.4b[3]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantBytes1x1Dot<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	MOVD quantTile_begin(R0), R3
-	FMOVQ 0(R3), F8
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x4f80e0c8 // sdot v8.4s, v6.16b, v0.4b[0]
-	FMOVQ 16(R4), F6
-	WORD $0x4fa0e0c8 // sdot v8.4s, v6.16b, v0.4b[1]
-	FMOVQ 32(R4), F6
-	WORD $0x4f80e8c8 // sdot v8.4s, v6.16b, v0.4b[2]
-	FMOVQ 48(R4), F6
-	WORD $0x4fa0e8c8 // sdot v8.4s, v6.16b, v0.4b[3]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-// func quantWordsNEON(t *quantTile)
-TEXT ·quantWordsNEON(SB), NOSPLIT, $0-8
-	MOVD t+0(FP), R0
-	MOVD tile_rows(R0), R3
-	MOVD tile_vecs(R0), R5
-	CMP $6, R3
-	BNE not6
-	CMP $4, R5
-	BEQ to6x4
-	CMP $3, R5
-	BEQ to6x3
-	CMP $2, R5
-	BEQ to6x2
-	CMP $1, R5
-	BEQ to6x1
-not6:
-	CMP $5, R3
-	BNE not5
-	CMP $4, R5
-	BEQ to5x4
-	CMP $3, R5
-	BEQ to5x3
-	CMP $2, R5
-	BEQ to5x2
-	CMP $1, R5
-	BEQ to5x1
-not5:
-	CMP $4, R3
-	BNE not4
-	CMP $4, R5
-	BEQ to4x4
-	CMP $3, R5
-	BEQ to4x3
-	CMP $2, R5
-	BEQ to4x2
-	CMP $1, R5
-	BEQ to4x1
-not4:
-	CMP $3, R3
-	BNE not3
-	CMP $4, R5
-	BEQ to3x4
-	CMP $3, R5
-	BEQ to3x3
-	CMP $2, R5
-	BEQ to3x2
-	CMP $1, R5
-	BEQ to3x1
-not3:
-	CMP $2, R3
-	BNE not2
-	CMP $4, R5
-	BEQ to2x4
-	CMP $3, R5
-	BEQ to2x3
-	CMP $2, R5
-	BEQ to2x2
-	CMP $1, R5
-	BEQ to2x1
-not2:
-	CMP $1, R3
-	BNE not1
-	CMP $4, R5
-	BEQ to1x4
-	CMP $3, R5
-	BEQ to1x3
-	CMP $2, R5
-	BEQ to1x2
-	CMP $1, R5
-	BEQ to1x1
-not1:
-	RET
-to6x4:
-	JMP quantWords6x4NEON<>(SB)
-to6x3:
-	JMP quantWords6x3NEON<>(SB)
-to6x2:
-	JMP quantWords6x2NEON<>(SB)
-to6x1:
-	JMP quantWords6x1NEON<>(SB)
-to5x4:
-	JMP quantWords5x4NEON<>(SB)
-to5x3:
-	JMP quantWords5x3NEON<>(SB)
-to5x2:
-	JMP quantWords5x2NEON<>(SB)
-to5x1:
-	JMP quantWords5x1NEON<>(SB)
-to4x4:
-	JMP quantWords4x4NEON<>(SB)
-to4x3:
-	JMP quantWords4x3NEON<>(SB)
-to4x2:
-	JMP quantWords4x2NEON<>(SB)
-to4x1:
-	JMP quantWords4x1NEON<>(SB)
-to3x4:
-	JMP quantWords3x4NEON<>(SB)
-to3x3:
-	JMP quantWords3x3NEON<>(SB)
-to3x2:
-	JMP quantWords3x2NEON<>(SB)
-to3x1:
-	JMP quantWords3x1NEON<>(SB)
-to2x4:
-	JMP quantWords2x4NEON<>(SB)
-to2x3:
-	JMP quantWords2x3NEON<>(SB)
-to2x2:
-	JMP quantWords2x2NEON<>(SB)
-to2x1:
-	JMP quantWords2x1NEON<>(SB)
-to1x4:
-	JMP quantWords1x4NEON<>(SB)
-to1x3:
-	JMP quantWords1x3NEON<>(SB)
-to1x2:
-	JMP quantWords1x2NEON<>(SB)
-to1x1:
-	JMP quantWords1x1NEON<>(SB)
 
 TEXT quantWords6x4NEON<>(SB), NOSPLIT, $0-8
 	MOVD tile_xRow(R0), R9
@@ -9023,7985 +17002,6 @@ store:
 	FMOVQ F31, 48(R3)
 	MOVD quantTile_done(R0), R6
 	ADD $6, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords6x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	VMOVI $0, V24.B16
-	VMOVI $0, V25.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	WORD $0x3cee6b05 // ldr q5, [x24,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d1 // smlal v17.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d1 // smlal2 v17.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f2 // smlal v18.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f2 // smlal2 v18.4s, v7.8h, v3.h[1]
-	WORD $0x0f4420d4 // smlal v20.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d4 // smlal2 v20.4s, v6.8h, v4.h[1]
-	WORD $0x0f4420f5 // smlal v21.4s, v7.4h, v4.h[0]
-	WORD $0x4f5420f5 // smlal2 v21.4s, v7.8h, v4.h[1]
-	WORD $0x0f4520d7 // smlal v23.4s, v6.4h, v5.h[0]
-	WORD $0x4f5520d7 // smlal2 v23.4s, v6.8h, v5.h[1]
-	WORD $0x0f4520f8 // smlal v24.4s, v7.4h, v5.h[0]
-	WORD $0x4f5520f8 // smlal2 v24.4s, v7.8h, v5.h[1]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	WORD $0x0f4320d3 // smlal v19.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d3 // smlal2 v19.4s, v6.8h, v3.h[1]
-	WORD $0x0f4420d6 // smlal v22.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d6 // smlal2 v22.4s, v6.8h, v4.h[1]
-	WORD $0x0f4520d9 // smlal v25.4s, v6.4h, v5.h[0]
-	WORD $0x4f5520d9 // smlal2 v25.4s, v6.8h, v5.h[1]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d1 // smlal v17.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d1 // smlal2 v17.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f2 // smlal v18.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f2 // smlal2 v18.4s, v7.8h, v3.h[3]
-	WORD $0x0f6420d4 // smlal v20.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d4 // smlal2 v20.4s, v6.8h, v4.h[3]
-	WORD $0x0f6420f5 // smlal v21.4s, v7.4h, v4.h[2]
-	WORD $0x4f7420f5 // smlal2 v21.4s, v7.8h, v4.h[3]
-	WORD $0x0f6520d7 // smlal v23.4s, v6.4h, v5.h[2]
-	WORD $0x4f7520d7 // smlal2 v23.4s, v6.8h, v5.h[3]
-	WORD $0x0f6520f8 // smlal v24.4s, v7.4h, v5.h[2]
-	WORD $0x4f7520f8 // smlal2 v24.4s, v7.8h, v5.h[3]
-	FMOVQ 80(R4), F6
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	WORD $0x0f6320d3 // smlal v19.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d3 // smlal2 v19.4s, v6.8h, v3.h[3]
-	WORD $0x0f6420d6 // smlal v22.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d6 // smlal2 v22.4s, v6.8h, v4.h[3]
-	WORD $0x0f6520d9 // smlal v25.4s, v6.4h, v5.h[2]
-	WORD $0x4f7520d9 // smlal2 v25.4s, v6.8h, v5.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d1 // smlal v17.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d1 // smlal2 v17.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f2 // smlal v18.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f2 // smlal2 v18.4s, v7.8h, v3.h[5]
-	WORD $0x0f4428d4 // smlal v20.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d4 // smlal2 v20.4s, v6.8h, v4.h[5]
-	WORD $0x0f4428f5 // smlal v21.4s, v7.4h, v4.h[4]
-	WORD $0x4f5428f5 // smlal2 v21.4s, v7.8h, v4.h[5]
-	WORD $0x0f4528d7 // smlal v23.4s, v6.4h, v5.h[4]
-	WORD $0x4f5528d7 // smlal2 v23.4s, v6.8h, v5.h[5]
-	WORD $0x0f4528f8 // smlal v24.4s, v7.4h, v5.h[4]
-	WORD $0x4f5528f8 // smlal2 v24.4s, v7.8h, v5.h[5]
-	FMOVQ 128(R4), F6
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	WORD $0x0f4328d3 // smlal v19.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d3 // smlal2 v19.4s, v6.8h, v3.h[5]
-	WORD $0x0f4428d6 // smlal v22.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d6 // smlal2 v22.4s, v6.8h, v4.h[5]
-	WORD $0x0f4528d9 // smlal v25.4s, v6.4h, v5.h[4]
-	WORD $0x4f5528d9 // smlal2 v25.4s, v6.8h, v5.h[5]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d1 // smlal v17.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d1 // smlal2 v17.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f2 // smlal v18.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f2 // smlal2 v18.4s, v7.8h, v3.h[7]
-	WORD $0x0f6428d4 // smlal v20.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d4 // smlal2 v20.4s, v6.8h, v4.h[7]
-	WORD $0x0f6428f5 // smlal v21.4s, v7.4h, v4.h[6]
-	WORD $0x4f7428f5 // smlal2 v21.4s, v7.8h, v4.h[7]
-	WORD $0x0f6528d7 // smlal v23.4s, v6.4h, v5.h[6]
-	WORD $0x4f7528d7 // smlal2 v23.4s, v6.8h, v5.h[7]
-	WORD $0x0f6528f8 // smlal v24.4s, v7.4h, v5.h[6]
-	WORD $0x4f7528f8 // smlal2 v24.4s, v7.8h, v5.h[7]
-	FMOVQ 176(R4), F6
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	WORD $0x0f6328d3 // smlal v19.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d3 // smlal2 v19.4s, v6.8h, v3.h[7]
-	WORD $0x0f6428d6 // smlal v22.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d6 // smlal2 v22.4s, v6.8h, v4.h[7]
-	WORD $0x0f6528d9 // smlal v25.4s, v6.4h, v5.h[6]
-	WORD $0x4f7528d9 // smlal2 v25.4s, v6.8h, v5.h[7]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD $0x6e20def7 // fmul v23.4s, v23.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
-	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
-	WORD $0x6e22df18 // fmul v24.4s, v24.4s, v2.4s
-	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d718 // fadd v24.4s, v24.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d739 // fadd v25.4s, v25.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
-	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
-	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
-	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
-	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
-	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
-	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
-	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
-	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
-	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
-	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
-	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	FMOVQ F16, 32(R3)
-	ADD R12, R3
-	FMOVQ F17, 0(R3)
-	FMOVQ F18, 16(R3)
-	FMOVQ F19, 32(R3)
-	ADD R12, R3
-	FMOVQ F20, 0(R3)
-	FMOVQ F21, 16(R3)
-	FMOVQ F22, 32(R3)
-	ADD R12, R3
-	FMOVQ F23, 0(R3)
-	FMOVQ F24, 16(R3)
-	FMOVQ F25, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $6, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords6x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	WORD $0x3cee6b05 // ldr q5, [x24,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320ce // smlal v14.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320ce // smlal2 v14.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320ef // smlal v15.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320ef // smlal2 v15.4s, v7.8h, v3.h[1]
-	WORD $0x0f4420d0 // smlal v16.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d0 // smlal2 v16.4s, v6.8h, v4.h[1]
-	WORD $0x0f4420f1 // smlal v17.4s, v7.4h, v4.h[0]
-	WORD $0x4f5420f1 // smlal2 v17.4s, v7.8h, v4.h[1]
-	WORD $0x0f4520d2 // smlal v18.4s, v6.4h, v5.h[0]
-	WORD $0x4f5520d2 // smlal2 v18.4s, v6.8h, v5.h[1]
-	WORD $0x0f4520f3 // smlal v19.4s, v7.4h, v5.h[0]
-	WORD $0x4f5520f3 // smlal2 v19.4s, v7.8h, v5.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320ce // smlal v14.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320ce // smlal2 v14.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320ef // smlal v15.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320ef // smlal2 v15.4s, v7.8h, v3.h[3]
-	WORD $0x0f6420d0 // smlal v16.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d0 // smlal2 v16.4s, v6.8h, v4.h[3]
-	WORD $0x0f6420f1 // smlal v17.4s, v7.4h, v4.h[2]
-	WORD $0x4f7420f1 // smlal2 v17.4s, v7.8h, v4.h[3]
-	WORD $0x0f6520d2 // smlal v18.4s, v6.4h, v5.h[2]
-	WORD $0x4f7520d2 // smlal2 v18.4s, v6.8h, v5.h[3]
-	WORD $0x0f6520f3 // smlal v19.4s, v7.4h, v5.h[2]
-	WORD $0x4f7520f3 // smlal2 v19.4s, v7.8h, v5.h[3]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328ce // smlal v14.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328ce // smlal2 v14.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328ef // smlal v15.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328ef // smlal2 v15.4s, v7.8h, v3.h[5]
-	WORD $0x0f4428d0 // smlal v16.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d0 // smlal2 v16.4s, v6.8h, v4.h[5]
-	WORD $0x0f4428f1 // smlal v17.4s, v7.4h, v4.h[4]
-	WORD $0x4f5428f1 // smlal2 v17.4s, v7.8h, v4.h[5]
-	WORD $0x0f4528d2 // smlal v18.4s, v6.4h, v5.h[4]
-	WORD $0x4f5528d2 // smlal2 v18.4s, v6.8h, v5.h[5]
-	WORD $0x0f4528f3 // smlal v19.4s, v7.4h, v5.h[4]
-	WORD $0x4f5528f3 // smlal2 v19.4s, v7.8h, v5.h[5]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328ce // smlal v14.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328ce // smlal2 v14.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328ef // smlal v15.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328ef // smlal2 v15.4s, v7.8h, v3.h[7]
-	WORD $0x0f6428d0 // smlal v16.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d0 // smlal2 v16.4s, v6.8h, v4.h[7]
-	WORD $0x0f6428f1 // smlal v17.4s, v7.4h, v4.h[6]
-	WORD $0x4f7428f1 // smlal2 v17.4s, v7.8h, v4.h[7]
-	WORD $0x0f6528d2 // smlal v18.4s, v6.4h, v5.h[6]
-	WORD $0x4f7528d2 // smlal2 v18.4s, v6.8h, v5.h[7]
-	WORD $0x0f6528f3 // smlal v19.4s, v7.4h, v5.h[6]
-	WORD $0x4f7528f3 // smlal2 v19.4s, v7.8h, v5.h[7]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	ADD R12, R3
-	FMOVQ F18, 0(R3)
-	FMOVQ F19, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $6, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords6x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	WORD $0x3cee6b05 // ldr q5, [x24,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
-	WORD $0x0f4320cb // smlal v11.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320cb // smlal2 v11.4s, v6.8h, v3.h[1]
-	WORD $0x0f4420cc // smlal v12.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420cc // smlal2 v12.4s, v6.8h, v4.h[1]
-	WORD $0x0f4520cd // smlal v13.4s, v6.4h, v5.h[0]
-	WORD $0x4f5520cd // smlal2 v13.4s, v6.8h, v5.h[1]
-	FMOVQ 16(R4), F6
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
-	WORD $0x0f6320cb // smlal v11.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320cb // smlal2 v11.4s, v6.8h, v3.h[3]
-	WORD $0x0f6420cc // smlal v12.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420cc // smlal2 v12.4s, v6.8h, v4.h[3]
-	WORD $0x0f6520cd // smlal v13.4s, v6.4h, v5.h[2]
-	WORD $0x4f7520cd // smlal2 v13.4s, v6.8h, v5.h[3]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
-	WORD $0x0f4328cb // smlal v11.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328cb // smlal2 v11.4s, v6.8h, v3.h[5]
-	WORD $0x0f4428cc // smlal v12.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428cc // smlal2 v12.4s, v6.8h, v4.h[5]
-	WORD $0x0f4528cd // smlal v13.4s, v6.4h, v5.h[4]
-	WORD $0x4f5528cd // smlal2 v13.4s, v6.8h, v5.h[5]
-	FMOVQ 48(R4), F6
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
-	WORD $0x0f6328cb // smlal v11.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328cb // smlal2 v11.4s, v6.8h, v3.h[7]
-	WORD $0x0f6428cc // smlal v12.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428cc // smlal2 v12.4s, v6.8h, v4.h[7]
-	WORD $0x0f6528cd // smlal v13.4s, v6.4h, v5.h[6]
-	WORD $0x4f7528cd // smlal2 v13.4s, v6.8h, v5.h[7]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	ADD R12, R3
-	FMOVQ F13, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $6, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords5x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	VMOVI $0, V24.B16
-	VMOVI $0, V25.B16
-	VMOVI $0, V26.B16
-	VMOVI $0, V27.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220f1 // smlal v17.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220f1 // smlal2 v17.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d4 // smlal v20.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d4 // smlal2 v20.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f5 // smlal v21.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f5 // smlal2 v21.4s, v7.8h, v3.h[1]
-	WORD $0x0f4420d8 // smlal v24.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d8 // smlal2 v24.4s, v6.8h, v4.h[1]
-	WORD $0x0f4420f9 // smlal v25.4s, v7.4h, v4.h[0]
-	WORD $0x4f5420f9 // smlal2 v25.4s, v7.8h, v4.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220d2 // smlal v18.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d2 // smlal2 v18.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220f3 // smlal v19.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220f3 // smlal2 v19.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d6 // smlal v22.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d6 // smlal2 v22.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f7 // smlal v23.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f7 // smlal2 v23.4s, v7.8h, v3.h[1]
-	WORD $0x0f4420da // smlal v26.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420da // smlal2 v26.4s, v6.8h, v4.h[1]
-	WORD $0x0f4420fb // smlal v27.4s, v7.4h, v4.h[0]
-	WORD $0x4f5420fb // smlal2 v27.4s, v7.8h, v4.h[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220f1 // smlal v17.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220f1 // smlal2 v17.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d4 // smlal v20.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d4 // smlal2 v20.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f5 // smlal v21.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f5 // smlal2 v21.4s, v7.8h, v3.h[3]
-	WORD $0x0f6420d8 // smlal v24.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d8 // smlal2 v24.4s, v6.8h, v4.h[3]
-	WORD $0x0f6420f9 // smlal v25.4s, v7.4h, v4.h[2]
-	WORD $0x4f7420f9 // smlal2 v25.4s, v7.8h, v4.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220d2 // smlal v18.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d2 // smlal2 v18.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220f3 // smlal v19.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220f3 // smlal2 v19.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d6 // smlal v22.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d6 // smlal2 v22.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f7 // smlal v23.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f7 // smlal2 v23.4s, v7.8h, v3.h[3]
-	WORD $0x0f6420da // smlal v26.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420da // smlal2 v26.4s, v6.8h, v4.h[3]
-	WORD $0x0f6420fb // smlal v27.4s, v7.4h, v4.h[2]
-	WORD $0x4f7420fb // smlal2 v27.4s, v7.8h, v4.h[3]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228f1 // smlal v17.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228f1 // smlal2 v17.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d4 // smlal v20.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d4 // smlal2 v20.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f5 // smlal v21.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f5 // smlal2 v21.4s, v7.8h, v3.h[5]
-	WORD $0x0f4428d8 // smlal v24.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d8 // smlal2 v24.4s, v6.8h, v4.h[5]
-	WORD $0x0f4428f9 // smlal v25.4s, v7.4h, v4.h[4]
-	WORD $0x4f5428f9 // smlal2 v25.4s, v7.8h, v4.h[5]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228d2 // smlal v18.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d2 // smlal2 v18.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228f3 // smlal v19.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228f3 // smlal2 v19.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d6 // smlal v22.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d6 // smlal2 v22.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f7 // smlal v23.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f7 // smlal2 v23.4s, v7.8h, v3.h[5]
-	WORD $0x0f4428da // smlal v26.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428da // smlal2 v26.4s, v6.8h, v4.h[5]
-	WORD $0x0f4428fb // smlal v27.4s, v7.4h, v4.h[4]
-	WORD $0x4f5428fb // smlal2 v27.4s, v7.8h, v4.h[5]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228f1 // smlal v17.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228f1 // smlal2 v17.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d4 // smlal v20.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d4 // smlal2 v20.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f5 // smlal v21.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f5 // smlal2 v21.4s, v7.8h, v3.h[7]
-	WORD $0x0f6428d8 // smlal v24.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d8 // smlal2 v24.4s, v6.8h, v4.h[7]
-	WORD $0x0f6428f9 // smlal v25.4s, v7.4h, v4.h[6]
-	WORD $0x4f7428f9 // smlal2 v25.4s, v7.8h, v4.h[7]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228d2 // smlal v18.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d2 // smlal2 v18.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228f3 // smlal v19.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228f3 // smlal2 v19.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d6 // smlal v22.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d6 // smlal2 v22.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f7 // smlal v23.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f7 // smlal2 v23.4s, v7.8h, v3.h[7]
-	WORD $0x0f6428da // smlal v26.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428da // smlal2 v26.4s, v6.8h, v4.h[7]
-	WORD $0x0f6428fb // smlal v27.4s, v7.4h, v4.h[6]
-	WORD $0x4f7428fb // smlal2 v27.4s, v7.8h, v4.h[7]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
-	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	WORD $0x6e20df18 // fmul v24.4s, v24.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	WORD $0x6e22df5a // fmul v26.4s, v26.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
-	WORD $0x6e23def7 // fmul v23.4s, v23.4s, v3.4s
-	WORD $0x6e23df7b // fmul v27.4s, v27.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
-	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22df18 // fmul v24.4s, v24.4s, v2.4s
-	WORD $0x6e22df39 // fmul v25.4s, v25.4s, v2.4s
-	WORD $0x6e22df5a // fmul v26.4s, v26.4s, v2.4s
-	WORD $0x6e22df7b // fmul v27.4s, v27.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d718 // fadd v24.4s, v24.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d739 // fadd v25.4s, v25.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d75a // fadd v26.4s, v26.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d77b // fadd v27.4s, v27.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
-	WORD $0x6e21df5a // fmul v26.4s, v26.4s, v1.4s
-	WORD $0x6e21df7b // fmul v27.4s, v27.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d75a // fadd v26.4s, v26.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	WORD $0x4e21d718 // fadd v24.4s, v24.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	WORD $0x4e21d739 // fadd v25.4s, v25.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	WORD $0x4e21d75a // fadd v26.4s, v26.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-	WORD $0x4e21d77b // fadd v27.4s, v27.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
-	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
-	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
-	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
-	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
-	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
-	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
-	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
-	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
-	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
-	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
-	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
-	WORD $0x6ebae426 // fcmgt v6.4s, v1.4s, v26.4s
-	WORD $0x6ea61c3a // bit v26.16b, v1.16b, v6.16b
-	WORD $0x6ebbe426 // fcmgt v6.4s, v1.4s, v27.4s
-	WORD $0x6ea61c3b // bit v27.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	WORD $0x6e21df18 // fmul v24.4s, v24.4s, v1.4s
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	WORD $0x6e21df39 // fmul v25.4s, v25.4s, v1.4s
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	WORD $0x6e21df5a // fmul v26.4s, v26.4s, v1.4s
-	WORD $0x4e22d75a // fadd v26.4s, v26.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-	WORD $0x6e21df7b // fmul v27.4s, v27.4s, v1.4s
-	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d718 // fadd v24.4s, v24.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d75a // fadd v26.4s, v26.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	FMOVQ F18, 32(R3)
-	FMOVQ F19, 48(R3)
-	ADD R12, R3
-	FMOVQ F20, 0(R3)
-	FMOVQ F21, 16(R3)
-	FMOVQ F22, 32(R3)
-	FMOVQ F23, 48(R3)
-	ADD R12, R3
-	FMOVQ F24, 0(R3)
-	FMOVQ F25, 16(R3)
-	FMOVQ F26, 32(R3)
-	FMOVQ F27, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $5, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords5x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d1 // smlal v17.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d1 // smlal2 v17.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f2 // smlal v18.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f2 // smlal2 v18.4s, v7.8h, v3.h[1]
-	WORD $0x0f4420d4 // smlal v20.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d4 // smlal2 v20.4s, v6.8h, v4.h[1]
-	WORD $0x0f4420f5 // smlal v21.4s, v7.4h, v4.h[0]
-	WORD $0x4f5420f5 // smlal2 v21.4s, v7.8h, v4.h[1]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	WORD $0x0f4320d3 // smlal v19.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d3 // smlal2 v19.4s, v6.8h, v3.h[1]
-	WORD $0x0f4420d6 // smlal v22.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d6 // smlal2 v22.4s, v6.8h, v4.h[1]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d1 // smlal v17.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d1 // smlal2 v17.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f2 // smlal v18.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f2 // smlal2 v18.4s, v7.8h, v3.h[3]
-	WORD $0x0f6420d4 // smlal v20.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d4 // smlal2 v20.4s, v6.8h, v4.h[3]
-	WORD $0x0f6420f5 // smlal v21.4s, v7.4h, v4.h[2]
-	WORD $0x4f7420f5 // smlal2 v21.4s, v7.8h, v4.h[3]
-	FMOVQ 80(R4), F6
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	WORD $0x0f6320d3 // smlal v19.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d3 // smlal2 v19.4s, v6.8h, v3.h[3]
-	WORD $0x0f6420d6 // smlal v22.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d6 // smlal2 v22.4s, v6.8h, v4.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d1 // smlal v17.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d1 // smlal2 v17.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f2 // smlal v18.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f2 // smlal2 v18.4s, v7.8h, v3.h[5]
-	WORD $0x0f4428d4 // smlal v20.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d4 // smlal2 v20.4s, v6.8h, v4.h[5]
-	WORD $0x0f4428f5 // smlal v21.4s, v7.4h, v4.h[4]
-	WORD $0x4f5428f5 // smlal2 v21.4s, v7.8h, v4.h[5]
-	FMOVQ 128(R4), F6
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	WORD $0x0f4328d3 // smlal v19.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d3 // smlal2 v19.4s, v6.8h, v3.h[5]
-	WORD $0x0f4428d6 // smlal v22.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d6 // smlal2 v22.4s, v6.8h, v4.h[5]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d1 // smlal v17.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d1 // smlal2 v17.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f2 // smlal v18.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f2 // smlal2 v18.4s, v7.8h, v3.h[7]
-	WORD $0x0f6428d4 // smlal v20.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d4 // smlal2 v20.4s, v6.8h, v4.h[7]
-	WORD $0x0f6428f5 // smlal v21.4s, v7.4h, v4.h[6]
-	WORD $0x4f7428f5 // smlal2 v21.4s, v7.8h, v4.h[7]
-	FMOVQ 176(R4), F6
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	WORD $0x0f6328d3 // smlal v19.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d3 // smlal2 v19.4s, v6.8h, v3.h[7]
-	WORD $0x0f6428d6 // smlal v22.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d6 // smlal2 v22.4s, v6.8h, v4.h[7]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
-	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
-	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
-	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
-	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
-	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
-	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	FMOVQ F16, 32(R3)
-	ADD R12, R3
-	FMOVQ F17, 0(R3)
-	FMOVQ F18, 16(R3)
-	FMOVQ F19, 32(R3)
-	ADD R12, R3
-	FMOVQ F20, 0(R3)
-	FMOVQ F21, 16(R3)
-	FMOVQ F22, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $5, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords5x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320ce // smlal v14.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320ce // smlal2 v14.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320ef // smlal v15.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320ef // smlal2 v15.4s, v7.8h, v3.h[1]
-	WORD $0x0f4420d0 // smlal v16.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420d0 // smlal2 v16.4s, v6.8h, v4.h[1]
-	WORD $0x0f4420f1 // smlal v17.4s, v7.4h, v4.h[0]
-	WORD $0x4f5420f1 // smlal2 v17.4s, v7.8h, v4.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320ce // smlal v14.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320ce // smlal2 v14.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320ef // smlal v15.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320ef // smlal2 v15.4s, v7.8h, v3.h[3]
-	WORD $0x0f6420d0 // smlal v16.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420d0 // smlal2 v16.4s, v6.8h, v4.h[3]
-	WORD $0x0f6420f1 // smlal v17.4s, v7.4h, v4.h[2]
-	WORD $0x4f7420f1 // smlal2 v17.4s, v7.8h, v4.h[3]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328ce // smlal v14.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328ce // smlal2 v14.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328ef // smlal v15.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328ef // smlal2 v15.4s, v7.8h, v3.h[5]
-	WORD $0x0f4428d0 // smlal v16.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428d0 // smlal2 v16.4s, v6.8h, v4.h[5]
-	WORD $0x0f4428f1 // smlal v17.4s, v7.4h, v4.h[4]
-	WORD $0x4f5428f1 // smlal2 v17.4s, v7.8h, v4.h[5]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328ce // smlal v14.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328ce // smlal2 v14.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328ef // smlal v15.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328ef // smlal2 v15.4s, v7.8h, v3.h[7]
-	WORD $0x0f6428d0 // smlal v16.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428d0 // smlal2 v16.4s, v6.8h, v4.h[7]
-	WORD $0x0f6428f1 // smlal v17.4s, v7.4h, v4.h[6]
-	WORD $0x4f7428f1 // smlal2 v17.4s, v7.8h, v4.h[7]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $5, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords5x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	WORD $0x3cee6ae4 // ldr q4, [x23,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
-	WORD $0x0f4320cb // smlal v11.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320cb // smlal2 v11.4s, v6.8h, v3.h[1]
-	WORD $0x0f4420cc // smlal v12.4s, v6.4h, v4.h[0]
-	WORD $0x4f5420cc // smlal2 v12.4s, v6.8h, v4.h[1]
-	FMOVQ 16(R4), F6
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
-	WORD $0x0f6320cb // smlal v11.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320cb // smlal2 v11.4s, v6.8h, v3.h[3]
-	WORD $0x0f6420cc // smlal v12.4s, v6.4h, v4.h[2]
-	WORD $0x4f7420cc // smlal2 v12.4s, v6.8h, v4.h[3]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
-	WORD $0x0f4328cb // smlal v11.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328cb // smlal2 v11.4s, v6.8h, v3.h[5]
-	WORD $0x0f4428cc // smlal v12.4s, v6.4h, v4.h[4]
-	WORD $0x4f5428cc // smlal2 v12.4s, v6.8h, v4.h[5]
-	FMOVQ 48(R4), F6
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
-	WORD $0x0f6328cb // smlal v11.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328cb // smlal2 v11.4s, v6.8h, v3.h[7]
-	WORD $0x0f6428cc // smlal v12.4s, v6.4h, v4.h[6]
-	WORD $0x4f7428cc // smlal2 v12.4s, v6.8h, v4.h[7]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $5, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords4x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220f1 // smlal v17.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220f1 // smlal2 v17.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d4 // smlal v20.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d4 // smlal2 v20.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f5 // smlal v21.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f5 // smlal2 v21.4s, v7.8h, v3.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220d2 // smlal v18.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d2 // smlal2 v18.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220f3 // smlal v19.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220f3 // smlal2 v19.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d6 // smlal v22.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d6 // smlal2 v22.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f7 // smlal v23.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f7 // smlal2 v23.4s, v7.8h, v3.h[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220f1 // smlal v17.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220f1 // smlal2 v17.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d4 // smlal v20.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d4 // smlal2 v20.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f5 // smlal v21.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f5 // smlal2 v21.4s, v7.8h, v3.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220d2 // smlal v18.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d2 // smlal2 v18.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220f3 // smlal v19.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220f3 // smlal2 v19.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d6 // smlal v22.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d6 // smlal2 v22.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f7 // smlal v23.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f7 // smlal2 v23.4s, v7.8h, v3.h[3]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228f1 // smlal v17.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228f1 // smlal2 v17.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d4 // smlal v20.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d4 // smlal2 v20.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f5 // smlal v21.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f5 // smlal2 v21.4s, v7.8h, v3.h[5]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228d2 // smlal v18.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d2 // smlal2 v18.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228f3 // smlal v19.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228f3 // smlal2 v19.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d6 // smlal v22.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d6 // smlal2 v22.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f7 // smlal v23.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f7 // smlal2 v23.4s, v7.8h, v3.h[5]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228f1 // smlal v17.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228f1 // smlal2 v17.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d4 // smlal v20.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d4 // smlal2 v20.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f5 // smlal v21.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f5 // smlal2 v21.4s, v7.8h, v3.h[7]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228d2 // smlal v18.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d2 // smlal2 v18.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228f3 // smlal v19.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228f3 // smlal2 v19.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d6 // smlal v22.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d6 // smlal2 v22.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f7 // smlal v23.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f7 // smlal2 v23.4s, v7.8h, v3.h[7]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	WORD $0x6e20de94 // fmul v20.4s, v20.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
-	WORD $0x6e23def7 // fmul v23.4s, v23.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de94 // fmul v20.4s, v20.4s, v2.4s
-	WORD $0x6e22deb5 // fmul v21.4s, v21.4s, v2.4s
-	WORD $0x6e22ded6 // fmul v22.4s, v22.4s, v2.4s
-	WORD $0x6e22def7 // fmul v23.4s, v23.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d694 // fadd v20.4s, v20.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6b5 // fadd v21.4s, v21.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6d6 // fadd v22.4s, v22.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d6f7 // fadd v23.4s, v23.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d694 // fadd v20.4s, v20.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	WORD $0x4e21d6b5 // fadd v21.4s, v21.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	WORD $0x4e21d6d6 // fadd v22.4s, v22.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-	WORD $0x4e21d6f7 // fadd v23.4s, v23.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
-	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
-	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
-	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
-	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
-	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
-	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
-	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de94 // fmul v20.4s, v20.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	WORD $0x6e21deb5 // fmul v21.4s, v21.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	WORD $0x6e21ded6 // fmul v22.4s, v22.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	WORD $0x6e21def7 // fmul v23.4s, v23.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d694 // fadd v20.4s, v20.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6b5 // fadd v21.4s, v21.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	FMOVQ F18, 32(R3)
-	FMOVQ F19, 48(R3)
-	ADD R12, R3
-	FMOVQ F20, 0(R3)
-	FMOVQ F21, 16(R3)
-	FMOVQ F22, 32(R3)
-	FMOVQ F23, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords4x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320d1 // smlal v17.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d1 // smlal2 v17.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320f2 // smlal v18.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320f2 // smlal2 v18.4s, v7.8h, v3.h[1]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	WORD $0x0f4320d3 // smlal v19.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320d3 // smlal2 v19.4s, v6.8h, v3.h[1]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320d1 // smlal v17.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d1 // smlal2 v17.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320f2 // smlal v18.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320f2 // smlal2 v18.4s, v7.8h, v3.h[3]
-	FMOVQ 80(R4), F6
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	WORD $0x0f6320d3 // smlal v19.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320d3 // smlal2 v19.4s, v6.8h, v3.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328d1 // smlal v17.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d1 // smlal2 v17.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328f2 // smlal v18.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328f2 // smlal2 v18.4s, v7.8h, v3.h[5]
-	FMOVQ 128(R4), F6
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	WORD $0x0f4328d3 // smlal v19.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328d3 // smlal2 v19.4s, v6.8h, v3.h[5]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328d1 // smlal v17.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d1 // smlal2 v17.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328f2 // smlal v18.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328f2 // smlal2 v18.4s, v7.8h, v3.h[7]
-	FMOVQ 176(R4), F6
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	WORD $0x0f6328d3 // smlal v19.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328d3 // smlal2 v19.4s, v6.8h, v3.h[7]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	FMOVQ F16, 32(R3)
-	ADD R12, R3
-	FMOVQ F17, 0(R3)
-	FMOVQ F18, 16(R3)
-	FMOVQ F19, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords4x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
-	WORD $0x0f4320ce // smlal v14.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320ce // smlal2 v14.4s, v6.8h, v3.h[1]
-	WORD $0x0f4320ef // smlal v15.4s, v7.4h, v3.h[0]
-	WORD $0x4f5320ef // smlal2 v15.4s, v7.8h, v3.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
-	WORD $0x0f6320ce // smlal v14.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320ce // smlal2 v14.4s, v6.8h, v3.h[3]
-	WORD $0x0f6320ef // smlal v15.4s, v7.4h, v3.h[2]
-	WORD $0x4f7320ef // smlal2 v15.4s, v7.8h, v3.h[3]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
-	WORD $0x0f4328ce // smlal v14.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328ce // smlal2 v14.4s, v6.8h, v3.h[5]
-	WORD $0x0f4328ef // smlal v15.4s, v7.4h, v3.h[4]
-	WORD $0x4f5328ef // smlal2 v15.4s, v7.8h, v3.h[5]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
-	WORD $0x0f6328ce // smlal v14.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328ce // smlal2 v14.4s, v6.8h, v3.h[7]
-	WORD $0x0f6328ef // smlal v15.4s, v7.4h, v3.h[6]
-	WORD $0x4f7328ef // smlal2 v15.4s, v7.8h, v3.h[7]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords4x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	WORD $0x3cee6ac3 // ldr q3, [x22,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
-	WORD $0x0f4320cb // smlal v11.4s, v6.4h, v3.h[0]
-	WORD $0x4f5320cb // smlal2 v11.4s, v6.8h, v3.h[1]
-	FMOVQ 16(R4), F6
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
-	WORD $0x0f6320cb // smlal v11.4s, v6.4h, v3.h[2]
-	WORD $0x4f7320cb // smlal2 v11.4s, v6.8h, v3.h[3]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
-	WORD $0x0f4328cb // smlal v11.4s, v6.4h, v3.h[4]
-	WORD $0x4f5328cb // smlal2 v11.4s, v6.8h, v3.h[5]
-	FMOVQ 48(R4), F6
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
-	WORD $0x0f6328cb // smlal v11.4s, v6.4h, v3.h[6]
-	WORD $0x4f7328cb // smlal2 v11.4s, v6.8h, v3.h[7]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $4, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords3x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220f1 // smlal v17.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220f1 // smlal2 v17.4s, v7.8h, v2.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220d2 // smlal v18.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d2 // smlal2 v18.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220f3 // smlal v19.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220f3 // smlal2 v19.4s, v7.8h, v2.h[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220f1 // smlal v17.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220f1 // smlal2 v17.4s, v7.8h, v2.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220d2 // smlal v18.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d2 // smlal2 v18.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220f3 // smlal v19.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220f3 // smlal2 v19.4s, v7.8h, v2.h[3]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228f1 // smlal v17.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228f1 // smlal2 v17.4s, v7.8h, v2.h[5]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228d2 // smlal v18.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d2 // smlal2 v18.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228f3 // smlal v19.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228f3 // smlal2 v19.4s, v7.8h, v2.h[5]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228f1 // smlal v17.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228f1 // smlal2 v17.4s, v7.8h, v2.h[7]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228d2 // smlal v18.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d2 // smlal2 v18.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228f3 // smlal v19.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228f3 // smlal2 v19.4s, v7.8h, v2.h[7]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	WORD $0x6e23de73 // fmul v19.4s, v19.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	WORD $0x6e22de31 // fmul v17.4s, v17.4s, v2.4s
-	WORD $0x6e22de52 // fmul v18.4s, v18.4s, v2.4s
-	WORD $0x6e22de73 // fmul v19.4s, v19.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d631 // fadd v17.4s, v17.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d652 // fadd v18.4s, v18.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d673 // fadd v19.4s, v19.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d631 // fadd v17.4s, v17.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	WORD $0x4e21d652 // fadd v18.4s, v18.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	WORD $0x4e21d673 // fadd v19.4s, v19.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
-	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
-	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
-	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
-	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
-	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de31 // fmul v17.4s, v17.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	WORD $0x6e21de52 // fmul v18.4s, v18.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	WORD $0x6e21de73 // fmul v19.4s, v19.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d652 // fadd v18.4s, v18.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	ADD R12, R3
-	FMOVQ F16, 0(R3)
-	FMOVQ F17, 16(R3)
-	FMOVQ F18, 32(R3)
-	FMOVQ F19, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords3x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220ce // smlal v14.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ce // smlal2 v14.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ef // smlal v15.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ef // smlal2 v15.4s, v7.8h, v2.h[1]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220d0 // smlal v16.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220d0 // smlal2 v16.4s, v6.8h, v2.h[1]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220ce // smlal v14.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ce // smlal2 v14.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ef // smlal v15.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ef // smlal2 v15.4s, v7.8h, v2.h[3]
-	FMOVQ 80(R4), F6
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220d0 // smlal v16.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220d0 // smlal2 v16.4s, v6.8h, v2.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228ce // smlal v14.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ce // smlal2 v14.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ef // smlal v15.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ef // smlal2 v15.4s, v7.8h, v2.h[5]
-	FMOVQ 128(R4), F6
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228d0 // smlal v16.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228d0 // smlal2 v16.4s, v6.8h, v2.h[5]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228ce // smlal v14.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ce // smlal2 v14.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ef // smlal v15.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ef // smlal2 v15.4s, v7.8h, v2.h[7]
-	FMOVQ 176(R4), F6
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228d0 // smlal v16.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228d0 // smlal2 v16.4s, v6.8h, v2.h[7]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d610 // fadd v16.4s, v16.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	WORD $0x4e21d610 // fadd v16.4s, v16.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
-	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	WORD $0x6e21de10 // fmul v16.4s, v16.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	ADD R12, R3
-	FMOVQ F14, 0(R3)
-	FMOVQ F15, 16(R3)
-	FMOVQ F16, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords3x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
-	WORD $0x0f4220cc // smlal v12.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220cc // smlal2 v12.4s, v6.8h, v2.h[1]
-	WORD $0x0f4220ed // smlal v13.4s, v7.4h, v2.h[0]
-	WORD $0x4f5220ed // smlal2 v13.4s, v7.8h, v2.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
-	WORD $0x0f6220cc // smlal v12.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220cc // smlal2 v12.4s, v6.8h, v2.h[3]
-	WORD $0x0f6220ed // smlal v13.4s, v7.4h, v2.h[2]
-	WORD $0x4f7220ed // smlal2 v13.4s, v7.8h, v2.h[3]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
-	WORD $0x0f4228cc // smlal v12.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228cc // smlal2 v12.4s, v6.8h, v2.h[5]
-	WORD $0x0f4228ed // smlal v13.4s, v7.4h, v2.h[4]
-	WORD $0x4f5228ed // smlal2 v13.4s, v7.8h, v2.h[5]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
-	WORD $0x0f6228cc // smlal v12.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228cc // smlal2 v12.4s, v6.8h, v2.h[7]
-	WORD $0x0f6228ed // smlal v13.4s, v7.4h, v2.h[6]
-	WORD $0x4f7228ed // smlal2 v13.4s, v7.8h, v2.h[7]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords3x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	WORD $0x3cee6aa2 // ldr q2, [x21,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
-	WORD $0x0f4220ca // smlal v10.4s, v6.4h, v2.h[0]
-	WORD $0x4f5220ca // smlal2 v10.4s, v6.8h, v2.h[1]
-	FMOVQ 16(R4), F6
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
-	WORD $0x0f6220ca // smlal v10.4s, v6.4h, v2.h[2]
-	WORD $0x4f7220ca // smlal2 v10.4s, v6.8h, v2.h[3]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
-	WORD $0x0f4228ca // smlal v10.4s, v6.4h, v2.h[4]
-	WORD $0x4f5228ca // smlal2 v10.4s, v6.8h, v2.h[5]
-	FMOVQ 48(R4), F6
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
-	WORD $0x0f6228ca // smlal v10.4s, v6.4h, v2.h[6]
-	WORD $0x4f7228ca // smlal2 v10.4s, v6.8h, v2.h[7]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $3, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords2x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cc // smlal v12.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cc // smlal2 v12.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ed // smlal v13.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ed // smlal2 v13.4s, v7.8h, v1.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ce // smlal v14.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ce // smlal2 v14.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ef // smlal v15.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ef // smlal2 v15.4s, v7.8h, v1.h[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cc // smlal v12.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cc // smlal2 v12.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ed // smlal v13.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ed // smlal2 v13.4s, v7.8h, v1.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ce // smlal v14.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ce // smlal2 v14.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ef // smlal v15.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ef // smlal2 v15.4s, v7.8h, v1.h[3]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cc // smlal v12.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cc // smlal2 v12.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ed // smlal v13.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ed // smlal2 v13.4s, v7.8h, v1.h[5]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ce // smlal v14.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ce // smlal2 v14.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ef // smlal v15.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ef // smlal2 v15.4s, v7.8h, v1.h[5]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cc // smlal v12.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cc // smlal2 v12.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ed // smlal v13.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ed // smlal2 v13.4s, v7.8h, v1.h[7]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ce // smlal v14.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ce // smlal2 v14.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ef // smlal v15.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ef // smlal2 v15.4s, v7.8h, v1.h[7]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
-	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ef // fadd v15.4s, v15.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ce // fadd v14.4s, v14.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	WORD $0x4e21d5ef // fadd v15.4s, v15.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
-	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
-	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
-	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddce // fmul v14.4s, v14.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x6e21ddef // fmul v15.4s, v15.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ce // fadd v14.4s, v14.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	ADD R12, R3
-	FMOVQ F12, 0(R3)
-	FMOVQ F13, 16(R3)
-	FMOVQ F14, 32(R3)
-	FMOVQ F15, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords2x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120cb // smlal v11.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cb // smlal2 v11.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120ec // smlal v12.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120ec // smlal2 v12.4s, v7.8h, v1.h[1]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120cd // smlal v13.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120cd // smlal2 v13.4s, v6.8h, v1.h[1]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120cb // smlal v11.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cb // smlal2 v11.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120ec // smlal v12.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120ec // smlal2 v12.4s, v7.8h, v1.h[3]
-	FMOVQ 80(R4), F6
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120cd // smlal v13.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120cd // smlal2 v13.4s, v6.8h, v1.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128cb // smlal v11.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cb // smlal2 v11.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128ec // smlal v12.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128ec // smlal2 v12.4s, v7.8h, v1.h[5]
-	FMOVQ 128(R4), F6
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128cd // smlal v13.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128cd // smlal2 v13.4s, v6.8h, v1.h[5]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128cb // smlal v11.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cb // smlal2 v11.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128ec // smlal v12.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128ec // smlal2 v12.4s, v7.8h, v1.h[7]
-	FMOVQ 176(R4), F6
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128cd // smlal v13.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128cd // smlal2 v13.4s, v6.8h, v1.h[7]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
-	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d58c // fadd v12.4s, v12.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	WORD $0x4e21d5ad // fadd v13.4s, v13.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
-	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
-	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
-	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd8c // fmul v12.4s, v12.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x6e21ddad // fmul v13.4s, v13.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	ADD R12, R3
-	FMOVQ F11, 0(R3)
-	FMOVQ F12, 16(R3)
-	FMOVQ F13, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords2x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	WORD $0x0f4120ca // smlal v10.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120ca // smlal2 v10.4s, v6.8h, v1.h[1]
-	WORD $0x0f4120eb // smlal v11.4s, v7.4h, v1.h[0]
-	WORD $0x4f5120eb // smlal2 v11.4s, v7.8h, v1.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	WORD $0x0f6120ca // smlal v10.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120ca // smlal2 v10.4s, v6.8h, v1.h[3]
-	WORD $0x0f6120eb // smlal v11.4s, v7.4h, v1.h[2]
-	WORD $0x4f7120eb // smlal2 v11.4s, v7.8h, v1.h[3]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	WORD $0x0f4128ca // smlal v10.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128ca // smlal2 v10.4s, v6.8h, v1.h[5]
-	WORD $0x0f4128eb // smlal v11.4s, v7.4h, v1.h[4]
-	WORD $0x4f5128eb // smlal2 v11.4s, v7.8h, v1.h[5]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	WORD $0x0f6128ca // smlal v10.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128ca // smlal2 v10.4s, v6.8h, v1.h[7]
-	WORD $0x0f6128eb // smlal v11.4s, v7.4h, v1.h[6]
-	WORD $0x4f7128eb // smlal2 v11.4s, v7.8h, v1.h[7]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	ADD R12, R3
-	FMOVQ F10, 0(R3)
-	FMOVQ F11, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords2x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	ADD R9, R19, R20
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	WORD $0x3cee6a81 // ldr q1, [x20,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4120c9 // smlal v9.4s, v6.4h, v1.h[0]
-	WORD $0x4f5120c9 // smlal2 v9.4s, v6.8h, v1.h[1]
-	FMOVQ 16(R4), F6
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6120c9 // smlal v9.4s, v6.4h, v1.h[2]
-	WORD $0x4f7120c9 // smlal2 v9.4s, v6.8h, v1.h[3]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4128c9 // smlal v9.4s, v6.4h, v1.h[4]
-	WORD $0x4f5128c9 // smlal2 v9.4s, v6.8h, v1.h[5]
-	FMOVQ 48(R4), F6
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6128c9 // smlal v9.4s, v6.4h, v1.h[6]
-	WORD $0x4f7128c9 // smlal2 v9.4s, v6.8h, v1.h[7]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	ADD R12, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	ADD R12, R3
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	ADD R12, R3
-	FMOVQ F9, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $2, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords1x4NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020eb // smlal v11.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020eb // smlal2 v11.4s, v7.8h, v0.h[1]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020eb // smlal v11.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020eb // smlal2 v11.4s, v7.8h, v0.h[3]
-	FLDPQ 128(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	FLDPQ 160(R4), (F6, F7)
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028eb // smlal v11.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028eb // smlal2 v11.4s, v7.8h, v0.h[5]
-	FLDPQ 192(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	FLDPQ 224(R4), (F6, F7)
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028eb // smlal v11.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028eb // smlal2 v11.4s, v7.8h, v0.h[7]
-	ADD $16, R14
-	ADD $256, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F3
-	WORD $0x6e23dd6b // fmul v11.4s, v11.4s, v3.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	FMOVQ 48(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F2
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-	FMOVQ 48(R3), F1
-	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
-	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F1
-	FMOVQ 48(R12), F2
-	WORD $0x6e21dd6b // fmul v11.4s, v11.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	FMOVQ 48(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	FMOVQ F11, 48(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords1x3NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4020ca // smlal v10.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020ca // smlal2 v10.4s, v6.8h, v0.h[1]
-	FLDPQ 48(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	FMOVQ 80(R4), F6
-	WORD $0x0f6020ca // smlal v10.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020ca // smlal2 v10.4s, v6.8h, v0.h[3]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	FMOVQ 128(R4), F6
-	WORD $0x0f4028ca // smlal v10.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028ca // smlal2 v10.4s, v6.8h, v0.h[5]
-	FLDPQ 144(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	FMOVQ 176(R4), F6
-	WORD $0x0f6028ca // smlal v10.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028ca // smlal2 v10.4s, v6.8h, v0.h[7]
-	ADD $16, R14
-	ADD $192, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	FMOVQ 32(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d54a // fadd v10.4s, v10.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-	FMOVQ 32(R3), F1
-	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
-	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F1
-	FMOVQ 32(R12), F2
-	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	FMOVQ 32(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	FMOVQ F10, 32(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords1x2NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FLDPQ 0(R4), (F6, F7)
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	WORD $0x0f4020e9 // smlal v9.4s, v7.4h, v0.h[0]
-	WORD $0x4f5020e9 // smlal2 v9.4s, v7.8h, v0.h[1]
-	FLDPQ 32(R4), (F6, F7)
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	WORD $0x0f6020e9 // smlal v9.4s, v7.4h, v0.h[2]
-	WORD $0x4f7020e9 // smlal2 v9.4s, v7.8h, v0.h[3]
-	FLDPQ 64(R4), (F6, F7)
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	WORD $0x0f4028e9 // smlal v9.4s, v7.4h, v0.h[4]
-	WORD $0x4f5028e9 // smlal2 v9.4s, v7.8h, v0.h[5]
-	FLDPQ 96(R4), (F6, F7)
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	WORD $0x0f6028e9 // smlal v9.4s, v7.4h, v0.h[6]
-	WORD $0x4f7028e9 // smlal2 v9.4s, v7.8h, v0.h[7]
-	ADD $16, R14
-	ADD $128, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	FMOVQ 16(R3), F1
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	FMOVQ 16(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d529 // fadd v9.4s, v9.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F2
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-	FMOVQ 16(R3), F1
-	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
-	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R12), F2
-	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-	FMOVQ 16(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	FMOVQ F9, 16(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
-	MOVD R6, quantTile_done(R0)
-	MOVD quantTile_tiles(R0), R6
-	SUBS $1, R6
-	MOVD R6, quantTile_tiles(R0)
-	BNE tile
-	RET
-
-TEXT quantWords1x1NEON<>(SB), NOSPLIT, $0-8
-	MOVD tile_xRow(R0), R9
-	MOVD ZR, R11
-tile:
-	MOVD tile_x(R0), R19
-	MOVD quantTile_done(R0), R3
-	MADD R9, R19, R3, R19
-	VMOVI $0, V8.B16
-	MOVD tile_w(R0), R4
-	MOVD tile_k(R0), R5
-	MOVD ZR, R14
-	CBZ R5, summed
-steps:
-	WORD $0x3cee6a60 // ldr q0, [x19,x14]
-	FMOVQ 0(R4), F6
-	WORD $0x0f4020c8 // smlal v8.4s, v6.4h, v0.h[0]
-	WORD $0x4f5020c8 // smlal2 v8.4s, v6.8h, v0.h[1]
-	FMOVQ 16(R4), F6
-	WORD $0x0f6020c8 // smlal v8.4s, v6.4h, v0.h[2]
-	WORD $0x4f7020c8 // smlal2 v8.4s, v6.8h, v0.h[3]
-	FMOVQ 32(R4), F6
-	WORD $0x0f4028c8 // smlal v8.4s, v6.4h, v0.h[4]
-	WORD $0x4f5028c8 // smlal2 v8.4s, v6.8h, v0.h[5]
-	FMOVQ 48(R4), F6
-	WORD $0x0f6028c8 // smlal v8.4s, v6.4h, v0.h[6]
-	WORD $0x4f7028c8 // smlal2 v8.4s, v6.8h, v0.h[7]
-	ADD $16, R14
-	ADD $64, R4
-	SUBS $1, R5
-	BNE steps
-summed:
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	MOVD quantTile_colScale(R0), R3
-	MOVD quantTile_colSum(R0), R13
-	FMOVQ 0(R3), F0
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	MOVD quantTile_rowScale(R0), R3
-	ADD R11, R3
-	MOVD quantTile_rowScaleRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS (R3), F2
-	VDUP V2.S[0], V2.S4
-	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
-	FMOVS 4(R3), F2
-	VDUP V2.S[0], V2.S4
-	FMOVQ 0(R13), F6
-	WORD $0x6e26dc43 // fmul v3.4s, v2.4s, v6.4s
-	WORD $0x4e23d508 // fadd v8.4s, v8.4s, v3.4s
-	MOVD tile_flags(R0), R13
-	TST R13, R13
-	BEQ store
-	TST $const_tileMul, R13
-	BEQ sum
-	FMOVS tile_mul(R0), F1
-	VDUP V1.S[0], V1.S4
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-sum:
-	TST $const_tileAdd, R13
-	BEQ bias
-	MOVD tile_q(R0), R3
-	ADD R11, R3
-	MOVD tile_qRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-bias:
-	TST $const_tileBias, R13
-	BEQ relu
-	MOVD tile_bias(R0), R3
-	ADD R11, R3
-	FMOVQ 0(R3), F1
-	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
-relu:
-	TST $const_tileReLU, R13
-	BEQ scale
-	VMOVI $0, V1.B16
-	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
-	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
-scale:
-	TST $const_tileScale, R13
-	BEQ residual
-	MOVD tile_scale(R0), R3
-	ADD R11, R3
-	MOVD tile_offset(R0), R12
-	ADD R11, R12
-	FMOVQ 0(R3), F1
-	FMOVQ 0(R12), F2
-	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-residual:
-	TST $const_tileResidual, R13
-	BEQ store
-	MOVD tile_r(R0), R3
-	ADD R11, R3
-	MOVD tile_rRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVS tile_alpha(R0), F1
-	VDUP V1.S[0], V1.S4
-	FMOVQ 0(R3), F2
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
-store:
-	MOVD tile_y(R0), R3
-	ADD R11, R3
-	MOVD tile_yRow(R0), R12
-	MOVD quantTile_done(R0), R10
-	MUL R12, R10
-	ADD R10, R3
-	FMOVQ F8, 0(R3)
-	MOVD quantTile_done(R0), R6
-	ADD $1, R6
 	MOVD R6, quantTile_done(R0)
 	MOVD quantTile_tiles(R0), R6
 	SUBS $1, R6

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // maxRows is the height of the highest tile. With 6×4 accumulators and 4 vectors of W, AVX-512 has
 // four registers left for elements of x; with 6×2 and 2, AVX2 has two. NEON has 6×4 accumulators,
@@ -48,7 +51,7 @@ func writeTiles(e *emitter) {
 	}
 	all := kernels(maxRows, g.vecs, 0)
 	g.dispatch("tile", "t *tile", all, g.name)
-	for _, k := range all {
+	for _, k := range slices.Backward(all) {
 		g.kernel(k[0], k[1])
 	}
 }

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // quantTiles writes the kernels of quantized products: for every way to multiply integers that an
 // instruction set has, a function for every height and width of a tile of the result, and one that
@@ -119,7 +122,7 @@ func (g *quantTiles) name(rows, n int) string {
 func (g *quantTiles) eachKernel(write func(rows, n int)) {
 	all := kernels(g.tall(), g.wide(), noRows)
 	g.dispatch(g.how.name, "t *quantTile", all, g.name)
-	for _, k := range all {
+	for _, k := range slices.Backward(all) {
 		write(k[0], k[1])
 	}
 }
