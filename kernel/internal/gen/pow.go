@@ -29,7 +29,7 @@ const powHalf = %d
 var powLogs = [powSteps]struct{ inverse, high, low float64 }{
 `, steps, half)
 	for i := range steps {
-		middle, unit := 1+(float64(i)+0.5)/steps, 256.0
+		middle, unit := 1+float64((float64(i)+0.5)/steps), 256.0
 		if i >= half {
 			middle, unit = middle/2, 128
 		}
@@ -38,7 +38,7 @@ var powLogs = [powSteps]struct{ inverse, high, low float64 }{
 			inverse = 1 // so that logarithms of numbers just above 1 don't lose digits
 		}
 		log := bigLog(inverse)
-		high := 0 - math.Round(nearest(log)*0x1p42)/0x1p42
+		high := 0 - float64(math.Round(nearest(log)*0x1p42)/0x1p42)
 		fmt.Fprintf(&b, "\t{%v, %v, %v},\n", inverse, high, 0-nearest(log.Add(log, bigOf(high))))
 	}
 	b.WriteString("}\n\n// powRoots has 2^(i/128), and by how much of itself it is too small.\nvar powRoots = [powSteps]struct{ root, rest float64 }{\n")
