@@ -18,6 +18,7 @@ func (r *report) lifeFaults(a *analyzer, carried []bool, allowUnused bool) {
 		if l.deallocate >= 0 && l.deallocate < l.allocate {
 			r.addf(ErrLifetime, int(l.deallocate), "m%d is freed before it is allocated", m)
 		}
+		// The first fault of a matrix is enough: the others mostly follow from it.
 		for _, acc := range l.accesses {
 			if acc.command < l.allocate {
 				r.addf(ErrLifetime, int(acc.command), "m%d is not allocated yet", m)
@@ -100,6 +101,7 @@ func (r *report) compressed(m int, accesses []access, marker int) {
 		r.addf(ErrCompression, at, "m%d is not decompressed before it is used again, or never used again", m)
 		return
 	}
+	// Compression saves memory only if the matrix waits for the backward part.
 	if back := int(accesses[1].command); marker < 0 || at > marker || back < marker {
 		r.addf(ErrCompression, at, "m%d is not compressed before and decompressed after the marker", m)
 	}

@@ -170,6 +170,9 @@ func (r *report) precomputed(i int, cmd Command, input, output int32) {
 
 // memos checks that each memo is written once and then consumed once by the same component.
 func (r *report) memos() {
+	// A memo is the step from a forward to a backward run of one component. Kaldi leaves it in
+	// memory until it is consumed, so one that is never consumed leaks, and one consumed twice is
+	// freed twice.
 	const unwritten, consumed = -1, -2
 	most := int32(0)
 	for _, cmd := range r.c.Commands {

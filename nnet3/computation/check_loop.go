@@ -24,6 +24,7 @@ func (r *report) loop(a *analyzer) (begin []bool) {
 			if i >= tail && proper {
 				r.handOver(a, i, live)
 			}
+			// The memory of the second is now that of the first.
 			*of(cmd.View()), *of(cmd.Source()) = true, false
 		}
 	}

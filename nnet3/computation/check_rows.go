@@ -62,6 +62,7 @@ func (r *report) multi(i int, cmd Command) {
 			r.addf(ErrSize, i, "%d columns, and row %d is of %s with %d columns", near.NumCols, row, r.printer.appendSubmatrix(nil, p[0]), far.NumCols)
 			return
 		}
+		// Of the far sub-matrix the command touches only this row.
 		at := far
 		at.RowOffset, at.NumRows = far.RowOffset+p[1], 1
 		if at.overlaps(near) {
@@ -80,6 +81,7 @@ func (r *report) multi(i int, cmd Command) {
 
 // distinct checks that rows of cols columns at the places share no element.
 func (r *report) distinct(i int, places []place, cols int32) {
+	// Places have one width, so if any two of them overlap, two neighbors in this order do.
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.matrix, b.matrix), cmp.Compare(a.row, b.row), cmp.Compare(a.col, b.col))
 	})

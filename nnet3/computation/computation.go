@@ -175,6 +175,8 @@ func (c *Computation) LiveBytes() iter.Seq[int64] {
 				delete(saved, m)
 			case CompressMatrix:
 				m, bytes := c.matrixOf(cmd)
+				// Remember what was saved, since the command that decompresses does not say how the
+				// matrix was compressed.
 				saved[m] = bytes - bytes/4*compressedBytes(cmd.compression())
 				live -= saved[m]
 			case DecompressMatrix:

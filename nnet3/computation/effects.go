@@ -98,9 +98,11 @@ func (r *effectRecorder) access(s int32, kind accessKind) {
 	}
 	m := r.c.Submatrices[s].Matrix
 	r.matrices.add(m, kind)
+	// The rest of the matrix stays, so for the matrix as a whole this is an addition.
 	if kind&writes != 0 && !r.c.IsWhole(s) {
 		r.matrices.add(m, reads)
 	}
+	// The variables follow from the sub-matrix, so they are recorded with it.
 	for v := range r.vars.rects[s].all {
 		r.variables.add(v, kind)
 	}
@@ -112,6 +114,8 @@ func (r *effectRecorder) copyTo(vector int32) {
 	if r.named == nil {
 		r.named = make([]int32, len(r.c.Submatrices))
 	}
+	// Count first how many rows of each target are named. Rows are distinct, so a target is written
+	// as a whole if the count is its number of rows.
 	pairs := r.c.IndexesMulti[vector]
 	for _, p := range pairs {
 		if p[0] > 0 {
@@ -141,6 +145,8 @@ func newAccessSet(n int) accessSet { return accessSet{state: make([]accessKind, 
 
 // add records an access and reports whether it is new.
 func (l *accessSet) add(n int32, kind accessKind) bool {
+	// A command may name a sub-matrix in its vector for every row. What is recorded counts once,
+	// and a look at the state is all that the other times cost.
 	fresh := kind &^ l.state[n]
 	l.state[n] |= kind
 	if fresh&reads != 0 {
@@ -154,6 +160,8 @@ func (l *accessSet) add(n int32, kind accessKind) bool {
 
 // take moves what was recorded, sorted and in memory of the slab, to dst.
 func (l *accessSet) take(s *slab, dst *accessed) {
+	// Reset only what the command touched: the state has an entry for everything in the
+	// computation.
 	for _, n := range l.read {
 		l.state[n] = 0
 	}

@@ -70,11 +70,15 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		if cmd.Type != Propagate && !cmd.Type.IsBackprop() || cmd.Precomputed() == 0 || data[cmd.Precomputed()] != nil {
 			continue
 		}
+		// An entry holds what one component computed. Two components would each need data of their
+		// own.
 		if u := user[cmd.Precomputed()]; u >= 0 && u != cmd.Component() {
 			errs = multierror.Append(errs, &Violation{Kind: ErrComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
 				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Precomputed(), u)})
 			continue
 		}
+		// Whether any user runs backward decides what is computed, so it is done after all commands
+		// were seen.
 		user[cmd.Precomputed()] = cmd.Component()
 		backward[cmd.Precomputed()] = backward[cmd.Precomputed()] || cmd.Type.IsBackprop()
 	}

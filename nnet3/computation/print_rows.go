@@ -48,6 +48,7 @@ func (p *Printer) appendIndexes(dst []byte, vector int32) []byte {
 // appendRowList appends n row numbers as arithmetic progressions: 7, 0:9, 0:27:3, 5 x10.
 func appendRowList(dst []byte, n, most int, row func(i int) int) []byte {
 	same := func(first, i int) bool {
+		// A run is all -1, or begins with two numbers whose distance the others keep.
 		if row(first) < 0 || row(i+1) < 0 {
 			return row(first) == row(i+1)
 		}

@@ -135,6 +135,7 @@ func (s *IoSpecification) validate() error {
 			return fmt.Errorf("row %v has a negative n", x)
 		}
 	}
+	// A set of the rows would take several times their memory.
 	sorted := slices.Clone(s.Indexes)
 	slices.SortFunc(sorted, index.Compare)
 	for i := 1; i < len(sorted); i++ {

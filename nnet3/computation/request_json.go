@@ -71,6 +71,8 @@ func (v *jsonIndexes) UnmarshalJSON(data []byte) error {
 			*v = list
 			return nil
 		}
+		// Valid JSON, but not necessarily what is wanted: what is between the brackets may be
+		// anything.
 		end := bytes.IndexByte(rest, ']')
 		var x [3]int32
 		if rest[0] != '[' || !parseTriple(rest[1:end], &x) {
@@ -256,6 +258,7 @@ func grid(n int64, text json.RawMessage, what string) ([]index.Index, error) {
 	if len(times) != 2 && len(times) != 3 || step <= 0 || times[0] >= times[1] || times[0] <= math.MinInt32 || times[1] > math.MaxInt32 {
 		return nil, fmt.Errorf("%s is %v, not [first, end] or [first, end, step]", what, times)
 	}
+	// Before anything is allocated, and each factor by itself, so that the product can't overflow.
 	count := (times[1]-times[0]-1)/step + 1
 	if n <= 0 || n > maxRequestRows || count > maxRequestRows || n*count > maxRequestRows {
 		return nil, fmt.Errorf("%s: %d sequences of %d rows; want 1 to %d rows in all", what, n, count, maxRequestRows)

@@ -53,6 +53,8 @@ func newVariables(c *Computation) (*variables, error) {
 	for m := range c.Matrices {
 		v.first[m] = int32(total)
 		total += int64(v.rows.cells(m)) * int64(v.cols.cells(m))
+		// Cells multiply: n views across and n down make n² cells, so a short text could ask for
+		// any amount of memory.
 		if total > maxVariables {
 			return nil, fmt.Errorf("%w: its sub-matrices cut its matrices into more than %d pieces", ErrTooLarge, maxVariables)
 		}
@@ -82,6 +84,8 @@ type boundaries struct {
 // group.
 func findBoundaries(c *Computation, size func(MatrixInfo) int32, ends func(SubMatrixInfo) (int32, int32)) boundaries {
 	start := make([]int32, len(c.Matrices)+1)
+	// Two boundaries for each matrix and two for each sub-matrix, shifted by one so that the sums
+	// become the starts.
 	for m := 1; m < len(c.Matrices); m++ {
 		start[m+1] = 2
 	}
@@ -104,6 +108,7 @@ func findBoundaries(c *Computation, size func(MatrixInfo) int32, ends func(SubMa
 		a, b := ends(s)
 		add(s.Matrix, a, b)
 	}
+	// The groups move together in place: compacted, none is longer than it was.
 	kept := int32(0)
 	for m := range c.Matrices {
 		group := all[start[m]:start[m+1]]

@@ -100,6 +100,7 @@ func list[T any](f *wire, count, token string, size int, s *[]T, element func(*w
 	if f.err != nil || n == 0 {
 		return
 	}
+	// The count is untrusted. Room is made for as many elements as the rest of the file can hold.
 	read := make([]T, 0, f.r.Capacity(n, size))
 	for range n {
 		var zero T

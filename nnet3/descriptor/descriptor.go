@@ -219,6 +219,8 @@ func (d *Descriptor) Nodes(dst []int) []int {
 			return
 		case seen != nil:
 			seen[n] = true
+		// A list becomes a map once it is long; descriptors of hostile size would take quadratic
+		// time.
 		case len(dst)-start == few:
 			seen = map[int]bool{n: true}
 			for _, m := range dst[start:] {
@@ -333,6 +335,7 @@ func (d *Descriptor) Modulus() int {
 
 func (f *Forward) modulus() int {
 	m := 1
+	// A fixed time hides everything inside from shifts.
 	switch {
 	case f.Kind == ReplaceT:
 		return 1

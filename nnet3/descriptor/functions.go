@@ -44,6 +44,8 @@ func (p *parser) descriptor(depth int) []Sum {
 		p.next()
 		return p.function(name, pos, depth)
 	}
+	// Nodes come after functions: a node may be called Sum, and is one where no parenthesis
+	// follows.
 	n, ok := p.node(name)
 	if !ok {
 		what := "no input node, component node or dim-range node is called " + strconv.Quote(fileio.Excerpt(name, 0))
@@ -153,6 +155,8 @@ func (p *parser) sum(pos int, args [][]Sum) []Sum {
 		for _, a := range args {
 			terms = append(terms, a[i])
 		}
+		// Kaldi prints Sum(a, Sum(b, c)) for a sum of three, so nested sums at the end become one
+		// list. Elsewhere the nesting is an order of additions, and stays.
 		if last := terms[len(terms)-1]; last.Kind == Add {
 			terms = append(terms[:len(terms)-1], last.Args...)
 		}
@@ -167,6 +171,8 @@ func (p *parser) switched(pos int, args [][]Sum) []Sum {
 	for i := range out {
 		src := make([]Forward, len(args))
 		for j, a := range args {
+			// The normal form has functions of indexes inside of sums of rows. A Switch leads an
+			// index, so it can't choose between sums.
 			if a[i].Kind != Simple {
 				return p.fail(pos, "argument %d of Switch must lead to a node: Sum, Failover, IfDefined and Const can't be inside Switch", j+1)
 			}
@@ -202,6 +208,7 @@ func (p *parser) scale(depth int) []Sum {
 		*v *= alpha
 		finite = finite && !math.IsInf(float64(*v), 0)
 	}
+	// The normal form has scales at nodes only: a scaled Sum is the Sum of scaled terms.
 	leaves(parts, func(s *Sum) {
 		if s.Kind == Const {
 			multiply(&s.Value)
@@ -266,6 +273,8 @@ func (p *parser) forwardArguments(name string) (f Forward) {
 
 // apply puts outer around the term s.
 func (p *parser) apply(pos int, s *Sum, outer Forward) {
+	// Offsets of offsets add up. That keeps the form flat for the most frequent function, and equal
+	// descriptors equal.
 	inner := &s.Forward
 	if outer.Kind != Offset || inner.Kind != Offset {
 		p.grow(pos, []Sum{*s})

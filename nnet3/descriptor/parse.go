@@ -74,6 +74,7 @@ func ParseWithin(text string, node func(name string) (int, bool), room *int) (De
 	p := &parser{text: text, node: node, room: *room}
 	p.next()
 	parts := p.descriptor(0)
+	// Also after an error: the text has cost that much work.
 	*room = p.room
 	if p.err == nil {
 		p.expectEnd()
@@ -97,6 +98,7 @@ func (s *Sum) depth() int {
 	}
 	for i := range s.Args {
 		d := s.Args[i].depth() + 1
+		// The printed form nests a sum of n terms n-1 deep, and must be readable again.
 		if s.Kind == Add { // Sum(a, Sum(b, Sum(c, d)))
 			d += min(i, len(s.Args)-2)
 		}

@@ -32,6 +32,7 @@ func Compare(a, b Index) int {
 // Add returns the sum, coordinate by coordinate. NoTime plus anything is NoTime. So is a sum out of
 // range, so that it is not taken for another row.
 func (a Index) Add(b Index) Index {
+	// int32 wraps around. A sum in 64 bits tells whether it did.
 	sum := Index{a.N + b.N, a.T + b.T, a.X + b.X}
 	if a.T == NoTime || int64(sum.T) != int64(a.T)+int64(b.T) || int64(sum.X) != int64(a.X)+int64(b.X) {
 		sum.T = NoTime

@@ -91,6 +91,8 @@ func readDelta(r *kaldiio.Reader, last Index, most int8, steps bool) (Index, err
 		return Index{}, err
 	}
 	switch c := int8(b); {
+	// A byte is a difference in time to the element before, with everything else the same. It wraps
+	// around as Kaldi's does.
 	case -most <= c && c <= most:
 		last.T += int32(c)
 	case c == spelledOut:
@@ -135,6 +137,7 @@ func readCindexText(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error) 
 	if err != nil {
 		return last, err
 	}
+	// A bracket closes the rows of one node, and the next node opens another.
 	if first || c == ']' {
 		if !first {
 			if err = punctuation(r, ']'); err != nil {

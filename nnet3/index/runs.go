@@ -26,6 +26,8 @@ func AppendRuns(dst []byte, k, n int, at func(i, j int) int32) []byte {
 		if i > 0 {
 			dst = append(dst, ' ')
 		}
+		// Runs are found greedily from the left. A run of two that is not repeated is longer as a
+		// run than as two tuples.
 		length, times := 1, 1
 		if end := runEnd(k, i, n, at); end > i+1 {
 			length = end - i
@@ -173,6 +175,7 @@ func (r *runText) parse(text string) error {
 				return fault
 			}
 		}
+		// A few digits must not stand for more tuples than a run may have.
 		n, err := strconv.ParseUint(count, 10, 32)
 		if err != nil || n < 1 || int(n) > mostRun/r.length {
 			return fault
@@ -181,6 +184,8 @@ func (r *runText) parse(text string) error {
 	}
 	for j := range r.first {
 		along, across := int64(r.length-1)*r.step[j], int64(r.times-1)*r.move[j]
+		// Coordinates are linear in both counters, so the corners are the extremes: if they are 32
+		// bits wide, so is all between. The first corner was parsed as such.
 		for _, x := range [...]int64{r.first[j] + along, r.first[j] + across, r.first[j] + along + across} {
 			if x != int64(int32(x)) {
 				return fault

@@ -208,6 +208,8 @@ func mix(out, in [][]float64, salt int, simple bool) {
 		}
 	}
 	for r := range out {
+		// A component that is not simple mixes all rows, so any wrong row shows in all of the
+		// result.
 		s, t := all/8, all/8
 		if simple && in != nil {
 			s, t = 0, 0
@@ -270,7 +272,9 @@ func (p *interpreter) backprop(cmd *computation.Command) {
 	update := checksum(dy)
 	if cmd.Input() != 0 {
 		x = p.load(cmd.Input())
+		// Nothing but NaN if the input was never written.
 		update *= 1 + float64(0*checksum(x))
+		// A sum over rows, as the update of an affine component is, so that updates can be merged.
 		for r := range min(len(x), len(dy)) {
 			update += float64(checksum(x[r:r+1]) * checksum(dy[r:r+1]))
 		}
@@ -287,6 +291,7 @@ func (p *interpreter) backprop(cmd *computation.Command) {
 		if y != nil {
 			mix(dx, y, int(cmd.Component())*100+3, simple)
 		}
+		// The memo of another run would show here.
 		if cmd.Memo() > 0 {
 			for r := range dx {
 				dx[r][0] += p.memo[cmd.Memo()]
