@@ -26,7 +26,7 @@ func (w *work) workersPerShard() int {
 	return (n + shards - 1) / shards
 }
 
-// busy counts the shards in work in this process, in whatever bundle.
+// busy counts the shards in work in this process, in all bundles.
 var busy = struct {
 	changed *sync.Cond // guards count
 	count   int
@@ -80,7 +80,7 @@ func newBundle(ctx context.Context, w *work, m *model) *bundle {
 	return b
 }
 
-// start scores a shard in the background. It waits for a free slot. After an error, of whatever
+// start scores a shard in the background. It waits for a free slot. After an error, of any
 // shard, it waits for all shards and returns the error.
 func (b *bundle) start(id string) error {
 	release, err := take(b.ctx, b.work.workers())

@@ -14,7 +14,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// unknownFrames stands for the frames of utterances whose features can't be read, or don't come from
+// unknownFrames is the number of frames of utterances whose features can't be read, or don't come from
 // a regular file: ten seconds.
 const unknownFrames = 1000
 

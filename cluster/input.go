@@ -50,7 +50,7 @@ type remoteFile struct {
 	pos    int64 // of the next byte
 	in     io.ReadCloser
 	at     int64    // of the next byte of in
-	retry  *retrier // repeats reads that fail; nil: nobody does
+	retry  *retrier // repeats reads that fail; nil for none
 }
 
 // openObject opens a file for kaldiio.Opener.

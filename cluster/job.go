@@ -33,7 +33,7 @@ type Job struct {
 	FrameCounts    string // rspecifier of the frames of each utterance (utt2num_frames); headers tell the others
 
 	// Scoring has the options of nnopt run. Optimizer and Priors must be nil: Query and UsePriors
-	// stand for them.
+	// take their place.
 	Scoring   decodable.Options
 	Query     string // selects passes of the standard database
 	UsePriors bool   // subtract the logarithms of the priors of a .mdl
@@ -77,7 +77,7 @@ func (j *Job) check() error {
 	}
 	switch {
 	case j.Model == "" || j.Model == "-":
-		return bad("the model must be a file: workers read it, too")
+		return bad("the model must be a file: workers also read it")
 	case j.Out == "":
 		return bad("a directory for the results is wanted")
 	case j.Ivectors != "" && j.OnlineIvectors != "":

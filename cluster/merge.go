@@ -36,7 +36,7 @@ type Summary struct {
 }
 
 // merge joins the scripts and failures of all shards, in the order of the features, and removes what
-// executions have left that did not come to their end. The summary comes last.
+// executions have left that did not finish. The summary comes last.
 func merge(ctx context.Context, w *work) (*Summary, error) {
 	head, shards, err := readPlan(ctx, w)
 	if err != nil {

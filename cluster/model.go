@@ -96,7 +96,7 @@ func (m *model) load(w *work) (scorer, error) {
 	return m.scorer, m.err
 }
 
-// read reads the model without the context of a single user, because others wait for it, too.
+// read reads the model without the context of a single user, because others wait for it as well.
 func (m *model) read(w *work) error {
 	query, err := optdb.ParseQuery(w.Query)
 	if err != nil {

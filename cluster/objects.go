@@ -50,7 +50,7 @@ func systemOf(name string) (_ filesystem.Interface, err error) {
 
 // objects is the store of names with a scheme, such as gs://bucket/scored. There an object appears
 // when all of it has been written, so nothing is renamed: what is to be committed waits in a file of
-// this machine until it is whole. Whatever fails is repeated.
+// this machine until it is whole. What fails is repeated.
 type objects struct{}
 
 // again repeats an operation on an object until it succeeds or is hopeless.

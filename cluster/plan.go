@@ -120,7 +120,7 @@ func readEntries(o *kaldiio.Opener, j *Job) (entries []entry, sum string, err er
 	return entries, sum, err
 }
 
-// refuseLong refuses utterances that are known to be too long, so that nobody reads them.
+// refuseLong refuses utterances that are known to be too long, so that no worker reads them.
 func refuseLong(j *Job, entries []entry, frames []int64) {
 	for i := range entries {
 		if e := &entries[i]; e.Error == "" && j.MaxFrames > 0 && frames[i] > j.MaxFrames && frames[i] != unknownFrames {
@@ -239,7 +239,7 @@ func readPlan(ctx context.Context, w *work) (head planHead, shards []planned, er
 	return head, shards, err
 }
 
-// readHead reads the first line of the plan, of whatever run.
+// readHead reads the first line of the plan, which may be that of another run.
 func readHead(ctx context.Context, w *work) (head planHead, err error) {
 	f, err := w.store().open(ctx, w.path(planFile))
 	if err != nil {

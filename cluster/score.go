@@ -54,7 +54,7 @@ func scoreShard(ctx context.Context, w *work, scorer scorer, id string) (*manife
 	}
 	m.Seconds = time.Since(start).Seconds()
 	if other := readManifest(ctx, w, id); other != nil && len(other.Failures) < len(m.Failures) {
-		return other, nil // scored by somebody else, or before, with more success
+		return other, nil // scored by another execution, or before, with more success
 	}
 	if err := m.write(ctx, w); err != nil {
 		return nil, fmt.Errorf("shard %s: %w", id, err)

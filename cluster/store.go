@@ -14,7 +14,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// A store keeps the files of a job. A file in it is there as a whole or not at all, whatever fails.
+// A store keeps the files of a job. A file in it is there as a whole or not at all, even after a failure.
 type store interface {
 	// open opens a file for reading. The error wraps fs.ErrNotExist if there is none.
 	open(ctx context.Context, name string) (io.ReadCloser, error)

@@ -103,7 +103,7 @@ func merged(t *testing.T, w *work, shards, utterances int) {
 	}
 }
 
-// TestUnequalTwins: of two executions of a shard the one that lost less counts, whatever their
+// TestUnequalTwins: of two executions of a shard the one that lost less counts, regardless of their
 // order, and never a mixture.
 func TestUnequalTwins(t *testing.T) {
 	c := corpustest.New(t, 50)

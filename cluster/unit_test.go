@@ -15,7 +15,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// TestCut: shards have at most so many frames, longer utterances are alone and divide nothing.
+// TestCut: shards have at most the given number of frames, longer utterances are alone and divide nothing.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		frames []int64

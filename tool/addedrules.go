@@ -53,7 +53,7 @@ func (r *addedRules) read() error {
 	return nil
 }
 
-// join adds the rules to the database, and returns the query that selects those of --rule, too.
+// join adds the rules to the database, and returns the query that also selects those of --rule.
 func (r *addedRules) join(db *optdb.SequenceDB, v pattern.Vocabulary, q optdb.Query) (optdb.Query, error) {
 	if err := r.read(); err != nil {
 		return q, err

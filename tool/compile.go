@@ -22,10 +22,10 @@ MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config l
 compute the request go to standard output, their number and the peak of memory to standard error. Peak bytes are counted as in
 Kaldi.
 
-Products of integers (+int8, +int16) are listed there, too, with the root mean square of the error that each adds, relative to its
+Products of integers (+int8, +int16) are also listed there, with the root mean square of the error that each adds, relative to its
 result, if the elements of rows are independent normal numbers.
 
-With --diff the two computations stand side by side, aligned by the components that they run. A mark between them says which
+With --diff the two computations are printed side by side, aligned by the components that they run. A mark between them says which
 commands are gone, new, moved, or merged into a component that the optimizer made.`,
 		Examples: `
 $0 compile --diff net.config

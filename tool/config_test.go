@@ -20,8 +20,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// strangersConfig is a program with a pass and a verb of its own.
-func strangersConfig() Config {
+// otherConfig is a program with a pass and a verb of its own.
+func otherConfig() Config {
 	return Config{
 		Name: "other",
 		Doc:  "Other says hello.",
@@ -60,8 +60,8 @@ func (cfg Config) call(args ...string) result {
 	return result{status, stdout.String(), stderr.String()}
 }
 
-// other calls the program of strangersConfig.
-func other(args ...string) result { return strangersConfig().call(args...) }
+// other calls the program of otherConfig.
+func other(args ...string) result { return otherConfig().call(args...) }
 
 // TestConfigVerb: a verb of the caller is listed, explained, and reads its flags like ours.
 func TestConfigVerb(t *testing.T) {
@@ -77,7 +77,7 @@ func TestConfigVerb(t *testing.T) {
 
 // TestConfigReplacesVerb: a verb takes the place of ours of the same name.
 func TestConfigReplacesVerb(t *testing.T) {
-	cfg := strangersConfig()
+	cfg := otherConfig()
 	cfg.Verbs[0].Name = "demo"
 	if r := cfg.call("demo", "you").ok(t); r.stdout != "hello you\n" {
 		t.Error(r.stdout)
@@ -98,7 +98,7 @@ func TestConfigDatabase(t *testing.T) {
 
 // TestConfigRules: the machine checks the rules of the caller's database, next to ours.
 func TestConfigRules(t *testing.T) {
-	cfg := strangersConfig().complete()
+	cfg := otherConfig().complete()
 	ours := len((&ruleFlags{cfg: standard()}).databaseEntries())
 	entries := (&ruleFlags{cfg: &cfg}).databaseEntries()
 	if ours != len(tensorpass.Rules()) || len(entries) != ours+1 {
@@ -111,7 +111,7 @@ func TestConfigRules(t *testing.T) {
 
 // TestConfigLanguage: a function of the caller is known in expressions, and only in his program.
 func TestConfigLanguage(t *testing.T) {
-	cfg := strangersConfig()
+	cfg := otherConfig()
 	cfg.Language = expr.Default().Must(expr.Definition{Name: "cube", Function: func(in ...*fgraph.Variable) (*fgraph.Variable, error) {
 		if len(in) != 1 {
 			return nil, errors.New("one argument is expected")

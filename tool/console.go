@@ -49,8 +49,8 @@ func newConsole(ctx context.Context, cfg *Config, args []string, stdin io.Reader
 	return c
 }
 
-// errGone means that nobody reads standard output any more.
-var errGone = errors.New("nobody reads standard output")
+// errGone means that standard output is a pipe that has lost its reader.
+var errGone = errors.New("standard output has no reader")
 
 // A textOutput writes text to standard output.
 type textOutput struct{ w io.Writer }
@@ -63,11 +63,11 @@ func (t *textOutput) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A closedOutput stands for standard output that is closed.
+// A closedOutput takes the place of standard output that is closed.
 type closedOutput struct{}
 
 func (closedOutput) Write([]byte) (int, error) {
-	return 0, errors.New("standard output is closed (or is " + os.DevNull + " opened for reading, too; write to the file " + os.DevNull + " to discard data)")
+	return 0, errors.New("standard output is closed (or is " + os.DevNull + " opened for reading as well; write to the file " + os.DevNull + " to discard data)")
 }
 
 // isClosed reports whether standard output was closed when the program began. The Go

@@ -76,7 +76,7 @@ func (f *copyFlags) copy(ctx context.Context, c *Console, in, out string) error 
 }
 
 // matricesOnly is the holder of matrices, whose error for a vector names --vectors. Vectors in text
-// are matrices of one row, too.
+// can be read as matrices of one row.
 func matricesOnly() kaldiio.Holder[kaldiio.Matrix] {
 	h := kaldiio.MatrixHolder()
 	h.Read = func(r *kaldiio.Reader) (kaldiio.Matrix, error) {

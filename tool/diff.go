@@ -107,7 +107,7 @@ func alignCommands(a, b []diffCommand) []diffRow {
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
-		// Prefer commands of the left side: merged runs stand above the run they merge into.
+		// Prefer commands of the left side: merged runs come before the run they merge into.
 		case i < len(a) && (j == len(b) || best[i*n+j] == best[(i+1)*n+j]):
 			rows = append(rows, diffRow{left: i, right: -1, mark: markGone})
 			i++

@@ -60,7 +60,7 @@ func TestCompileDiff(t *testing.T) {
 	nnopt(t, "compile", "--diff", "--width=1", config).ok(t)
 }
 
-// TestAlignCommands: what stands elsewhere on the other side has moved, and both sides say where.
+// TestAlignCommands: what is elsewhere on the other side has moved, and both sides say where.
 func TestAlignCommands(t *testing.T) {
 	x, y, z := diffCommand{typ: computation.Propagate, what: 1}, diffCommand{typ: computation.Propagate, what: 2}, diffCommand{typ: computation.Propagate, what: 3}
 	rows := alignCommands([]diffCommand{x, y, z}, []diffCommand{y, z, x})

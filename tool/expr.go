@@ -29,7 +29,7 @@ func exprVerb() Verb {
 		Synopsis: "optimize a tensor expression, print its graph, evaluate it",
 		Detail: `
 EXPR is written as in Python or as a graph prints: (y + z)*x/(y + z), X.T, x[1:3], sum(X, axis=0), or
-true_div(mul(add(y, z), x), add(y, z)). A list stands for several outputs. The optimized graph is printed on one line; a value that
+true_div(mul(add(y, z), x), add(y, z)). A list means several outputs. The optimized graph is printed on one line; a value that
 is used several times is printed once, with a number. An argument such as -x is an expression unless it is the name of a flag; after
 -- everything is.
 

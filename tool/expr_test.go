@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestExprRules: rules of the user's join canonicalize where the query selects it, and stand in its
+// TestExprRules: rules of the user's join canonicalize where the query selects it, and take its
 // place where it does not; they are traced, explained and limited under the names rule1, rule2 and
 // so on.
 func TestExprRules(t *testing.T) {
@@ -79,7 +79,7 @@ func TestExprDebug(t *testing.T) {
 }
 
 // TestExprMinus: an expression may begin with a minus. What resembles a flag is taken for one,
-// unless it stands behind "--".
+// unless it follows "--".
 func TestExprMinus(t *testing.T) {
 	for _, c := range []struct {
 		args []string

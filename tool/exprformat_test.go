@@ -27,7 +27,7 @@ func TestExprFormats(t *testing.T) {
 	}
 }
 
-// TestExprMistakes: an error stands below the place that it is about.
+// TestExprMistakes: an error marks the place that it is about.
 func TestExprMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"x + foo(y)": "there is no function foo\n  x + foo(y)\n      ^\n",

@@ -24,8 +24,8 @@ func graphVerb() Verb {
 		Synopsis: "print the graph of a network or an expression, at any step of the optimizer",
 		Detail: `
 The argument is a network, if there is such a file, as for "$0 compile", and otherwise an expression, as for "$0 expr". The graph is
-printed as a graph file, which "$0 opt" reads: a line is an input, a constant or the application of an op, with all parameters. Behind
-the graph of a network stand its inputs and outputs and, once it is decided, the storage of its values. A looped computation has
+printed as a graph file, which "$0 opt" reads: a line is an input, a constant or the application of an op, with all parameters. The
+graph of a network is followed by its inputs and outputs and, once it is decided, the storage of its values. A looped computation has
 several graphs. See docs/formats.md.
 
 --after prints the graph as it is after a pass, and --every after each pass that changed something.`,

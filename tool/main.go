@@ -2,8 +2,8 @@
 // they print.
 //
 // [Main] builds a program over what its caller hands in by a [Config]: a name, a
-// database of passes, a language, component types, and verbs of its own. So whatever the program nnopt does with its
-// passes, another program does with others. [Config.Run] is the same without the
+// database of passes, a language, component types, and verbs of its own. So another program can do with its passes
+// all that nnopt does with its own. [Config.Run] is the same without the
 // process, for tests and for programs that have a command line already.
 //
 // Every verb is thin: it reads its arguments, calls the library and prints. A [Verb] of

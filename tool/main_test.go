@@ -155,7 +155,7 @@ func TestVersion(t *testing.T) {
 	nnopt(t, "version", "please").fails(t, statusUsage, `unexpected argument "please"`)
 }
 
-// TestFlags: flags may stand anywhere, in Kaldi's spelling or in Go's.
+// TestFlags: flags may be anywhere, in Kaldi's spelling or in Go's.
 func TestFlags(t *testing.T) {
 	config := file(t, "net.config", smallConfig)
 	want := nnopt(t, "compile", "--frames-per-chunk=6", "--json", "--query=none", config).ok(t).stdout
@@ -204,7 +204,7 @@ func TestCompileInterrupted(t *testing.T) {
 	}
 }
 
-// TestHarmless: what stands in a file doesn't steer the terminal, and what people write stays as it
+// TestHarmless: the contents of a file don't steer the terminal, and what people write stays as it
 // is.
 func TestHarmless(t *testing.T) {
 	name := file(t, "escape", "input-node name=\x1b[31mred dim=10\n")

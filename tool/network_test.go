@@ -105,7 +105,7 @@ func TestTooShortChunk(t *testing.T) {
 	}
 }
 
-// TestBadNetworks: whatever is wrong with a model comes as one error that says where.
+// TestBadNetworks: every fault of a model is one error that says where it is.
 func TestBadNetworks(t *testing.T) {
 	for _, c := range []struct {
 		name, from, to string

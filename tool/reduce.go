@@ -23,7 +23,7 @@ $0 reduce --output=small.graph $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			output := outputFlag(fs, "reduced")
 			var opts repro.ReduceOptions
-			fs.IntVar(&opts.Runs, "runs", 5000, "Run the optimizer so many times at most")
+			fs.IntVar(&opts.Runs, "runs", 5000, "Run the optimizer at most this many times")
 			fs.DurationVar(&opts.Time, "time", 10*time.Minute, "Look for smaller cases so long at most")
 			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, "FILE"); err != nil {

@@ -70,7 +70,7 @@ type runFlags struct {
 
 func declareRun(cfg *Config, fs *flag.FlagSet) *runFlags {
 	f := &runFlags{passes: declarePasses(cfg, fs), scoring: DeclareScoring(fs)}
-	fs.StringVar(&f.skipDone, "skip-done", "", "Skip the utterances that this script lists. If it is the script of OUT, ark,scp:…, go on where an earlier run ended, at whatever point")
+	fs.StringVar(&f.skipDone, "skip-done", "", "Skip the utterances that this script lists. If it is the script of OUT, ark,scp:…, continue where an earlier run ended, even one that was killed")
 	fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object on standard output")
 	fs.Func("use-gpu", "Accepted for nnet3-compute; \"yes\" is an error", func(value string) error {
 		switch value {
@@ -214,7 +214,7 @@ func (f *runFlags) tell(c *Console, r *runReport, err error) error {
 	case r.UnreadLines < 0 && r.UnreadBytes > 0:
 		text += fmt.Sprintf(", and those in %s bytes not reached", thousands(r.UnreadBytes))
 	case r.UnreadBytes < 0:
-		text += ", and nobody knows how many not reached"
+		text += ", and an unknown number not reached"
 	}
 	c.Say("%s", text)
 	switch {

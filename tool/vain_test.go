@@ -59,7 +59,7 @@ func TestNothingInVain(t *testing.T) {
 	} {
 		nnopt(t, strings.Split(c.args, "|")...).fails(t, statusUsage, c.want)
 	}
-	// Passes are left out of the optimizer of an expression, too, and rules of flags join the database once.
+	// Passes are also left out of the optimizer of an expression, and rules of flags join the database once.
 	contains(t, nnopt(t, "graph", "--optimization.canonicalize=false", "--optimization.stabilize=false", "--optimization.specialize=false", "x*y/y").ok(t).stdout, "true_div")
 	// A file that is missing is a fault of the world, however it is named.
 	for _, args := range [][]string{{"expr", "--rules=" + missing, "x"}, {"compile", "--rules=" + missing, config}, {"rule", "check", "--file=" + missing}} {
@@ -67,7 +67,7 @@ func TestNothingInVain(t *testing.T) {
 	}
 }
 
-// TestErrorsAreShort: no error quotes all of what a stranger wrote.
+// TestErrorsAreShort: no error quotes all of an untrusted input.
 func TestErrorsAreShort(t *testing.T) {
 	config := file(t, "net.config", smallConfig)
 	big := strings.Repeat("x", 60_000)

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio/spell"
 )
 
-// A Verb is a subcommand. In its texts, and in those of its flags, $0 stands for the name
-// of the program.
+// A Verb is a subcommand. In its texts, and in those of its flags, $0 is replaced by the
+// name of the program.
 type Verb struct {
 	Name     string
 	Args     string // the arguments after the flags, as help shows them
@@ -76,7 +76,7 @@ func meant(nearest string) string {
 var errHelp = errors.New("help requested")
 
 // parseFlags sets the flags among args and returns the other arguments. Flags may
-// stand anywhere before an argument "--". The form is Kaldi's, --name=value, with
+// be anywhere before an argument "--". The form is Kaldi's, --name=value, with
 // underscores allowed for dashes; -name and "--name value" work too. A boolean flag
 // needs no value. With minus, an argument with a single dash that resembles no flag is
 // not a flag.

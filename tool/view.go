@@ -62,7 +62,7 @@ $0 view --listen --vars='x: vector' 'exp(log(x))'`,
 // anyPort is the default of --listen.
 const anyPort = "127.0.0.1:0"
 
-// listenFlag is an address; the flag without a value stands for anyPort.
+// listenFlag is an address. The flag without a value means anyPort.
 type listenFlag string
 
 func (l *listenFlag) String() string   { return string(*l) }
@@ -71,7 +71,7 @@ func (l *listenFlag) IsBoolFlag() bool { return true }
 // address is what an address looks like, and no file or expression does.
 var address = regexp.MustCompile(`^[^\s/]*:[0-9]+$`)
 
-// takeAddress takes the address of --listen from the arguments, if it stands there.
+// takeAddress takes the address of --listen from the arguments, if it is one of them.
 func (f *viewFlags) takeAddress(args []string) []string {
 	i := slices.IndexFunc(args, address.MatchString)
 	if f.listen != anyPort || len(args) != 2 || i < 0 {

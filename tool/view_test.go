@@ -195,7 +195,7 @@ func TestViewEngine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := e.Check(ctx, "(add x y) => (mul x y)", ""); err == nil {
-		t.Error("a check goes on though nobody waits for it")
+		t.Error("a check continues after its request has ended")
 	}
 	if _, err := e.Choices("+nonsense("); err == nil {
 		t.Error("a wrong query has choices")

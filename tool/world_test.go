@@ -212,7 +212,7 @@ func TestFileLimit(t *testing.T) {
 	}
 }
 
-// TestStandardOutput: nobody reads on, or standard output is closed.
+// TestStandardOutput: standard output has no reader any more, or is closed.
 func TestStandardOutput(t *testing.T) {
 	proctest.NeedsPrograms(t)
 	model, feats := smallModel(t, smallRun), "ark:"+file(t, "feats", smallFeatures)
@@ -330,7 +330,7 @@ func TestLimits(t *testing.T) {
 	nnopt(t, "bench", "compile", "--json", "--request", cases, "--unit", unit).fails(t, statusFault, unit, "more than 4096 bytes")
 }
 
-// TestSteering: what stands in a file does not steer the terminal.
+// TestSteering: the contents of a file do not steer the terminal.
 func TestSteering(t *testing.T) {
 	const bad = "\x1b[31m\u202e\u2066\u009b\x7f\r"
 	config := file(t, "net.config", smallConfig)

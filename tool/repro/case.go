@@ -13,7 +13,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ErrCase means that a case can't be run, whatever the optimizer does.
+// ErrCase means that a case can't be run, regardless of the optimizer.
 var ErrCase = errors.New("not a case")
 
 // A Case is a graph and the optimizer that fails on it.
@@ -121,7 +121,7 @@ func Classify(err error) Failure {
 	return f
 }
 
-// firstOfLap returns a rule that stands for those that undo each other, whichever of them reaches
+// firstOfLap returns one rule of those that undo each other, the same whichever of them reaches
 // its limit first.
 func firstOfLap(e *rewrite.MaxUseError) string {
 	rule := e.Rule

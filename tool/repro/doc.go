@@ -1,7 +1,7 @@
 // Package repro repeats, bisects and reduces failures of optimizers.
 //
 // A [Case] is a graph, the optimizer that fails on it, and the [Failure]: an error or a panic of a
-// pass, rules that don't come to an end, a damaged graph, or other values than the graph has by
+// pass, rules that don't terminate, a damaged graph, or other values than the graph has by
 // itself. [Check] runs a case and says how it fails. [Bisect] finds the rewrite to blame. [Reduce]
 // makes the graph and the query as small as they get while the case fails in the same way: the same
 // kind of failure, in the same pass and rule.

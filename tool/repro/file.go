@@ -67,7 +67,7 @@ func (c *Case) File() (*graphfile.File, error) {
 	return f, nil
 }
 
-// FromFile returns the case of a file. A file without a failure is a case, too. The error is an
+// FromFile returns the case of a file. A file without a failure is also a case. The error is an
 // ErrCase.
 func FromFile(f *graphfile.File, w World, build func(optdb.Query) (*optdb.Optimizer, error)) (*Case, error) {
 	c := &Case{World: w, Build: build, Graph: f.Graph}

@@ -21,7 +21,7 @@ func (r *reducer) window() {
 		before := len(r.s.nodes)
 		s.cut(r.best.World, func(i int) bool { return i < mid })
 		if r.accepts(s) {
-			lo, hi = 0, hi-(before-len(r.s.nodes)) // other nodes may be gone, too
+			lo, hi = 0, hi-(before-len(r.s.nodes)) // other nodes may be gone as well
 			continue
 		}
 		hi = mid
@@ -62,7 +62,7 @@ func (r *reducer) eachPart(try func(first, last int) bool) {
 		for last := len(r.s.nodes); last > 0 && !r.ended(); {
 			first := max(last-size, 0)
 			if try(first, last) {
-				last = min(first, len(r.s.nodes)) // nodes before may be gone, too
+				last = min(first, len(r.s.nodes)) // nodes before may be gone as well
 			} else {
 				last = first
 			}

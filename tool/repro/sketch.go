@@ -219,7 +219,7 @@ func (s *sketch) admit(w World, v int) {
 	s.inputs = append(s.inputs, v)
 }
 
-// substitute makes everybody who uses a variable use another.
+// substitute replaces all uses of a variable by another one.
 func (s *sketch) substitute(old, now int) {
 	for i := range s.nodes {
 		if n := &s.nodes[i]; slices.Contains(n.in, old) {

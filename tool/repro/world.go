@@ -13,8 +13,8 @@ import (
 type World interface {
 	// Dialect returns how graphs are written.
 	Dialect() graphfile.Dialect
-	// Attach attaches the features that passes and Evaluate need to a graph that has none. Each of its
-	// inputs and outputs stands for the one of that number of another graph, or is new: -1.
+	// Attach attaches the features that passes and Evaluate need to a graph that has none. inputs and
+	// outputs say for each of its inputs and outputs which one of graph like it replaces, -1 for none.
 	Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) error
 	// Random returns random values for the inputs of a graph.
 	Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error)

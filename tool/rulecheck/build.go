@@ -113,7 +113,7 @@ func (b *builder) expr(e pattern.Expr) (*variable, error) {
 	return nil, fmt.Errorf("%w: %v", errUnfit, e)
 }
 
-// name returns what a name stands for.
+// name returns the variable that replaces a name.
 func (b *builder) name(name string) (v *variable, err error) {
 	if v := b.vars[name]; v != nil {
 		return v, nil
@@ -261,7 +261,7 @@ func (b *builder) operator(e *pattern.Call) (op pattern.Operator, family *patter
 	return members[b.tape.draw(len(members))], f, nil, nil
 }
 
-// mostRest is how many arguments a rest stands for at most, unless they are indexes.
+// mostRest bounds the arguments that replace a rest, unless they are indexes.
 const mostRest = 3
 
 // rest makes the remaining arguments of an op, of which there are some already. If the op has

@@ -77,7 +77,7 @@ func (o *Options) used(entries []Entry) error {
 }
 
 // Undone says that a rule undoes what another one of its group, or the rule itself, has done. A
-// group that has both may not come to an end.
+// group that has both may not terminate.
 type Undone struct {
 	Group  string `json:"group"`
 	First  string `json:"first"`

@@ -14,7 +14,7 @@ import (
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
-// shift is an op of a stranger: it adds a number to a vector of float64s.
+// shift is an op from outside: it adds a number to a vector of float64s.
 type shift struct{ by float64 }
 
 func (s shift) String() string { return map[float64]string{1: "next", -1: "previous"}[s.by] }

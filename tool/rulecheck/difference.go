@@ -188,7 +188,7 @@ func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
 	return verdict{class: Rounding, edge: sides}
 }
 
-// arguments returns the values of what names stand for.
+// arguments returns the values of the inputs and constants that replace names.
 func (in *instance) arguments(args []*array.Array) []*array.Array {
 	list := args[:len(args):len(args)]
 	for _, v := range in.consts {

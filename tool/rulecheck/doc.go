@@ -9,7 +9,7 @@
 //
 // Every rewrite of a rule is checked by itself, on the applies that those before it leave, and so
 // is the other direction of an equation, on all. The
-// names of its pattern stand for inputs and constants of every element type and of rank 0 to 3,
+// names of its pattern are replaced by inputs and constants of every element type and of rank 0 to 3,
 // with and without dimensions that broadcast, of the sizes 0 to 4 and of a larger one; the rests
 // for up to three of them; captured parameters for those of the ops in [Options.Ops]; a number for
 // a constant that is not larger than what it is combined with. An op of the
@@ -24,7 +24,7 @@
 //   - [Exact]: there is none, to the bit. All NaN are one value.
 //   - [Rounding]: it is within the error of one of the sides. Both are computed again and again
 //     with every result off by the last bits; a result below the smallest normal number is off by
-//     as much as the smallest number, and one above the largest number stands for any number above.
+//     as much as the smallest number, and one above the largest number may be any number above.
 //     So sums and products may be taken in another order, even where terms cancel or where they
 //     come near the limits of the type. An exponent beyond 2⁵³ that is rounded may be even or odd, an
 //     angle so large that its rounding error is one radian may be any, and where a sum cancels, its

@@ -11,7 +11,7 @@ import (
 // An instance is an expression that a rule replaces, with its replacement.
 type instance struct {
 	graph   *fgraph.FunctionGraph
-	consts  []*variable // those that names stand for
+	consts  []*variable // those that replace names
 	choices []int
 	circuit *circuit
 	left    []*variable

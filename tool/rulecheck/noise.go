@@ -224,9 +224,9 @@ func signUnknown(ins []*array.Array, out *array.Array, i int) bool {
 	return base >= 0 && exponent >= 0 && ins[0].Float(base) < 0 && math.Abs(ins[1].Float(exponent)) >= 1/epsilon(ins[1].DType())
 }
 
-// angleUnknown reports whether an element is a function of an angle so large that the numbers around it
-// are other angles. The largest number is no such angle: it stands for one that overflowed, of which there
-// is no sine.
+// angleUnknown reports whether an element is a function of an angle so large that the numbers around
+// it are other angles. The largest number does not count: it represents an angle that overflowed,
+// which has no sine.
 func angleUnknown(angles, out *array.Array, i int) bool {
 	k := elementNear(angles, unravel(out.Shape(), i))
 	if k < 0 {
@@ -268,7 +268,7 @@ func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arg
 // exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
 // arguments are moderate multiples of 1/1024.
 func exactAt(ins []*array.Array, out *array.Array, i int) bool {
-	most := min(1<<20, 1/(1024*epsilon(out.DType()))) // with so many bits behind the point
+	most := min(1<<20, 1/(1024*epsilon(out.DType()))) // which leaves ten bits for the fraction
 	plain := func(v float64) bool { return math.Abs(v) < most && v*1024 == math.Trunc(v*1024) }
 	v := out.Float(i)
 	if v == 0 || !plain(v) {

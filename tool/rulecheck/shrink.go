@@ -27,7 +27,7 @@ func (in *instance) likeness(args []*array.Array, t trace, at place) string {
 	return b.String()
 }
 
-// letter stands for a kind of number.
+// letter returns the letter of a kind of number.
 func letter(a *array.Array, i int) byte {
 	if i < 0 {
 		return '.'
@@ -154,7 +154,7 @@ func (in *instance) single(input int, a *array.Array, index []int) *array.Array 
 	})
 }
 
-// selected returns a copy of an array with some elements of each dimension; nil stands for all.
+// selected returns a copy of an array with some elements of each dimension; nil keeps all.
 func selected(a *array.Array, keep func(d, n int) []int) *array.Array {
 	if a.IsCSR() {
 		return a

@@ -26,5 +26,5 @@ func (t *tape) draw(n int) int {
 	return k
 }
 
-// maybe is true one time of n.
+// maybe is true with probability 1/n.
 func (t *tape) maybe(n int) bool { return t.draw(n) == n-1 }

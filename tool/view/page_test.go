@@ -21,7 +21,7 @@ import (
 const mostPage = 1_500_000
 
 // TestPage: a page refers to nothing outside, its policy allows what is in it and nothing else,
-// whatever names are like, and it gives its recording back.
+// for names of any kind, and it gives its recording back.
 func TestPage(t *testing.T) {
 	hostile := `</script><script>alert(1)</script><!--` + "\u2028" + `'"&`
 	small := record(t, "+fast_run", "", "x*y/y")

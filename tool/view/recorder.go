@@ -87,13 +87,13 @@ func NewRecorder() *Recorder {
 	return &Recorder{leaves: make(map[*fgraph.Variable]int32), gone: make(map[*fgraph.Apply]int32)}
 }
 
-// stopAt makes the recorder call stop after so many steps, as soon as it has come to a segment,
+// stopAt makes the recorder call stop after a number of steps, once it has reached a segment,
 // and forbids further changes.
 func (r *Recorder) stopAt(steps int, segment int32, stop func()) {
 	r.again, r.limit, r.last, r.stop = true, steps, segment, stop
 }
 
-// stopIfDone calls stop if the recorder has come so far.
+// stopIfDone calls stop if the recorder has reached that point.
 func (r *Recorder) stopIfDone() {
 	if r.stop != nil && len(r.steps) >= r.limit && len(r.segments) > int(r.last) {
 		r.stop()

@@ -51,7 +51,7 @@ type Recording struct {
 
 	Live *Input `json:"live,omitempty"` // set by a Server: what the page begins with
 
-	roots []int // the passes that stand for the runs over each segment
+	roots []int // the passes of the runs over each segment
 }
 
 // A Value is the output of a node, an input, or a constant.
@@ -134,7 +134,7 @@ type Step struct {
 	Rewired  [][3]int32    `json:"rewired,omitempty"`     // node, number of the input, value
 	Outputs  [][2]int32    `json:"outputs,omitempty"`     // number of the output, value
 	All      []int32       `json:"outputs_all,omitempty"` // all outputs, if their number changed
-	Replaced [][2]int32    `json:"replaced,omitempty"`    // the value, and what stands for it now
+	Replaced [][2]int32    `json:"replaced,omitempty"`    // the value, and its replacement
 }
 
 // A Miss says why a rule does not fire at a node at the end of a pass. Its JSON is a list

@@ -91,7 +91,7 @@ func sum(op string, inputs []uint64) uint64 {
 	return maphash.Comparable(seed, fmt.Sprint(op, inputs))
 }
 
-// signature stands for the graph: the number of its applies, and what they compute.
+// signature identifies a graph: the number of its applies, and what they compute.
 func (s *state) signature() [2]uint64 {
 	memo := make(map[int32]uint64)
 	var of func(v int32) uint64

@@ -149,7 +149,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // knows reports whether the server goes by a host: an address, localhost, or its name. A name that
-// somebody else gave to the address could belong to a page of theirs.
+// others gave to the address could belong to a page of theirs.
 func (s *Server) knows(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -79,7 +79,7 @@ func summary(t *testing.T, printed string) (s cluster.Summary) {
 
 // TestEnded: a job that is killed in the middle, or ended by a signal, leaves whole files, and the
 // next run does only what was left. The job is certain to be in the middle: features of one
-// utterance come from a FIFO that nobody writes to.
+// utterance come from a FIFO without a writer.
 func TestEnded(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// waitFor waits until so many files match a pattern.
+// waitFor waits until a number of files match a pattern.
 func waitFor(t *testing.T, pattern string, files int) {
 	t.Helper()
 	for {

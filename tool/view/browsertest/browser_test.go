@@ -208,7 +208,7 @@ func (b *tab) key(keys ...string) {
 	}
 }
 
-// click clicks an element that a selector finds, wherever it stands.
+// click clicks an element that a selector finds, anywhere on the page.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	if !eval[bool](b, fmt.Sprintf(`(e => { e?.dispatchEvent(new MouseEvent("click", { bubbles: true })); return !!e })(document.querySelector(%q))`, selector)) {

@@ -55,7 +55,7 @@ func (b *tab) checkStep(r *view.Recording, name string, from, to int) {
 type stop struct{ pass, from, to int }
 
 // stops returns the start, and for each pass without passes of its own its steps; steps that
-// belong to none of them stand between, by their pass.
+// belong to none of them come between, by their pass.
 func stops(r *view.Recording) []stop {
 	list := []stop{{-1, 0, 0}}
 	done := 0
@@ -100,7 +100,7 @@ func stepThrough(t *testing.T, r *view.Recording) *tab {
 	}
 	b.key(kb.ArrowRight) // at the end, nothing is left
 	if got := b.current(); got != list[len(list)-1].pass {
-		t.Errorf("behind the end stands pass %d", got)
+		t.Errorf("pass %d follows the end", got)
 	}
 	for _, s := range slices.Backward(list[:len(list)-1]) {
 		b.key(kb.ArrowLeft)
@@ -149,8 +149,8 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-// TestFollow follows every output of the first graph through all steps.
-func TestFollow(t *testing.T) {
+// TestTraceOutputs traces every output of the first graph through all steps.
+func TestTraceOutputs(t *testing.T) {
 	for _, r := range []*view.Recording{
 		expression(t, "", "(y + z)*x/(y + z)"),
 		recordNetwork(t, demoNetwork),
@@ -186,7 +186,7 @@ func TestFollow(t *testing.T) {
 				if got := eval[string](b, `document.querySelector("[data-followed]").dataset.followed`); got != fmt.Sprint(v) {
 					t.Fatalf("pass %d: followed to value %s, want %d", s.pass, got, v)
 				}
-				// What nobody needs any more is dead, although nothing took its place.
+				// What is not needed any more is dead, although nothing took its place.
 				if owner := r.Values[v].Node; owner != nil && changes(r, s.from, s.to)[fmt.Sprint(*owner)] != "" {
 					b.until(fmt.Sprintf(`document.querySelector('[data-node="%d"]')?.classList.contains("followed")`, *owner))
 				}
