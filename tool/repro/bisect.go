@@ -56,6 +56,10 @@ func (r *runner) before(ctx context.Context, f *Finding) *Case {
 		n := f.Culprit.Number
 		c.Budget = &n
 	}
+	// A budget that ends with the culprit is always a case: it repeats everything up to it. A graph
+	// taken right before the culprit is better, since nothing happens before the failure. But it
+	// fails only if the culprit depends on nothing else, such as what a pass remembers of its
+	// earlier applies, so each candidate is run.
 	g := r.at(ctx, f.Culprit)
 	if g == nil {
 		return &c
@@ -68,6 +72,8 @@ func (r *runner) before(ctx context.Context, f *Finding) *Case {
 	}
 	next.Checked = c.Checked || opt.Debugging()
 	pass, rule := f.Failure.Pass, f.Failure.Rule
+	// The rule alone, its pass, then both: a rule of an equilibrium is selected by its own name,
+	// but one that is part of a pass only with the pass.
 	for _, names := range [][]string{{rule}, {pass}, {pass, rule}} {
 		if next.Query = optdb.Include(names...); names[len(names)-1] != "" && next.same(ctx) {
 			return &next
@@ -102,6 +108,8 @@ func (r *runner) at(ctx context.Context, culprit rewrite.Culprit) (before *fgrap
 				before = nil // a pass has damaged the graph
 			}
 		}()
+		// The optimizer is in the middle of the graph, so it is copied here. After that nothing
+		// more is allowed to change, and the rest of the run is cheap.
 		c, _ := g.Clone()
 		if attachLike(r.World, c, g) == nil {
 			before = c
@@ -110,6 +118,8 @@ func (r *runner) at(ctx context.Context, culprit rewrite.Culprit) (before *fgrap
 	opts := rewrite.OptionsFrom(ctx)
 	opts.Trace, opts.WhyNot = nil, nil
 	asked := 0
+	// Rewrites are numbered as rewrite.Bisect did: by the questions whether they are allowed. A
+	// culprit without a number is a whole pass that changes the graph unasked.
 	opts.Allow = func(fgraph.Reason) bool {
 		asked++
 		if culprit.Number > 0 && asked == culprit.Number {

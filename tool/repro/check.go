@@ -105,6 +105,11 @@ func (r *runner) failure(ctx context.Context) (Failure, error) {
 
 // blame returns the place of a failure after optimization.
 func (r *runner) blame(ctx context.Context, f Failure) (pass, rule, node string, err error) {
+	// Several rewrites may each be necessary for wrong values, and a bisection names one of them.
+	// While a case is being reduced, the answer would jump between them, and smaller cases that
+	// fail as before would be rejected. So the place that was expected is asked first: if the
+	// failure goes away without it, it is still to blame. That also takes one run in place of a
+	// dozen.
 	if want := r.Failure; want.Pass != "" {
 		opts := rewrite.OptionsFrom(ctx)
 		opts.Trace, opts.WhyNot = nil, nil
@@ -132,6 +137,8 @@ func (r *runner) bisect(ctx context.Context, f Failure) (culprit rewrite.Culprit
 		}
 		var got Failure
 		got, fault = r.run(ctx)
+		// An early failure has a place by itself, and has to be the same one. A late failure has
+		// none before this search is over: only its kind can be compared.
 		if f.Kind.early() {
 			return !got.Same(f)
 		}
@@ -146,6 +153,8 @@ func (r *runner) run(ctx context.Context) (Failure, error) {
 	if err != nil {
 		return Failure{}, fmt.Errorf("%w: %w", ErrCase, err)
 	}
+	// The right values are computed only after the optimizer has succeeded, and once: they don't
+	// depend on what a bisection allows.
 	f := Classify(r.rewrite(ctx, g))
 	if ctx.Err() != nil {
 		return Failure{}, context.Cause(ctx)
@@ -178,6 +187,8 @@ func (r *runner) rewrite(ctx context.Context, g *fgraph.FunctionGraph) error {
 	opts.Check = opts.Check || r.Checked
 	if r.Budget != nil {
 		within, asked := rewrite.Budget(*r.Budget), opts.Allow
+		// The budget is asked first, so that it counts the same rewrites with and without the
+		// question of a bisection.
 		opts.Allow = func(why fgraph.Reason) bool {
 			return within(why) && (asked == nil || asked(why))
 		}

@@ -20,6 +20,8 @@ func (w network) Shrink(g *fgraph.FunctionGraph, _ []any) iter.Seq[Smaller] {
 			most = max(most, lower.TypeOf(v).Rows)
 		}
 		last := int32(0)
+		// Few rows are enough for most failures, so small numbers are tried first. Larger ones help
+		// where a rule counts rows; the caller repeats this until none of them fails.
 		for _, n := range []int32{1, 2, 3, 4, most / 8, most / 4, most / 2, most - most/4, most - 1} {
 			if n <= last || n >= most {
 				continue

@@ -48,15 +48,22 @@ func Reduce(ctx context.Context, c *Case, opts ReduceOptions) (*Case, error) {
 		return nil, fmt.Errorf("%w: it fails in another way: %v instead of %v", ErrCase, f, c.Failure)
 	}
 	r.best.Failure = f
+	// The query goes first: the fewer passes run, the faster is each of the thousands of runs that
+	// follow, and the fewer rewrites are there that could fail in another way.
 	r.query()
 	r.tell()
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
+	// Every step can make room for others: without an output, nodes are not needed; without a node,
+	// two inputs may be merged. So all are repeated until a whole round accepts nothing. That is a
+	// local minimum: no single step leads on from it.
 	for before := -1; before != r.accepted && !r.ended(); {
 		before = r.accepted
 		r.steps()
 	}
+	// A smaller graph may need fewer passes. Values go last: while the graph changes, those that
+	// were recorded keep the failure alive, and only the final graph has to fail without them.
 	r.query()
 	r.plainValues()
 	if err := ctx.Err(); err != nil {
@@ -122,6 +129,8 @@ func (r *reducer) fails(c Case) bool {
 	if err != nil {
 		return false
 	}
+	// Where the optimizer itself fails, what the graph computes doesn't matter, and is not
+	// computed.
 	run.earlyOnly = c.Failure.Kind.early()
 	f, err := run.failure(r.ctx)
 	if err != nil || !f.Same(c.Failure) {
@@ -144,6 +153,10 @@ func (r *reducer) tell() {
 // begin makes the sketch of the graph, with the values of all variables if they can be had.
 func (r *reducer) begin() error {
 	c := &r.best
+	// When a node is cut off, its results become inputs. For a failure that shows only in the
+	// numbers, they have to keep the values that they had: with random ones, a log of a negative
+	// number or an index out of range would take the place of the failure. So all values are
+	// recorded in a run of the graph without optimization.
 	if c.Failure.Kind.early() {
 		r.s = sketchOf(c.Graph, c.Values, nil)
 		return nil
@@ -183,6 +196,8 @@ func (r *reducer) begin() error {
 // accepts tries a smaller sketch, and keeps it if it fails in the same way.
 func (r *reducer) accepts(s *sketch) bool {
 	s.compact()
+	// Only a strictly smaller sketch is run. The order of sizes is well-founded, so the reduction
+	// terminates, and no run is wasted on a step that cut nothing off.
 	return slices.Compare(s.size(), r.s.size()) < 0 && r.replaces(s)
 }
 
@@ -200,6 +215,8 @@ func (r *reducer) replaces(s *sketch) bool {
 	if !r.fails(c) {
 		return false
 	}
+	// The smaller graph replaces the one before, also as the place from which features are copied:
+	// see World.Attach.
 	// The graph is what further inputs and outputs refer to.
 	s = s.copied()
 	for i, n := range s.inputs {

@@ -20,6 +20,9 @@ func (r *reducer) query() {
 		return r.fails(c)
 	}
 	f := r.best.Failure
+	// Often the rule that fails needs no other. One guess that holds saves the search by halves
+	// among hundreds of entries. A query with debug also checks the graph after every pass; what
+	// was found by that has to be checked under the shorter query as well.
 	for _, guess := range [][]string{{f.Rule}, {f.Pass}, {f.Pass, f.Rule}} {
 		if !slices.Contains(guess, "") && with(guess) {
 			break

@@ -4,6 +4,11 @@ import "slices"
 
 // window finds the shortest beginning of the order that fails, and the shortest end of that.
 func (r *reducer) window() {
+	// Both searches assume that failing is monotonic, which holds for most failures: a beginning
+	// that fails also fails when it is longer. Where it does not hold, they find some boundary, and
+	// the other steps continue from there. They come first because they take a logarithmic number
+	// of runs, and often leave a handful of thousands of nodes. Here, the first hi nodes fail, and
+	// the first lo do not, or were not tried.
 	for lo, hi := 0, len(r.s.nodes); hi-lo > 1; {
 		mid := lo + (hi-lo)/2
 		s := r.s.copied()
@@ -15,6 +20,8 @@ func (r *reducer) window() {
 			lo = mid
 		}
 	}
+	// Nodes before mid become inputs. If that still fails, numbers move down by what is gone, and
+	// the search begins again at the new first node.
 	for lo, hi := 0, len(r.s.nodes); hi-lo > 1; {
 		mid := lo + (hi-lo)/2
 		s := r.s.copied()
@@ -31,6 +38,10 @@ func (r *reducer) window() {
 // minimize drops parts of a list of n elements, large parts first. try drops some elements, given in
 // ascending order, and reports whether that fails in the same way; the others then move up.
 func minimize(n int, try func(drop []int) bool) {
+	// This is the minimizing delta debugging of Zeller and Hildebrandt without its complements:
+	// parts of halving size, from all elements to single ones. After a part was dropped, the next
+	// one has moved to its place, so first stays where it is. It takes n log n runs at most, and
+	// far fewer if most elements don't matter.
 	for size := n; size > 0; size /= 2 {
 		for first := 0; first < n; {
 			last := min(first+size, n)
@@ -58,6 +69,8 @@ func (r *reducer) dropOutputs() {
 
 // eachPart calls try with parts of the nodes, from the last to the first, large parts first.
 func (r *reducer) eachPart(try func(first, last int) bool) {
+	// From the last node to the first: what only a part needs goes with it. That comes before the
+	// part, so fewer parts are left to try.
 	for size := len(r.s.nodes); size > 0; size /= 2 {
 		for last := len(r.s.nodes); last > 0 && !r.ended(); {
 			first := max(last-size, 0)
@@ -82,6 +95,8 @@ func (r *reducer) cutNodes() {
 // bypass replaces nodes by operands of the same type.
 func (r *reducer) bypass() {
 	r.eachPart(func(first, last int) bool {
+		// A part of several nodes is tried once, with the first operand of each: to try all
+		// combinations would be exponential. A single node tries each of its operands.
 		for choice := 0; ; choice++ {
 			s, again := r.s.copied(), false
 			for _, n := range r.s.nodes[first:last] {
@@ -132,6 +147,8 @@ func (r *reducer) simplify() {
 
 // simplifyNode tries the simpler ops for a node until one is accepted.
 func (r *reducer) simplifyNode(k int) bool {
+	// What is simpler is known for applies, not for nodes of a sketch, so the sketch is made a
+	// graph, and inputs of the simpler apply are found again among those of the node.
 	b, err := r.s.build(r.best.World, r.best.Graph)
 	if err != nil {
 		return false
@@ -191,6 +208,7 @@ func (r *reducer) shrink() {
 				break
 			}
 		}
+		// The graph has other types now, so the sketch is made anew.
 		if again && r.begin() == nil {
 			r.tell()
 		}

@@ -97,6 +97,8 @@ func (s *sketch) build(w World, like *fgraph.FunctionGraph) (*built, error) {
 	var starts, ends []*fgraph.Variable
 	var inputs, outputs []int
 	known := true
+	// Inputs are made with the number of the original input that they are, or -1. The world needs
+	// it to attach what belongs to them, such as the node of a network.
 	for _, n := range s.inputs {
 		v := &s.vars[n]
 		made[n] = fgraph.NewInput(v.typ, v.name)
@@ -110,6 +112,8 @@ func (s *sketch) build(w World, like *fgraph.FunctionGraph) (*built, error) {
 	for k, n := range s.nodes {
 		in, types := make([]*fgraph.Variable, len(n.in)), make([]fgraph.Type, len(n.out))
 		for i, id := range n.in {
+			// Constants are made when they are first used, so those that nothing uses any more
+			// vanish.
 			if v := &s.vars[id]; made[id] == nil && v.constant {
 				made[id] = fgraph.NewConstant(v.typ, v.data, v.name)
 			}
@@ -153,6 +157,8 @@ func (s *sketch) compact() {
 		needed[o.variable] = true
 	}
 	kept := s.nodes[len(s.nodes):]
+	// Operands precede their nodes, so one pass from the end sees every use of a value before the
+	// node that makes it.
 	for _, n := range slices.Backward(s.nodes) {
 		if slices.ContainsFunc(n.out, func(v int) bool { return needed[v] }) {
 			kept = append(kept, n)
@@ -184,6 +190,9 @@ func (s *sketch) cut(w World, gone func(int) bool) {
 	}
 	kept, cut := make([]node, 0, len(s.nodes)), make([]int, 0, len(s.nodes))
 	for i, n := range slices.Backward(s.nodes) {
+		// A result that can't be an input, such as a memo of a component, keeps its node while
+		// something that is kept uses it. Nodes are visited from the last to the first, so used is
+		// complete for the results of this one.
 		never := func(v int) bool { return used[v] && w.Inputs(s.vars[v].typ) == Never }
 		if gone(i) && !slices.ContainsFunc(n.out, never) {
 			cut = append(cut, n.out...)
@@ -205,6 +214,7 @@ func (s *sketch) cut(w World, gone func(int) bool) {
 
 // admit makes a variable an input.
 func (s *sketch) admit(w World, v int) {
+	// There is only one input of this type, such as the state of a component, so all uses share it.
 	if w.Inputs(s.vars[v].typ) == One {
 		for _, in := range s.inputs {
 			if s.vars[in].typ == s.vars[v].typ {
@@ -246,6 +256,9 @@ func (s *sketch) prefix(w World, k int) {
 			defined[v] = true
 		}
 	}
+	// Outputs that are left keep their places; values that crossed the border follow them as new
+	// outputs. Without these, the nodes before the border would be dead, and passes would remove
+	// them instead of failing on them.
 	list := slices.DeleteFunc(s.outputs, func(o output) bool { return !defined[o.variable] })
 	for _, o := range list {
 		listed[o.variable] = true

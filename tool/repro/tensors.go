@@ -119,6 +119,10 @@ func sameTypes(a, b *fgraph.Apply) bool {
 // Shrink makes all dimensions of one size smaller, and then values of inputs simpler.
 func (w tensors) Shrink(g *fgraph.FunctionGraph, values []any) iter.Seq[Smaller] {
 	return func(yield func(Smaller) bool) {
+		// All dimensions of one size change together, because they are probably one size: of
+		// operands of a sum, or the inner one of a product. Where they are not, tensor.Make rejects
+		// the graph and the next size is tried. A smaller size leaves fewer elements to simplify,
+		// so sizes come first.
 		for _, n := range sizes(g, values) {
 			last := 0
 			for _, m := range []int{1, 2, n / 2} {
