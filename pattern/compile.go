@@ -49,14 +49,14 @@ type node struct {
 	lit  Literal // isLiteral
 	like int     // isLiteral in a replacement: slot of the variable whose type it gets, or none
 
-	calc *formula // isCalc
+	calc *Formula // isCalc
 
 	op      Operator  // isCall
 	fn      *function // isCall in a replacement: makes the variable instead of op, or the parameters
 	param   int       // isCall: slot of the captured parameters, or none
 	output  int
 	args    []*node // isCall: without the rest; isOr: the alternatives
-	order   []int   // order in which the args of a commutative call choose inputs; isEach: slots of the rests
+	order   []int   // isCall: the order in which the args of a commutative op choose inputs; isEach: the slots of rests; isCalc: of names
 	hasRest bool    // isCall: takes any number of further inputs
 	rest    int     // slot of the rest, or none; isElement: of that whose element it is
 	splice  []splice

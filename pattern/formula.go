@@ -3,7 +3,6 @@ package pattern
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,7 +12,7 @@ import (
 type formula struct {
 	op    byte // '+', '-', '*', '/', '^' (for "**"), '~' (negation), 'n' (number), 'x' (name)
 	value float64
-	name  string
+	name  int // index in the names of the whole
 	args  []*formula
 }
 
@@ -21,21 +20,22 @@ type formula struct {
 type Formula struct {
 	root  *formula
 	names []string
+	pow   func(x, y float64) float64
 }
 
-// A pow computes x**y, and reports whether it can.
-type pow func(x, y float64) (float64, bool)
-
-// powOf returns the powers of a vocabulary.
-func powOf(v Vocabulary) pow {
-	if p, ok := v.(Powerer); ok {
-		return func(x, y float64) (float64, bool) { return p.Pow(x, y), true }
+// Formula parses the formula. pow computes its powers; if it is nil,
+// exponents must be whole numbers up to 64.
+func (c Calc) Formula(pow func(x, y float64) float64) (*Formula, error) {
+	f, err := parseFormula(string(c))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
-	return wholePower
+	f.pow = pow
+	return f, nil
 }
 
-// wholePower computes powers with small whole exponents. Those of package math are not the same on
-// every processor.
+// wholePower computes powers with small whole exponents. Those of package math do not have the same
+// bits on every processor.
 func wholePower(x, y float64) (float64, bool) {
 	const most = 64
 	if y != math.Trunc(y) || math.Abs(y) > most {
@@ -51,39 +51,29 @@ func wholePower(x, y float64) (float64, bool) {
 	return z, true
 }
 
-// Formula parses the formula.
-func (c Calc) Formula() (*Formula, error) {
-	root, err := parseFormula(string(c))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
-	}
-	f := &Formula{root: root}
-	root.names(func(name string) { place(&f.names, name) })
-	return f, nil
-}
-
 // Names returns the names in the formula, each once.
 func (f *Formula) Names() []string { return f.names }
 
 // Value computes the formula from the values of its names, which are given by number. It reports false
-// if one is unknown. Exponents must be whole numbers up to 64.
+// if one is unknown.
 func (f *Formula) Value(of func(name int) (float64, bool)) (float64, bool) {
-	return f.root.eval(wholePower, func(name string) (float64, bool) { return of(slices.Index(f.names, name)) })
+	return f.eval(f.root, of)
 }
 
 // parseFormula reads a formula. It nests at most maxDepth deep.
-func parseFormula(text string) (*formula, error) {
+func parseFormula(text string) (*Formula, error) {
 	p := formulaParser{text: text}
-	f, err := p.sum(0)
+	root, err := p.sum(0)
 	if err == nil && p.peek() != 0 {
 		err = p.fault("unexpected %q", p.text[p.at:])
 	}
-	return f, err
+	return &Formula{root: root, names: p.names}, err
 }
 
 type formulaParser struct {
-	text string
-	at   int
+	text  string
+	at    int
+	names []string
 }
 
 func (p *formulaParser) fault(format string, args ...any) error {
@@ -162,7 +152,7 @@ func (p *formulaParser) atom(depth int) (*formula, error) {
 		for p.at < len(p.text) && (isLetter(p.text[p.at]) || isDigit(p.text[p.at])) {
 			p.at++
 		}
-		return &formula{op: 'x', name: p.text[start:p.at]}, nil
+		return &formula{op: 'x', name: place(&p.names, p.text[start:p.at])}, nil
 	}
 	for p.at < len(p.text) && (isDigit(p.text[p.at]) || p.text[p.at] == '.') {
 		p.at++
@@ -174,32 +164,21 @@ func (p *formulaParser) atom(depth int) (*formula, error) {
 	return &formula{op: 'n', value: v}, nil
 }
 
-// names calls f for every name.
-func (f *formula) names(yield func(string)) {
-	if f.op == 'x' {
-		yield(f.name)
-	}
-	for _, a := range f.args {
-		a.names(yield)
-	}
-}
-
-// eval computes the formula from the values of its names. It reports false if one is unknown.
-func (f *formula) eval(pow pow, value func(name string) (float64, bool)) (float64, bool) {
-	switch f.op {
+func (f *Formula) eval(part *formula, of func(name int) (float64, bool)) (float64, bool) {
+	switch part.op {
 	case 'n':
-		return f.value, true
+		return part.value, true
 	case 'x':
-		return value(f.name)
+		return of(part.name)
 	}
 	var v [2]float64
-	for i, a := range f.args {
+	for i, a := range part.args {
 		var ok bool
-		if v[i], ok = a.eval(pow, value); !ok {
+		if v[i], ok = f.eval(a, of); !ok {
 			return 0, false
 		}
 	}
-	switch f.op {
+	switch part.op {
 	case '+':
 		return v[0] + v[1], true
 	case '-':
@@ -209,7 +188,10 @@ func (f *formula) eval(pow pow, value func(name string) (float64, bool)) (float6
 	case '/':
 		return v[0] / v[1], true
 	case '^':
-		return pow(v[0], v[1])
+		if f.pow != nil {
+			return f.pow(v[0], v[1]), true
+		}
+		return wholePower(v[0], v[1])
 	}
 	return -v[0], true
 }

@@ -198,3 +198,20 @@ func TestDepth(t *testing.T) {
 		}
 	}
 }
+
+// powers is sums with powers of its own.
+type powers struct{ sums }
+
+func (powers) Pow(x, y float64) float64 { return 1000*x + y }
+
+// TestPowers: a vocabulary computes the powers in formulas.
+func TestPowers(t *testing.T) {
+	s, err := pattern.Compile(powers{}, "(op1 a b) => {a**b + 1}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newWorld(t).graph("(op1 2 3)")
+	if walk(t, g, rewrite.In2Out("", s)); g.String() != "[2004]" {
+		t.Error(g)
+	}
+}

@@ -49,20 +49,26 @@ func (c *compiler) replacement(e Expr) *node {
 
 // calc compiles a formula.
 func (c *compiler) calc(n *node, e Calc) {
-	f, err := parseFormula(string(e))
+	var pow func(x, y float64) float64
+	if p, ok := c.vocab.(Powerer); ok {
+		pow = p.Pow
+	}
+	f, err := e.Formula(pow)
 	if err != nil {
-		c.fault(0, ErrSyntax, "%v", err)
+		c.faults = append(c.faults, err)
 		return
 	}
 	n.calc = f
 	if _, ok := c.vocab.(Numberer); !ok {
 		c.fault(0, ErrForm, "%s: the vocabulary does not know the values of variables", e)
 	}
-	f.names(func(name string) {
-		if !slices.Contains(c.slots, name) {
+	for _, name := range f.names {
+		slot := slices.Index(c.slots, name)
+		if slot < 0 {
 			c.fault(0, ErrUnbound, "%s in %s", name, e)
 		}
-	})
+		n.order = append(n.order, slot)
+	}
 }
 
 func (c *compiler) construction(n *node, e *Call) {

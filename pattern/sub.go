@@ -331,10 +331,10 @@ func (s *search) repeated(n *node) (part *node, times int, err error) {
 // compute returns the constant of a formula.
 func (s *search) compute(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
 	var unknown string
-	value, ok := n.calc.eval(powOf(s.m.vocab), func(name string) (float64, bool) {
-		x, ok := s.m.vocab.(Numberer).Number(s.b.vars[slices.Index(s.m.slots, name)])
+	value, ok := n.calc.Value(func(name int) (float64, bool) {
+		x, ok := s.m.numberer.Number(s.b.vars[n.order[name]])
 		if !ok {
-			unknown = name
+			unknown = n.calc.names[name]
 		}
 		return x, ok
 	})

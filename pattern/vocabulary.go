@@ -44,8 +44,8 @@ type Numberer interface {
 	Number(v *fgraph.Variable) (float64, bool)
 }
 
-// A Powerer is a vocabulary that computes the powers of formulas, for example with the same bits on
-// every processor. Without one, exponents are whole numbers up to 64.
+// A Powerer is a vocabulary that computes the powers in formulas, so that they have the bits that its
+// ops would give them. Otherwise, [math.Pow] does.
 type Powerer interface {
 	Pow(x, y float64) float64
 }

@@ -19,7 +19,7 @@ func Vocabulary() pattern.Vocabulary { return VocabularyOf(expr.Default()) }
 
 // VocabularyOf returns the meaning of names and numbers in patterns of tensors. Ops have the names
 // of the language; families are listed in doc.go, functions in functions.go. A number in a
-// pattern matches what is known to consist of that number: a constant, or one that is
+// pattern matches whatever is known to consist of that number: a constant, or one that is
 // broadcast. A number in a replacement has the element type of what is replaced. A replacement is
 // converted and broadcast to the type of what it replaces, and its arithmetic is done in that
 // type if the operands' types are smaller.
@@ -195,8 +195,8 @@ func advancedChanges(set bool) pattern.Operator {
 	})
 }
 
-// reductions returns the family of a reduction. Rules capture the sum along the same dimensions, so
-// that a name is the same for all reductions.
+// reductions returns the family of a reduction. Rules capture the sum along the same dimensions, so that
+// a name is the same for all reductions.
 func reductions(r array.Reduction) pattern.Operator {
 	return family(1, 1, func(op tensor.Reduce) (any, bool) { return tensor.Reduce{Axes: op.Axes, All: op.All}, op.Op == r },
 		func(m pattern.Making) *variable {
@@ -232,7 +232,7 @@ func (vocabulary) Equal(l pattern.Literal, v *variable) bool {
 // Number returns the value of all elements of v, if it is known.
 func (vocabulary) Number(v *variable) (float64, bool) { return uniform(v) }
 
-// Pow computes powers in formulas.
+// Pow returns x to the power y, with the bits of the op pow.
 func (vocabulary) Pow(x, y float64) float64 { return elementary.Pow(x, y) }
 
 // Broadcasts selects the ops that [uniform] looks through.

@@ -181,7 +181,7 @@ func (p *replayer) make(e pattern.Expr, b binding) Term {
 	case pattern.Literal:
 		return p.literal(e, b)
 	case pattern.Calc:
-		f, err := e.Formula()
+		f, err := e.Formula(nil)
 		if err != nil {
 			panic(err)
 		}

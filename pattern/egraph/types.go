@@ -165,7 +165,7 @@ func (c *compiler) formula(e pattern.Calc) error {
 	case c.info.bare:
 		return fmt.Errorf("%s: a pattern that is a name does not match numbers", e)
 	}
-	f, err := e.Formula()
+	f, err := e.Formula(nil)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (c *compiler) formula(e pattern.Calc) error {
 
 // calc compiles a formula in a replacement.
 func (t *templateCompiler) calc(e pattern.Calc) (int, error) {
-	f, err := e.Formula()
+	f, err := e.Formula(nil)
 	if err != nil {
 		return 0, err
 	}
