@@ -45,7 +45,7 @@ type Numberer interface {
 }
 
 // A Powerer is a vocabulary that computes the powers in formulas, so that they have the bits that its
-// ops would give them. Otherwise, [math.Pow] does.
+// ops would give them. Without one, exponents are whole numbers up to 64.
 type Powerer interface {
 	Pow(x, y float64) float64
 }
