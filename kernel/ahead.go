@@ -9,10 +9,10 @@ import "unsafe"
 const (
 	// lineBytes is the size of a cache line.
 	lineBytes = 4 * cacheLine
-	// leastTiles is the least number of tiles that fetch ahead. With fewer, reading the block takes
+	// minTiles is the least number of tiles that fetch ahead. With fewer, reading the block takes
 	// most of the time, and fetches would only delay it: products of one row took 1.1 times as long
 	// (Zen 5, November 2026).
-	leastTiles = 3
+	minTiles = 3
 )
 
 // fetches returns how many lines a kernel fetches in some steps of a panel: as many as four tiles
@@ -137,7 +137,7 @@ func (p *product) fetchAfterPart(s, j, n, tiles int, last bool) {
 // fetch begins to fetch a stretch during n columns of some parts, for a number of tiles.
 func (p *product) fetch(s stretch, during []part, n, tiles int) {
 	fetches := 0
-	if tiles >= leastTiles {
+	if tiles >= minTiles {
 		panels := (n + p.set.panelCols() - 1) / p.set.panelCols()
 		for i := range during {
 			fetches += tiles * panels * p.set.fetches(during[i].steps)
@@ -150,7 +150,7 @@ func (p *product) fetch(s stretch, during []part, n, tiles int) {
 func (p *product) planNext(ws *workspace) {
 	p.next = stretch{}
 	// The next product may never come: what is fetched in vain costs time, but changes nothing.
-	if len(p.ep.Next) == 0 || p.set.fetches(4) == 0 || p.tiles < leastTiles {
+	if len(p.ep.Next) == 0 || p.set.fetches(4) == 0 || p.tiles < minTiles {
 		return
 	}
 	n, _ := p.ep.Next[0].shape()

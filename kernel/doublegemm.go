@@ -35,11 +35,11 @@ func abs(n int) int { return max(n, -n) }
 // of a. Every element is a chain of fused multiply-adds for each dDepth steps, and alpha times it
 // is added to c, fused. So the bits are the same with any instruction set.
 const (
-	dDepth  = 192
-	dCols   = 1032 // a multiple of the width of all tiles
-	dRows   = 128  // a multiple of the height of all tiles
-	mostDMR = 8
-	mostDNR = 24
+	dDepth = 192
+	dCols  = 1032 // a multiple of the width of all tiles
+	dRows  = 128  // a multiple of the height of all tiles
+	maxDMR = 8
+	maxDNR = 24
 )
 
 // dTileSize returns the rows and columns of a tile.
@@ -48,7 +48,7 @@ func (s kernelSet) dTileSize() (rows, cols int) { return s.byWidth(8, 4), s.byWi
 // doubleScratch is scratch memory of a product.
 type doubleScratch struct {
 	a, b []float64
-	edge [mostDMR * mostDNR]float64
+	edge [maxDMR * maxDNR]float64
 }
 
 var doubleScratches = sync.Pool{New: func() any {

@@ -8,15 +8,15 @@ import (
 const (
 	// hugePage is the size of a huge page on amd64, and on arm64 with pages of 4 kB.
 	hugePage = 2 << 20
-	// leastHuge is the least number of elements worth a system call.
-	leastHuge = 1 << 16
+	// minHuge is the least number of elements worth a system call.
+	minHuge = 1 << 16
 )
 
 // preferHugePages asks the system to put v on huge pages. v should not have been touched yet. Other
 // values of the heap may share the pages, which does no harm. It is only a hint, so errors are
 // ignored.
 func preferHugePages(v []float32) {
-	if len(v) < leastHuge {
+	if len(v) < minHuge {
 		return
 	}
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(v)))

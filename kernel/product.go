@@ -33,20 +33,20 @@ const (
 	// in turn. Cache lines of more rows evict each other, most of all with a round number of
 	// columns (Emerald Rapids, November 2026).
 	tallRows = 64
-	// tallBytes is how much of the transpose of such a factor is made at a time, and fewestTall the
+	// tallBytes is how much of the transpose of such a factor is made at a time, and minTall the
 	// least number of its rows. It should stay in the second-level cache while it is multiplied
 	// with panels of W, which are read again for the next rows. A W of more than farBytes is not in
-	// a cache then, and mostTall rows pay (Zen 5 with 1 MB, November 2026).
-	tallBytes  = 256 << 10
-	fewestTall = 96
-	mostTall   = 384
-	farBytes   = 8 << 20
+	// a cache then, and maxTall rows pay (Zen 5 with 1 MB, November 2026).
+	tallBytes = 256 << 10
+	minTall   = 96
+	maxTall   = 384
+	farBytes  = 8 << 20
 	// sliceSteps is how many rows of two tall factors are multiplied at a time where C has at most
 	// sliceElements: their packed forms, and the sums so far, then stay in the second-level cache.
 	sliceSteps    = 512
 	sliceElements = 1 << 18
 	// setBytes is how far apart lines are that share a set of a second-level cache (1 MB in 16
-	// ways), and mostWays how many of its ways a panel that is read in place may take; a part of a
+	// ways), and maxWays how many of its ways a panel that is read in place may take; a part of a
 	// divided k, which meets few tiles before the next part, may take twice as many. firstSetBytes
 	// is the distance in a first-level cache. A product of fewInPlace rows bears more, because
 	// packing would cost it as much (Zen 5, November 2026). With more rows, panels of one line are
@@ -54,7 +54,7 @@ const (
 	// 1.07 to 1.19 times as long (AVX2 on Zen 3, November 2026).
 	setBytes      = 64 << 10
 	firstSetBytes = 4 << 10
-	mostWays      = 8
+	maxWays       = 8
 	fewInPlace    = 96
 )
 
@@ -141,9 +141,9 @@ func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c M
 		}
 	}
 	ws.prepare(set, f.b, f.bTall, c.Rows)
-	n := max(tallBytes/(4*k)/maxTileRows*maxTileRows, fewestTall)
+	n := max(tallBytes/(4*k)/maxTileRows*maxTileRows, minTall)
 	if 4*k*c.Cols > farBytes {
-		n = max(n, mostTall)
+		n = max(n, maxTall)
 	}
 	// All transposes have the same place in the workspace: the next one is written when the product
 	// with the one before is done, and is then still in the cache.
@@ -209,13 +209,13 @@ func readInPlace(set kernelSet, m *Matrix, rows int) bool {
 	// A step of a panel is a piece of a row. Rows whose distance is a multiple of a power of two
 	// share the sets of a cache that are as far apart: count how many lines meet in a set, and
 	// compare with what the cache holds in one.
-	steps, most := m.Rows, mostWays
+	steps, most := m.Rows, maxWays
 	if panelBytes(set, steps) > longPanel {
-		steps, most = partSteps, 2*mostWays
+		steps, most = partSteps, 2*maxWays
 	}
 	apart := min(4*m.Stride&-(4*m.Stride), setBytes)
 	ways := steps * max(panelBytes(set, 1), apart) / setBytes
-	return ways <= most && apart < firstSetBytes || ways <= 4*mostWays && rows <= fewInPlace
+	return ways <= most && apart < firstSetBytes || ways <= 4*maxWays && rows <= fewInPlace
 }
 
 // panelBytes is the size of some steps of a panel.

@@ -123,7 +123,7 @@ const maxSum = 1<<31 - 1
 // overflow.
 func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 	largest, total := magnitudes(row)
-	const leastScale = 1.0 / (1 << 120)
+	const minScale = 1.0 / (1 << 120)
 	// most bounds the sum of the absolute codes of a column: with the largest code of x, or the
 	// largest absolute one of words, it gives maxSum.
 	levels, fewest, most := 127.0, 100.0, maxSum/255.0
@@ -145,7 +145,7 @@ func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 	}
 	// Rounding the scale to a float32 may make it smaller, and so codes larger. It is increased by
 	// more than that before.
-	return float64(float32(scale * (1 + 1e-6))), scale >= leastScale && largest/scale >= fewest
+	return float64(float32(scale * (1 + 1e-6))), scale >= minScale && largest/scale >= fewest
 }
 
 // magnitudes returns the greatest absolute value of a row, and the sum of all, in four parts.

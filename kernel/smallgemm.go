@@ -2,14 +2,14 @@ package kernel
 
 import "math"
 
-// mostSmallSteps is the number of fused multiply-adds up to which a product takes less time than
+// maxSmallSteps is the number of fused multiply-adds up to which a product takes less time than
 // packing its factors: with 64 steps a fifth to a half of the time, with 125 between a fifth and a
 // fifth more (EPYC with AVX-512, 2026-11).
-const mostSmallSteps = 100
+const maxSmallSteps = 100
 
 // smallProduct reports whether smallDGemm is to compute a product.
 func smallProduct(rows, cols, depth int) bool {
-	const most = mostSmallSteps
+	const most = maxSmallSteps
 	return rows <= most && cols <= most && depth <= most && rows*cols*depth <= most
 }
 

@@ -164,8 +164,8 @@ func centreDeriv(dst, dy, y, mean, scale, slope []float32) {
 	}
 }
 
-// ReLUVec sets dst to max(x, 0). NaN stays NaN. As with all functions of vectors here, dst may be x,
-// and is at least as long.
+// ReLUVec sets dst to max(x, 0). NaN stays NaN. As with all functions of vectors here, dst may be
+// x, and is at least as long.
 func ReLUVec(dst, x []float32) {
 	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {

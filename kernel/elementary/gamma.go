@@ -12,9 +12,9 @@ func Gamma(x float64) float64 {
 		return math.Copysign(math.Inf(1), x)
 	case x < 0 && x == n:
 		return math.Inf(1)
-	case x > mostGamma:
+	case x > maxGamma:
 		return math.Inf(1)
-	case x < leastGamma:
+	case x < minGamma:
 		if math.Mod(math.Floor(x), 2) == 0 {
 			return 0
 		}
@@ -32,8 +32,8 @@ func Gamma(x float64) float64 {
 }
 
 const (
-	mostGamma  = 171.62437695630272 // the gamma function of larger numbers overflows
-	leastGamma = -184               // that of smaller ones underflows
+	maxGamma = 171.62437695630272 // the gamma function of larger numbers overflows
+	minGamma = -184               // that of smaller ones underflows
 )
 
 // gammaNearTwo returns the gamma function of 2+z for |z| ≤ ½.

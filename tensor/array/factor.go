@@ -79,8 +79,8 @@ func (ws *Workspace) squareCopy(a *Array) (*Array, error) {
 	return c, nil
 }
 
-// pivots calls visit for each element of the diagonal of U. It returns -1 if L and U are those of an
-// odd permutation of the rows, else 1.
+// pivots calls visit for each element of the diagonal of U. It returns -1 if L and U are those of
+// an odd permutation of the rows, else 1.
 func (ws *Workspace) pivots(a *Array, visit func(u float64)) (sign float64, err error) {
 	c, err := ws.squareCopy(a)
 	if err != nil {

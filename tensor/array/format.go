@@ -11,7 +11,7 @@ import (
 // long arrays off.
 func (a *Array) String() string { return a.Text(100) }
 
-// Text is like String, but prints about most elements at most.
+// Text is like String, with a bound on the number of elements, most, that is kept nearly.
 func (a *Array) Text(most int) string {
 	if a.IsCSR() {
 		return "csr(" + a.dense().Text(most) + ")"

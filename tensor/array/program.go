@@ -106,8 +106,8 @@ func (p *Program) Append(op Opcode, args ...int) int {
 		panic(fmt.Sprintf("array: %v of %v", op, types))
 	}
 	switch {
-	// The value is copied. What it is broadcast to matters only to who computes the shape of the
-	// output.
+	// The value is copied. What it is broadcast to has a say in the shape of the output only, which
+	// the caller of Map has computed.
 	case op == Second:
 		return p.emit(Second, compute, result, args[1], args[1])
 	case op == Switch:
@@ -286,13 +286,13 @@ func (p *Program) nameOf(in instr) string {
 	return in.op.String()
 }
 
-// mostText bounds the number of operations that String prints.
-const mostText = 12
+// maxText bounds the number of operations that String prints.
+const maxText = 12
 
 // String prints the outputs as expressions such as add(sin(i0), cos(i0)), or the number of
 // operations of a long program.
 func (p *Program) String() string {
-	if len(p.code) > mostText {
+	if len(p.code) > maxText {
 		return fmt.Sprintf("%d ops", len(p.code))
 	}
 	texts := make([]string, len(p.types))
@@ -308,7 +308,7 @@ func (p *Program) String() string {
 			args[i] = texts[in.args[i]]
 		}
 		text := p.nameOf(in) + "(" + strings.Join(args, ", ") + ")"
-		if len(text) > 20*mostText { // shared values are printed repeatedly
+		if len(text) > 20*maxText { // shared values are printed repeatedly
 			return fmt.Sprintf("%d ops", len(p.code))
 		}
 		texts[in.dst] = text

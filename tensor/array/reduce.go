@@ -136,7 +136,7 @@ func fold[T Element, A any](acc []A, v *Array, red reducedDims, f folder[T, A]) 
 	}
 	data := dataOf[T](v)
 	keptShape, keptSteps := v.shape[:v.ndim], v.strides[:v.ndim]
-	// Memory decides about the order of the loops. If neighbours belong to different results, as in
+	// The strides decide the order of the loops. If neighbours belong to different results, as in
 	// column sums of a matrix, a whole row of results is accumulated at a time, term by term.
 	// Otherwise results are computed one after the other, along their terms. In either order, a
 	// result sees its terms in row-major order; which partial sums they make depends on shape and
@@ -320,8 +320,7 @@ func (a scaledSum) add(x float64) scaledSum {
 	switch {
 	case x != x:
 		a.m, a.s = x, 1
-	// Infinity has no exponential here: it is a term of zero, and x - m would be NaN if m is
-	// infinite, too.
+	// exp(-Inf) is 0, which adds nothing. The difference x - m would be NaN if m is -Inf, too.
 	case x == math.Inf(-1):
 	case x == a.m:
 		a.s++

@@ -58,9 +58,9 @@ func writeTiles(e *emitter) {
 
 func (g *tiles) name(rows, n int) string { return fmt.Sprintf("tile%dx%d%s<>", rows, n, g.suffix) }
 
-// dispatch writes the function that Go calls, which jumps to the kernel for the height and the width
-// of the tile. Kernels have no frame: they find the argument where the function does, and return to
-// its caller.
+// dispatch writes the function that Go calls, which jumps to the kernel for the height and the
+// width of the tile. Kernels have no frame: they find the argument where the function does, and
+// return to its caller.
 func (g *tiles) dispatch(function, params string, kernels [][2]int, name func(rows, n int) string) {
 	g.open(function, params, "DI")
 	g.p("MOVQ tile_rows(DI), AX; MOVQ tile_vecs(DI), CX")

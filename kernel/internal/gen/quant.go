@@ -39,8 +39,8 @@ type multiplier struct {
 // stepsAtOnce is how many steps of k the inner loop makes at a time. A row of x is padded to that.
 const stepsAtOnce = 4
 
-// noRows is a height that no tile has. AVX-512 has registers for tiles of 7 rows, but they gained at
-// most 3 % for products of 7 rows over tiles of 4 and 3, and nothing for more rows (Zen 4,
+// noRows is a height that no tile has. AVX-512 has registers for tiles of 7 rows, but they gained
+// at most 3 % for products of 7 rows over tiles of 4 and 3, and nothing for more rows (Zen 4,
 // 2026-11-23).
 const noRows = 7
 
