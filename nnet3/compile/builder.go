@@ -210,7 +210,7 @@ func (b *builder) becameUsable(v int32) {
 	}
 }
 
-// becameUseless takes back v's use of its dependencies, and theirs if nobody else uses them.
+// becameUseless removes v's uses of its dependencies, and theirs if nothing else uses them.
 func (b *builder) becameUseless(v int32) {
 	for b.stack = append(b.stack[:0], v); len(b.stack) > 0; {
 		b.addUses(b.pop(), -1)

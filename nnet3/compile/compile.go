@@ -17,7 +17,7 @@ var (
 	// ErrNotComputable means that the inputs don't suffice for the outputs. See
 	// *NotComputableError.
 	ErrNotComputable = errors.New("not computable from the inputs")
-	// ErrUnbounded means that following the dependencies of the outputs came to no end.
+	// ErrUnbounded means that following the dependencies of the outputs did not end.
 	ErrUnbounded = errors.New("endless dependencies")
 	// ErrCyclic means that rows depend on each other in a circle.
 	ErrCyclic = errors.New("rows depend on each other in a circle")

@@ -178,7 +178,7 @@ func least(first, last int, ok func(int) bool) int {
 func (p *prober) computable(t, times, left, right int) bool {
 	rows := contextRows + 16*len(p.net.nodes)
 	if work := p.work + p.bounds.looks; p.err == nil && work > contextGraphs*rows {
-		p.err = fmt.Errorf("%w: it takes more than %d steps to find out the context of outputs %q, which differs between times modulo %d", ErrUnbounded, work, p.outputs, p.modulus)
+		p.err = fmt.Errorf("%w: it takes more than %d steps to find the context of outputs %q, which differs between times modulo %d", ErrUnbounded, work, p.outputs, p.modulus)
 	}
 	if p.err != nil {
 		return false

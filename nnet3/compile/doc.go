@@ -37,5 +37,5 @@
 //   - A constant inside Failover or IfDefined is set row by row. Kaldi refuses it.
 //
 // Results are new and belong to the caller, except for the computations of a Compiler, which are
-// shared. All functions are safe for concurrent use as long as nobody changes the network.
+// shared. All functions are safe for concurrent use as long as the network does not change.
 package compile

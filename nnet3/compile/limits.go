@@ -24,7 +24,7 @@ const (
 	stepsPerEdge = 16
 )
 
-// newLimits returns the limits for a request with so many rows.
+// newLimits returns the limits for a request with the given numbers of rows.
 func newLimits(opts Options, given, wanted, nodes int) limits {
 	l := limits{rows: opts.MaxCindexes, seen: make([]bool, nodes)}
 	if l.rows <= 0 {
@@ -37,7 +37,7 @@ func newLimits(opts Options, given, wanted, nodes int) limits {
 	return l
 }
 
-// expanded records a row with so many dependencies.
+// expanded records a row with the given number of dependencies.
 func (l *limits) expanded(node int32, edges int) {
 	if !l.seen[node] {
 		l.seen[node] = true
@@ -71,7 +71,7 @@ func (b *builder) unbounded() error {
 	}
 	hint := ""
 	if b.net.epochs[b.net.nodes[most].epoch].recurrent {
-		hint = "; it depends on itself, which must come to rows that are given or can't be computed"
+		hint = "; the node depends on itself, and its recurrence must end at rows that are given or can't be computed"
 	}
 	return fmt.Errorf("%w: more than %d rows with %d dependencies to look at, with %d rows given; most are of node %q: %d, t from %d to %d%s",
 		ErrUnbounded, len(b.graph.vertices)-1, len(b.graph.deps)-1, given, b.net.name(most), counts[most], times[most].first, times[most].last, hint)

@@ -121,7 +121,7 @@ func (net *network) addComponentNode(i int) error {
 		return fmt.Errorf("there is no component %d", c)
 	}
 	if i == 0 || nn.Nodes[i-1].Kind != nnet3.DescriptorNode {
-		return fmt.Errorf("no descriptor-node stands before the component-node")
+		return fmt.Errorf("the node before the component-node is not its descriptor-node")
 	}
 	comp := nn.Components[c]
 	n.kind, n.component, n.properties = simpleNode, int32(c), comp.Properties()

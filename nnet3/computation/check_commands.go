@@ -241,5 +241,5 @@ func (r *report) jump(i int, cmd Command) {
 		return
 	}
 	r.forbid(i+1 != len(r.c.Commands), ErrLoop, i, "a jump must be the last command")
-	r.forbid(r.c.Commands[cmd.Target()].Type != NoOperationLabel, ErrLoop, i, "the target is no label")
+	r.forbid(r.c.Commands[cmd.Target()].Type != NoOperationLabel, ErrLoop, i, "the target is not a label")
 }

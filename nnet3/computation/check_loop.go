@@ -4,7 +4,7 @@ import "slices"
 
 // loop checks that an iteration of the loop can follow another: it must end with the same matrices
 // allocated that it began with. It returns the matrices that are allocated at the label. Outputs
-// may differ: nobody frees them, and the caller has taken them before they are allocated again.
+// may differ: they are not freed, and the caller has taken them before they are allocated again.
 func (r *report) loop(a *analyzer) (begin []bool) {
 	last := len(r.c.Commands) - 1
 	label, tail := int(r.c.Commands[last].Target()), r.c.loopTail()

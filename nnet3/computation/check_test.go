@@ -144,7 +144,7 @@ var mutations = []struct {
 	{"node without input", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Args[1] = nodeHidden }, ErrIO, "hidden"},
 	{"label without jump", func(s *sample, _ *NetworkInfo) { s.insert(3, NewCommand(NoOperationLabel)) }, ErrLoop, "does not jump"},
 	{"jump in the middle", func(s *sample, _ *NetworkInfo) { s.insert(9, NewCommand(GotoLabel, 3)) }, ErrLoop, "last command"},
-	{"jump to no label", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(GotoLabel, 3)) }, ErrLoop, "no label"},
+	{"jump to no label", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(GotoLabel, 3)) }, ErrLoop, "not a label"},
 
 	// Lives.
 	{"never allocated", func(s *sample, _ *NetworkInfo) { s.remove(s.of(AllocMatrix, s.dact)) }, ErrLifetime, "m10 is never allocated"},
@@ -308,7 +308,7 @@ func TestCheckLoop(t *testing.T) {
 		{"nothing handed over", func(s *sample) { s.remove(s.at(SwapMatrix, 0)) }, ErrLoop, "m2 is allocated when a pass begins and free when it ends"},
 		{"leak", func(s *sample) { s.remove(s.of(DeallocMatrix, s.in)) }, ErrLoop, "m1 is free when a pass begins and allocated when it ends"},
 		{"handed over to a matrix in use", func(s *sample) { s.remove(s.of(DeallocMatrix, s.act)) }, ErrLoop, "m2 is still allocated"},
-		{"label elsewhere", func(s *sample) { s.Commands[len(s.Commands)-1].Args[0] = 3 }, ErrLoop, "no label"},
+		{"label elsewhere", func(s *sample) { s.Commands[len(s.Commands)-1].Args[0] = 3 }, ErrLoop, "not a label"},
 	} {
 		s := newLoop()
 		m.do(s)

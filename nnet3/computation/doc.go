@@ -11,6 +11,6 @@
 // and properties of components, and nodes. With it a computation can be studied without its
 // network.
 //
-// A Computation and a Request that nobody changes any more are safe for concurrent use, as is a
+// A Computation and a Request that no longer change are safe for concurrent use, as is a
 // NetworkInfo. A [Printer] serves one goroutine.
 package computation

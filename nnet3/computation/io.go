@@ -49,7 +49,7 @@ func Read(r *kaldiio.Reader) (*Computation, error) {
 }
 
 // The smallest number of bytes that an element of a list takes in a file: "[ ]" is an empty vector,
-// everything else stands between tokens.
+// everything else is between tokens.
 const (
 	vectorSize = 3
 	recordSize = 16

@@ -15,7 +15,7 @@ func (d *Descriptor) Format(nodeName func(node int) string) string {
 	return string(append(dst, ')'))
 }
 
-// separator returns what stands before argument i of a function.
+// separator returns the text before argument i of a function.
 func separator(i int) string {
 	if i == 0 {
 		return "("

@@ -127,7 +127,7 @@ func readCindexBinary(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error
 // mostDelta returns the largest difference in t that one byte of a vector of Cindex may hold.
 func mostDelta(first bool) int8 {
 	if first {
-		return 124 // the node stands before it, so this can't be nodeChange
+		return 124 // the node precedes it, so this can't be nodeChange
 	}
 	return 123
 }

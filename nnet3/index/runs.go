@@ -12,15 +12,15 @@ import (
 // ErrRuns is wrapped by the errors of [ParseRuns].
 var ErrRuns = errors.New("bad list of numbers")
 
-// mostRun is the most tuples in a run, so that a short text does not stand for a long list.
+// mostRun is the most tuples in a run, so that a short text can't be a very long list.
 const mostRun = 1 << 12
 
 // AppendRuns appends a list of tuples of k numbers as text: at returns number j of tuple i. A run
 // of tuples at equal distances is written by its coordinates, joined by slashes, and a coordinate
-// by its first number, the end and the distance: 0:6:2/5:8/1 stands for (0, 5, 1), (2, 6, 1) and (4,
-// 7, 1). Tuples that are all the same are counted: 7/1*3. A run that is repeated, moved by the same
-// distances each time, is followed by these and by how often it is there: 0:2/5+0/3*4 stands for (0,
-// 5), (1, 5), (0, 8), (1, 8), and so on up to (1, 14). Runs are separated by spaces.
+// by its first number, the end and the distance: 0:6:2/5:8/1 is (0, 5, 1), (2, 6, 1) and (4, 7, 1).
+// Equal tuples are counted: 7/1*3. A run that is repeated, moved by the same distances each time,
+// is followed by these and by the number of times: 0:2/5+0/3*4 is (0, 5), (1, 5), (0, 8), (1, 8),
+// and so on up to (1, 14). Runs are separated by spaces.
 func AppendRuns(dst []byte, k, n int, at func(i, j int) int32) []byte {
 	for i := 0; i < n; {
 		if i > 0 {
@@ -50,7 +50,7 @@ func AppendRuns(dst []byte, k, n int, at func(i, j int) int32) []byte {
 	return dst
 }
 
-// appendRun appends the run of so many tuples from tuple i on.
+// appendRun appends the run of length tuples from tuple i on.
 func appendRun(dst []byte, k, i, length int, at func(i, j int) int32) []byte {
 	counted := length > 1
 	for j := range k {
@@ -156,7 +156,7 @@ type runText struct {
 }
 
 func (r *runText) parse(text string) error {
-	fault := fmt.Errorf("%q is no run of numbers", fileio.Excerpt(text, 0))
+	fault := fmt.Errorf("%q is not a run of numbers", fileio.Excerpt(text, 0))
 	run, moves, repeated := strings.Cut(text, "+")
 	if err := r.parseRun(run); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (r *runText) parse(text string) error {
 
 // parseRun reads a run without its repetitions.
 func (r *runText) parseRun(run string) error {
-	fault := fmt.Errorf("%q is no run of numbers", fileio.Excerpt(run, 0))
+	fault := fmt.Errorf("%q is not a run of numbers", fileio.Excerpt(run, 0))
 	clear(r.first)
 	clear(r.step)
 	coordinates, count, counted := strings.Cut(run, "*")

@@ -80,7 +80,7 @@ func checkTree(t *rapid.T, f *boxForest, root int32, list []int32) {
 			if k != 0 {
 				all.grow(&f.nodes[k].all)
 				if f.nodes[k].rank > p.rank {
-					t.Fatalf("node %d stands above node %d, which has the larger rank", n, k)
+					t.Fatalf("node %d is above node %d, which has the larger rank", n, k)
 				}
 			}
 		}
@@ -92,7 +92,7 @@ func checkTree(t *rapid.T, f *boxForest, root int32, list []int32) {
 	got := walk(root)
 	for i := 1; i < len(got); i++ {
 		if !f.before(got[i-1], got[i]) {
-			t.Fatalf("node %d stands before node %d", got[i-1], got[i])
+			t.Fatalf("node %d is before node %d", got[i-1], got[i])
 		}
 	}
 	want := slices.Sorted(slices.Values(list))
@@ -102,7 +102,7 @@ func checkTree(t *rapid.T, f *boxForest, root int32, list []int32) {
 	}
 }
 
-// TestBoxForestDepth: a tree stays flat, in whatever order it grows.
+// TestBoxForestDepth: a tree stays flat, in any order of insertions.
 func TestBoxForestDepth(t *testing.T) {
 	var f boxForest
 	var depth func(n int32) int

@@ -18,8 +18,8 @@ var ErrText = errors.New("lower: bad text")
 
 // Dialect is how graphs of computations are written to files, see package graphfile: ops with all
 // their parameters, components by their names in the network, components that were derived from
-// them and precomputed indexes in tables in front of the graphs, and the [Program] and the [Storage]
-// of each graph in sections behind it. The network stands beside the file.
+// them and precomputed indexes in tables in front of the graphs, and the [Program] and the
+// [Storage] of each graph in sections behind it. The network is a file of its own.
 //
 // The programs of a chain follow each other in one file, see [Chain.Graphs] and [ChainOf].
 type Dialect struct {
@@ -64,7 +64,7 @@ func (Dialect) ParseType(text string) (fgraph.Type, error) {
 	case name == "memo":
 		return MemoType{n}, nil
 	}
-	return nil, fmt.Errorf("%w: no type, such as 3x4, state(5) or memo(7)", ErrText)
+	return nil, fmt.Errorf("%w: not a type such as 3x4, state(5) or memo(7)", ErrText)
 }
 
 // DataText reports an error: graphs of computations have no constants but those of [Fill].

@@ -239,9 +239,9 @@ func (d *divider) takeRows(p *Program, taken []Carry, node func(int32) int32) er
 	return nil
 }
 
-// readPart lets what reads a matrix read the part of it that has the given rows. Where that can't be
-// said, it reads the matrix with zeros in place of the other rows. A single such matrix for all would
-// be a value with several uses, which passes leave alone.
+// readPart lets what reads a matrix read the part of it that has the given rows. Where that can't
+// be said, it reads the matrix with zeros in place of the other rows. A single such matrix for all
+// would be a value with several uses, which passes leave alone.
 func (d *divider) readPart(p *Program, x, part *fgraph.Variable, rows []int32, at int32) error {
 	t := TypeOf(x)
 	runs := runTerms(rows, t.Cols, at, func(t *Term, whole, part int32) { t.DstRow, t.SrcRow = whole, part })
@@ -327,7 +327,7 @@ func (d *divider) giveRows(p *Program, given []Carry, node func(int32) int32) er
 	if err := p.ReplaceOutputs(values, divideReason); err != nil {
 		return err
 	}
-	// Nobody takes the others. With its outputs, what only made them leaves the graph.
+	// The other outputs have no taker. With its outputs, what only made them leaves the graph.
 	for i, port := range slices.Backward(p.Outputs) {
 		if port.Carried > 0 && port.Node < 0 {
 			if err := p.Graph.RemoveOutput(i, divideReason); err != nil {

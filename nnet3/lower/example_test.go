@@ -113,8 +113,8 @@ func ExampleResolve() {
 	// x rows 3 to 5 columns 2 to 4
 }
 
-// The storage decides where values live. At first every value has a matrix of its own. Then the parts
-// of an Append are made where the Append wants them.
+// The storage decides where values live. At first every value has a matrix of its own. Then the
+// parts of an Append are made where the Append wants them.
 func ExamplePlanStorage() {
 	nn, c := compiled(`
 input-node name=input dim=2

@@ -119,7 +119,7 @@ func (e *emission) batch(i int32) {
 	}
 	e.pending = e.pending[:0]
 	for k := i; k < j; k++ {
-		// Placed terms come first, since they stand for data that is there already: whatever is
+		// Placed terms come first, since their data is there already: whatever is
 		// added must find it recorded as written.
 		if t := &s.terms[s.items[k].n]; t.placed {
 			e.placedTerm(t)

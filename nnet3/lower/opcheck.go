@@ -25,7 +25,7 @@ func (d *fileDialect) Check(a *fgraph.Apply) error {
 	case Backprop:
 		c.backprop(op)
 	default:
-		c.fail("no op of this dialect")
+		c.fail("not an op of this dialect")
 	}
 	return c.err
 }
@@ -48,13 +48,13 @@ func (c *applyCheck) fail(format string, args ...any) {
 // one output.
 func (c *applyCheck) matrices(in []MatrixType, out MatrixType) {
 	if len(c.a.Inputs()) != len(in) || len(c.a.Outputs()) != 1 {
-		c.fail("it has %d inputs and one output", len(in))
+		c.fail("the op has %d inputs and one output", len(in))
 		return
 	}
 	for i, t := range in {
 		have, ok := c.a.Inputs()[i].Type().(MatrixType)
 		if !ok || t != (MatrixType{}) && t != have {
-			c.fail("input %d is no matrix of that size", i)
+			c.fail("input %d is not a matrix of that size", i)
 		}
 	}
 	if have := c.a.Out().Type(); have != fgraph.Type(out) {
@@ -105,7 +105,7 @@ func (c *applyCheck) assemble(op *Assemble) {
 	}
 	for i := range used {
 		if !used[i] {
-			c.fail("no term is about input %d", i)
+			c.fail("no term reads input %d", i)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (c *applyCheck) take(side int, list []*fgraph.Variable, what string) *fgrap
 	return list[i]
 }
 
-// matrix demands a matrix with so many columns, -1 for any. It returns the number of rows.
+// matrix demands a matrix with cols columns, -1 for any number. It returns the number of rows.
 func (c *applyCheck) matrix(v *fgraph.Variable, what string, cols int) int32 {
 	if v == nil {
 		return -1
@@ -194,7 +194,7 @@ func (c *applyCheck) rows(op Component, pre *computation.PrecomputedIndexesInfo,
 func (c *applyCheck) inPlace(op fgraph.Destroyer) {
 	for _, m := range op.DestroyMap() {
 		if c.err != nil || m.Input >= len(c.a.Inputs()) || len(c.a.Outputs()) == 0 || c.a.Inputs()[m.Input].Type() != c.a.Out().Type() {
-			c.fail("it can't work in place")
+			c.fail("the op can't work in place")
 		}
 	}
 }
@@ -207,7 +207,7 @@ func (c *applyCheck) propagate(op Propagate) {
 	y := c.output()
 	out := c.matrix(y, "the output", op.C.OutputDim())
 	if op.Accumulate {
-		c.same(c.input(), y, "what it adds to")
+		c.same(c.input(), y, "the addend")
 		if !op.has(component.PropagateAdds) {
 			c.fail("%s does not add", op.Name)
 		}
@@ -249,7 +249,7 @@ func (c *applyCheck) backprop(op Backprop) {
 		in = rows
 	}
 	if op.Accumulate {
-		c.same(c.input(), dx, "what it adds to")
+		c.same(c.input(), dx, "the addend")
 		if !op.HasDX || !op.has(component.BackpropAdds) {
 			c.fail("%s does not add", op.Name)
 		}

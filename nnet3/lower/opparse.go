@@ -99,7 +99,7 @@ func (d *fileDialect) parseRowRanges(text string) (fgraph.Op, error) {
 	}
 	err = index.ParseRuns(list, 2, 2, func(t []int32) error {
 		if !(t[0] == -1 && t[1] == -1 || 0 <= t[0] && t[0] <= t[1]) {
-			return fmt.Errorf("%w: no range of rows: %v", ErrText, t)
+			return fmt.Errorf("%w: not a range of rows: %v", ErrText, t)
 		}
 		o.Ranges = append(o.Ranges, computation.Pair{t[0], t[1]})
 		return d.claim(1)
@@ -123,7 +123,7 @@ func (d *fileDialect) parseAssemble(name, text string) (fgraph.Op, error) {
 			return nil, fmt.Errorf("the term %q: %w", fileio.Excerpt(one, 0), err)
 		}
 		if n := len(terms); n > 0 && compareTerms(&terms[n-1], &term) > 0 {
-			return nil, fmt.Errorf("%w: the term %q belongs in front of the one before it", ErrText, fileio.Excerpt(one, 0))
+			return nil, fmt.Errorf("%w: the term %q must come before the previous term", ErrText, fileio.Excerpt(one, 0))
 		}
 		if dst := term.Dst(); dst.R1 > t.Rows || dst.C1 > t.Cols {
 			return nil, fmt.Errorf("%w: the term %q writes outside of the result", ErrText, fileio.Excerpt(one, 0))
@@ -132,7 +132,7 @@ func (d *fileDialect) parseAssemble(name, text string) (fgraph.Op, error) {
 	}
 	o := newAssemble(t.Rows, t.Cols, terms)
 	if kind := o.kind(); name != kind && name != "Assemble" {
-		return nil, fmt.Errorf("%w: these terms make a %s, or in any case an Assemble", ErrText, kind)
+		return nil, fmt.Errorf("%w: these terms make a %s, which may also be called Assemble", ErrText, kind)
 	}
 	return o, nil
 }
@@ -164,7 +164,7 @@ func (d *fileDialect) parseTerm(text string) (t Term, err error) {
 			t.DstCol, err = parseInt(col, 0, mostCols)
 		}
 		if err != nil || !ok {
-			return t, fmt.Errorf("%w: no place of the result: %q", ErrText, fileio.Excerpt(rest, 0))
+			return t, fmt.Errorf("%w: not a place in the result: %q", ErrText, fileio.Excerpt(rest, 0))
 		}
 	} else if rest != "" {
 		return t, fmt.Errorf("%w: %q", ErrText, fileio.Excerpt(rest, 0))
@@ -191,7 +191,7 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 		var pairs []RowPair
 		err = index.ParseRuns(strings.TrimSuffix(list, "}"), 2, 2, func(p []int32) error {
 			if min(p[0], p[1]) < 0 || max(p[0], p[1]) >= mostRows || len(pairs) > 0 && pairs[len(pairs)-1].Dst > p[0] {
-				return fmt.Errorf("%w: no pair of rows, in the order of the result: %v", ErrText, p)
+				return fmt.Errorf("%w: not a pair of rows in the order of the result: %v", ErrText, p)
 			}
 			pairs = append(pairs, RowPair{p[0], p[1]})
 			return d.claim(1)
@@ -237,7 +237,7 @@ func (d *fileDialect) parseRun(text string, known ...string) (*run, error) {
 			err = fmt.Errorf("%w: unknown parameter %q", ErrText, fileio.Excerpt(w, 0))
 		}
 		if err == nil && r.flags[key] {
-			err = fmt.Errorf("%w: %q stands there twice", ErrText, fileio.Excerpt(key, 0))
+			err = fmt.Errorf("%w: %q is repeated", ErrText, fileio.Excerpt(key, 0))
 		}
 		if err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ func opText(op fgraph.Op, tables *fileDialect) (string, error) {
 			named("x", op.HasX), named("y", op.HasY), named("dx", op.HasDX), named("memo", op.UsesMemo), named("state", op.HasState),
 			named("update", op.ModelUpdate), named("accumulate", op.Accumulate), named("inplace", op.InPlace))
 	}
-	return "", fmt.Errorf("%w: the op %v has none", ErrText, op)
+	return "", fmt.Errorf("%w: the op %v has no text", ErrText, op)
 }
 
 // named returns a name if on is true.
@@ -142,7 +142,7 @@ func parseToken(text string) (string, error) {
 	}
 	name, err := strconv.Unquote(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: the name %s", ErrText, fileio.Excerpt(text, 0))
+		return "", fmt.Errorf("%w: malformed name %s", ErrText, fileio.Excerpt(text, 0))
 	}
 	return name, nil
 }

@@ -11,9 +11,9 @@ func separateOutputs(p *Program) error {
 		given[v] = p.Inputs[i].seam()
 	}
 	leaves := make(map[*fgraph.Variable]Port)
-	// permit reports whether v itself can leave through the port, and records that it does. The caller
-	// may get a value twice, but not one that the next segment gets, too, nor one that was handed
-	// over, because the next iteration of a loop reuses its place.
+	// permit reports whether v itself can leave through the port, and records that it does. The
+	// caller may get a value twice, but not one that the next segment gets, too, nor one that was
+	// handed over, because the next iteration of a loop reuses its place.
 	permit := func(v *fgraph.Variable, port Port) bool {
 		root, _ := Resolve(v)
 		other, again := leaves[v]

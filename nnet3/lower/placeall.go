@@ -50,7 +50,8 @@ func (s *Storage) PlaceTerms() int {
 
 // A refusal says why terms were not placed as a group: what that would have done to the bytes in
 // use, or a lower bound of it. As long as the bases are the same, it would do so again. To remember
-// it saves a sixth of the time to optimize a projected LSTM of 20,000 commands (Zen 4, November 2026).
+// it saves a sixth of the time to optimize a projected LSTM of 20,000 commands (Zen 4, November
+// 2026).
 type refusal struct {
 	bases []baseMark
 	books []booking // none if no term could be placed at all

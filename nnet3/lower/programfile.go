@@ -213,7 +213,7 @@ func (r *programReader) rows(text string) error {
 	name, number, _ := strings.Cut(words[1], "=")
 	kind := slices.Index(rowsOfNames[:], name)
 	if c.component, err = parseInt(number, 0, 1<<30); err != nil || kind < 0 {
-		return fmt.Errorf("%w: no kind of rows: %q", ErrText, fileio.Excerpt(words[1], 0))
+		return fmt.Errorf("%w: unknown kind of rows: %q", ErrText, fileio.Excerpt(words[1], 0))
 	}
 	c.command = rowsOf(kind)
 	first, second, _ := strings.Cut(lists, "]")

@@ -17,8 +17,8 @@ type Port struct {
 	At        int32 // the number of the command that accepts or provides the matrix
 }
 
-// seam reports whether the matrix stays in memory between the port and another segment. In a divided
-// chain it does not: the port is that of a node.
+// seam reports whether the matrix stays in memory between the port and another segment. In a
+// divided chain it does not: the port is that of a node.
 func (p Port) seam() bool { return p.Carried > 0 && p.Node < 0 }
 
 // IsMatrix reports whether the port is a matrix and not a state.

@@ -241,7 +241,7 @@ func (f *storageFeature) Validate(*fgraph.FunctionGraph) error {
 // Peak returns the largest number of bytes in use at any time.
 func (s *Storage) Peak() int64 { return s.peak.max() }
 
-// needsPlace reports whether value n is ever in memory, as constants that nobody reads are not.
+// needsPlace reports whether value n is ever in memory, unlike constants without readers.
 func (s *Storage) needsPlace(n int32) bool {
 	v := &s.values[n]
 	return v.kind != constant || len(v.reads) > 0
@@ -316,7 +316,7 @@ func (s *Storage) overs() {
 }
 
 // settle completes base n, whose members have their places: its size and life, what it demands, and
-// what its members occupy. It returns an error if two of them are in each other's way.
+// what its members occupy. It returns an error if two of them overlap while both live.
 func (s *Storage) settle(n int32) error {
 	b := &s.bases[n]
 	b.exact, b.given = -1, -1

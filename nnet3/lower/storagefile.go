@@ -74,8 +74,8 @@ func appendPlace(line []byte, r, c int32) []byte {
 	return fmt.Appendf(line, "@%d,%d", r, c)
 }
 
-// readStorage plans the storage of a graph as the section says. It checks that the values don't get
-// into each other's way.
+// readStorage plans the storage of a graph as the section says. It checks that values don't
+// overlap while both live.
 func readStorage(g *fgraph.FunctionGraph, section *graphfile.Section, lookup func(string) *fgraph.Variable) error {
 	p, ok := ProgramOf(g)
 	if _, planned := StorageOf(g); !ok || planned {
@@ -92,7 +92,7 @@ func readStorage(g *fgraph.FunctionGraph, section *graphfile.Section, lookup fun
 		return err
 	}
 	if g.Commits() != before {
-		return section.Errorf(0, "%w: an output is part of a value, or leaves twice", ErrText)
+		return section.Errorf(0, "%w: an output is a part of a value, or is an output twice", ErrText)
 	}
 	r := &storageReader{s: s, lookup: lookup, placed: make([]bool, len(s.values))}
 	r.unsettle()
@@ -203,7 +203,7 @@ func (r *storageReader) slot(words []string) error {
 		}
 		b, err := parseInt(number, 0, int64(len(r.s.bases))-1)
 		if err != nil || row < 0 || col < 0 {
-			return fmt.Errorf("%w: no base and place in a slot: %q", ErrText, fileio.Excerpt(w, 0))
+			return fmt.Errorf("%w: not a base and its place in a slot: %q", ErrText, fileio.Excerpt(w, 0))
 		}
 		q.bases, at = append(q.bases, b), append(at, [2]int32{row, col})
 	}
@@ -271,7 +271,7 @@ func (s *Storage) checkDemands(b *base) error {
 	return nil
 }
 
-// finishSlots checks that the bases of a slot don't get into each other's way.
+// finishSlots checks that bases of a slot don't overlap while both are in use.
 func (r *storageReader) finishSlots() error {
 	s := r.s
 	s.slotOf = slices.Repeat([]int32{-1}, len(s.bases))

@@ -86,7 +86,7 @@ func (d *fileDialect) reference(c component.Component) (string, error) {
 	if _, ok := c.(component.Derived); !ok {
 		n, ok := d.number(c)
 		if !ok {
-			return "", fmt.Errorf("%w: a %s that is not in the network", ErrText, c.Type())
+			return "", fmt.Errorf("%w: the network has no such component: %s", ErrText, c.Type())
 		}
 		return token(d.Network.ComponentNames[n]), nil
 	}
@@ -199,7 +199,7 @@ func (d *fileDialect) newEntry(c Component, pre *computation.PrecomputedIndexesI
 	if len(pre.OutputIndexes) == 0 {
 		text, ok := component.PrecomputedText(pre.Data)
 		if !ok {
-			return e, fmt.Errorf("%w: the indexes of %s, a %T", ErrText, c.Name, pre.Data)
+			return e, fmt.Errorf("%w: the indexes of %s have no text: %T", ErrText, c.Name, pre.Data)
 		}
 		e.text = text
 		return e, nil

@@ -14,8 +14,8 @@ import (
 )
 
 // Products smaller than this stay in float32: to quantize their rows takes about as long as they
-// save. With 64 rows, 16 terms and 32 columns take 0.96 to 1.04 of the time of float32, and 32 terms
-// 0.4 to 0.75 (Zen 5, November 2026).
+// save. With 64 rows, 16 terms and 32 columns take 0.96 to 1.04 of the time of float32, and 32
+// terms 0.4 to 0.75 (Zen 5, November 2026).
 const (
 	leastTerms   = 32 // of a sum
 	leastColumns = 16 // of the result

@@ -51,9 +51,9 @@ func boundQuantizationError(most float64, known *knownNoise) errorLimit {
 		func(ctx context.Context, h *rewrite.Handle) error { return boundError(ctx, h, most, known) })
 }
 
-// defaultBound is the bound unless the setting says otherwise. With it, the best class of tdnnf_swbd
-// stays the same in 96.5 to 100 of 100 clear rows, at 0.40 of the time of float32; with all products in
-// 8 bits in 95 to 100, at 0.38 (six sets of random parameters, November 2026).
+// defaultBound is the bound unless the setting says otherwise. With it, the best class of
+// tdnnf_swbd stays the same in 96.5 to 100 of 100 clear rows, at 0.40 of the time of float32; with
+// all products in 8 bits in 95 to 100, at 0.38 (six sets of random parameters, November 2026).
 const defaultBound = 0.08
 
 // boundError is the pass.
@@ -107,8 +107,8 @@ func newNoiseBound(net *nnet3.Nnet, noise networkNoise, groups []*quantizedGroup
 	return b
 }
 
-// raise gives products 16 bits until the mean square of the noise of an output node is at most most,
-// or none is left in 8 bits. It returns what the mean square is then.
+// raise gives products 16 bits until the mean square of the noise of an output node is at most
+// most, or none is left in 8 bits. It returns what the mean square is then.
 func (b *noiseBound) raise(node int, most float64) float64 {
 	share := b.shares[node]
 	sum, saved := 0.0, make([]float64, len(share))

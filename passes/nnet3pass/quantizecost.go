@@ -7,9 +7,9 @@ import (
 )
 
 // rowsPerOutput returns, for each component, how many rows it computes for one of an output, if the
-// outputs are as far apart as saves rows. In a TDNN whose late layers read times three frames apart,
-// early layers compute three rows for each of the late ones, because such networks give an output
-// for every third frame.
+// outputs are as far apart as saves rows. In a TDNN whose late layers read times three frames
+// apart, early layers compute three rows for each of the late ones, because such networks give an
+// output for every third frame.
 func rowsPerOutput(net *nnet3.Nnet) []int {
 	apart := timesApart(net)
 	widest := 1
@@ -29,8 +29,8 @@ func rowsPerOutput(net *nnet3.Nnet) []int {
 	return rows
 }
 
-// timesApart returns, for each node, the distance of the times at which it is needed for an output at
-// a single time: the greatest common divisor, 0 if there is only one.
+// timesApart returns, for each node, the distance of the times at which it is needed for an output
+// at a single time: the greatest common divisor, 0 if there is only one.
 func timesApart(net *nnet3.Nnet) []int {
 	apart := make([]int, len(net.Nodes))
 	// Divisors only become smaller, so this ends. Going backward through the nodes, one round is

@@ -14,8 +14,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// An errorEstimate has so many sequences of so many times. More average better, and take longer. With
-// a single sequence, all hangs on one i-vector: the estimate for tdnnf_1k was between 8.6 and 16.7 %.
+// The sizes of an errorEstimate. Larger ones average better and take longer. With a single
+// sequence, all hangs on one i-vector: the estimate for tdnnf_1k was between 8.6 and 16.7 %.
 const (
 	cycleSequences = 16
 	cycleTimes     = 2
@@ -29,11 +29,11 @@ const cycleSweeps = 4
 // An errorEstimate says what the quantized products of a network do to its outputs. It knows the
 // network only, so the choices that follow from it are the same for all requests.
 //
-// It computes all nodes for standard normal inputs, in a few sequences, at a few times, which repeat:
-// what comes after the last is the first. It does so twice. The second time every product adds noise to its result,
-// with the mean square that the formula of QuantizationError gives. What the noise becomes is shared
-// out: of the products that added to the input of a component, or to the terms of a sum, each has the
-// same part of the output.
+// It computes all nodes for standard normal inputs, in a few sequences, at a few times, which
+// repeat: what comes after the last is the first. It does so twice. The second time every product
+// adds noise to its result, with the mean square that the formula of QuantizationError gives. What
+// the noise becomes is shared out: of the products that added to the input of a component, or to
+// the terms of a sum, each has the same part of the output.
 type errorEstimate struct {
 	net      *nnet3.Nnet
 	products []*noisyProduct
@@ -63,7 +63,8 @@ type noisyRows struct {
 func (v *noisyRows) exact() kernel.Matrix { return kernel.Rows(v.m, 0, cycleRows) }
 func (v *noisyRows) noisy() kernel.Matrix { return kernel.Rows(v.m, cycleRows, cycleRows) }
 
-// newErrorEstimate computes all nodes of a network. It reuses memory by the pool, unless that is nil.
+// newErrorEstimate computes all nodes of a network. It reuses memory by the pool, unless that is
+// nil.
 func newErrorEstimate(net *nnet3.Nnet, pool matrixPool) *errorEstimate {
 	e := &errorEstimate{net: net, number: make([]int, len(net.Components)), nodes: make([]noisyRows, len(net.Nodes)), pool: pool}
 	e.ws.DropMemo = true

@@ -78,8 +78,8 @@ func draws(c component.Component) bool {
 	return c.Properties().Has(component.Random) && !(ok && t.TestMode())
 }
 
-// outputs computes the outputs, those of all draws one below the other. precision returns the component
-// that runs in place of another, and nil for that itself.
+// outputs computes the outputs, those of all draws one below the other. precision returns the
+// component that runs in place of another, and nil for that itself.
 func (e *evaluator) outputs(ctx context.Context, precision func(lower.Component) component.Component) ([]kernel.Matrix, error) {
 	if len(e.inputs) == 1 {
 		return e.drawn(ctx, 0, precision)

@@ -22,7 +22,7 @@ func (p matrixPool) take(rows, cols int) kernel.Matrix {
 	return m
 }
 
-// give takes a matrix back, which nobody may use any more.
+// give returns a matrix to the pool. It must not be used any more.
 func (p matrixPool) give(m kernel.Matrix) {
 	if p != nil {
 		size := [2]int{m.Rows, m.Cols}
@@ -30,9 +30,9 @@ func (p matrixPool) give(m kernel.Matrix) {
 	}
 }
 
-// lastReaders returns, for each node, the last node that reads it in an errorEstimate, or -1 if it has
-// to be kept: outputs, and in a recurrent network all nodes. A node reads what a dim-range node reads that
-// it reads.
+// lastReaders returns, for each node, the last node that reads it in an errorEstimate, or -1 if it
+// has to be kept: outputs, and in a recurrent network all nodes. A node reads what a dim-range node
+// reads that it reads.
 func lastReaders(net *nnet3.Nnet) []int {
 	last := make([]int, len(net.Nodes))
 	var list []index.Cindex

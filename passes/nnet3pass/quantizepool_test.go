@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-// TestEstimateReusesMemory: the estimate of errors is the same whether or not memory is used again, and
-// takes less of it.
+// TestEstimateReusesMemory: the estimate of errors is the same whether or not memory is used again,
+// and takes less of it.
 func TestEstimateReusesMemory(t *testing.T) {
 	const affine = " type=NaturalGradientAffineComponent input-dim="
 	for name, lines := range map[string]string{

@@ -73,8 +73,8 @@ type step struct {
 	width   int    // of the first part
 }
 
-// affineSteps returns the runs of affine components that may be steps, by component, and the components
-// in the order of their first runs.
+// affineSteps returns the runs of affine components that may be steps, by component, and the
+// components in the order of their first runs.
 func affineSteps(g *fgraph.FunctionGraph, least int) (order []component.Component, steps map[component.Component][]step) {
 	steps = make(map[component.Component][]step)
 	for a := range g.Applies() {

@@ -92,8 +92,8 @@ func TestSplitRecurrentAffine(t *testing.T) {
 	}
 }
 
-// TestSplitRecurrentDerivative: whether the steps of a recurrent layer compute the derivative for the
-// layer below together decides no bit of the results.
+// TestSplitRecurrentDerivative: whether the steps of a recurrent layer compute the derivative for
+// the layer below together decides no bit of the results.
 func TestSplitRecurrentDerivative(t *testing.T) {
 	for _, c := range []struct {
 		name, component, input string

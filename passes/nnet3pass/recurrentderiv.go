@@ -12,10 +12,10 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SplitRecurrentDerivative is SplitRecurrentAffine for the backward pass. A step before it needs the
-// derivative of what is recurrent in the input of an affine component. The derivative of the rest
-// goes to the layer below, for all steps together, and one product computes it for all steps. Each
-// element is the same sum as before, so the bits stay the same.
+// SplitRecurrentDerivative is SplitRecurrentAffine for the backward pass. A step before it needs
+// the derivative of what is recurrent in the input of an affine component. The derivative of the
+// rest goes to the layer below, for all steps together, and one product computes it for all steps.
+// Each element is the same sum as before, so the bits stay the same.
 //
 // Components with fewer than least parameters in the part of the layer below are left alone.
 func SplitRecurrentDerivative(least int) rewrite.GraphRewriter {
@@ -82,8 +82,8 @@ type derivativeSplit struct {
 	cut   int32           // their number; they are the first ones
 }
 
-// findBelow finds the Assemble that takes the first columns of the derivatives of several steps, and
-// reduces the runs to those steps. It reports false unless the columns have at least so many
+// findBelow finds the Assemble that takes the first columns of the derivatives of several steps,
+// and reduces the runs to those steps. It reports false unless the columns have at least so many
 // parameters and something else needs the others.
 func (d *derivativeSplit) findBelow(least int) bool {
 	slices.Reverse(d.runs)               // a backward pass begins with the last step
@@ -237,8 +237,8 @@ func (d *derivativeSplit) allSteps() (dy *fgraph.Variable, rows []int32) {
 	return stack(parts, at), rows
 }
 
-// rowsIn returns the first row of each part in a matrix that consists of the parts and nothing else,
-// or nil if it is another matrix.
+// rowsIn returns the first row of each part in a matrix that consists of the parts and nothing
+// else, or nil if it is another matrix.
 func rowsIn(all *fgraph.Variable, parts []*fgraph.Variable) []int32 {
 	size := lower.TypeOf(all)
 	asm, _ := ownerOp[*lower.Assemble](all)

@@ -45,8 +45,8 @@ type splicing struct {
 	parts   []part
 }
 
-// newSplicing reports false if a does not run an affine component on an assembled matrix, or can't be
-// divided as the parts lie.
+// newSplicing reports false if a does not run an affine component on an assembled matrix, or can't
+// be divided as the parts lie.
 func newSplicing(a *fgraph.Apply, op lower.Propagate) (s splicing, ok bool) {
 	if s.product, ok = component.NewProduct(op.C); !ok {
 		return s, false
@@ -69,9 +69,9 @@ func (s *splicing) result(a *fgraph.Apply, op lower.Propagate) *fgraph.Variable 
 	return addParts(a, op, s.product, s.parts, sum)
 }
 
-// spliceForIntegers is spliceProduct for products that become integers, whatever it costs. The parts of
-// a spliced product have steps of their own, so its bits are not those of a product over the assembled
-// matrix, and what is cheaper depends on the number of rows.
+// spliceForIntegers is spliceProduct for products that become integers, whatever it costs. The
+// parts of a spliced product have steps of their own, so its bits are not those of a product over
+// the assembled matrix, and what is cheaper depends on the number of rows.
 func spliceForIntegers() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "splice_for_integers",

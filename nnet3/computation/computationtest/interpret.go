@@ -16,7 +16,7 @@ import (
 
 // opaque stands in for a component. Its output depends on everything that it reads.
 type opaque struct {
-	component.Component // nil: nobody reads, writes or runs it
+	component.Component // nil: it is never read, written or run
 	info                computation.ComponentInfo
 }
 
