@@ -135,6 +135,9 @@ func (b *builder) argument(name string) (*variable, error) {
 	if !given {
 		t = b.chooseType()
 	}
+	// Most names are inputs. One that a guard or a formula looks at is a constant half of the time,
+	// because guards mostly ask for its value; or it is the size of a dimension, because guards
+	// also ask for shapes.
 	odds := 16
 	if b.known[name] {
 		odds = 2
@@ -175,7 +178,8 @@ func (b *builder) call(e *pattern.Call) (*variable, error) {
 			fixed = fixed[:n-1]
 		}
 	}
-	for _, a := range fixed { // they may bind the parameters
+	// Arguments are made before the op, because names in them may bind its parameters.
+	for _, a := range fixed {
 		v, err := b.expr(a)
 		if err != nil {
 			return nil, err
@@ -186,6 +190,9 @@ func (b *builder) call(e *pattern.Call) (*variable, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The parameters of an op of a family, such as the axes of a sum, fit few arguments. Another op
+	// for the same arguments is much cheaper than another expression. A rest was made for the first
+	// op and its number of inputs, so there is no retry with one.
 	retries := 0
 	if family != nil && param == nil {
 		retries = 6
@@ -194,6 +201,8 @@ func (b *builder) call(e *pattern.Call) (*variable, error) {
 		args = append(args, b.rest(string(e.Args[len(fixed)].(pattern.Rest)), op, len(args))...)
 		retries = 0
 	}
+	// A matcher finds operands of a commutative op in any order, so the expression has them as
+	// written or rotated.
 	if op.Commutes && len(args) > 1 {
 		if k := b.tape.draw(3) * (len(args) - 1) / 2; k > 0 {
 			args = append(slices.Clone(args[k:]), args[:k]...)

@@ -21,6 +21,9 @@ var errUnfit = errors.New("rulecheck: the types do not fit")
 
 // chooseType chooses the type of an argument: that of all, or a variation of it.
 func (b *builder) chooseType() tensor.Type {
+	// An expression has one element type and one shape, unless its first choices say that either
+	// scatters. Most types that are drawn independently don't fit together, and the expression
+	// can't be built.
 	dtype, shape := b.dtype, b.shape
 	if b.scatters&1 != 0 && b.tape.draw(2) == 1 {
 		dtype = dtypes[b.tape.draw(len(dtypes))]
@@ -85,6 +88,9 @@ func (b *builder) literal(l pattern.Literal) (*variable, error) {
 	case 2:
 		dtype = dtypes[b.tape.draw(len(dtypes))]
 	}
+	// A number of a pattern also matches a constant of several elements, of which all equal it. It
+	// must not be larger than what it is combined with, because it would then determine the shape
+	// of the result, and dropping it would change that.
 	form := b.tape.draw(4)
 	if b.scatters != 0 && form == 3 {
 		form = 1 // a number is not larger than what it is combined with

@@ -188,6 +188,9 @@ func newChecker(ctx context.Context, o *Options, tags []string, name string) *ch
 
 // compare runs both sides of an expression on all plans.
 func (c *checker) compare(in *instance, redo func([]int) *instance) {
+	// To classify one difference takes dozens of runs. Elements whose arguments are of the same
+	// kinds, such as large times tiny, differ for the same reason, so two of each combination are
+	// classified.
 	known := make(map[string]int)
 	list := scalarPlans
 	for _, v := range in.circuit.inputs {
@@ -230,6 +233,9 @@ func (c *checker) analyze(in *instance, args []*array.Array, t trace, at place, 
 	}
 	known[likeness]++
 	c.analyzed++
+	// First to the arguments of this element alone: a NaN elsewhere in a matrix would explain the
+	// difference wrongly. Then special values that don't matter become ordinary ones. What is
+	// special after that is a reason.
 	if reduced, ok := in.reduce(args, t, at); ok {
 		args = reduced
 	}
@@ -300,10 +306,17 @@ func (c *checker) report() Report {
 	if !c.exact {
 		r.Class = Rounding
 	}
+	// A sum or product in another order may overflow where the old order did not. That is fair if
+	// there are also arguments for which it is the other way round: neither order is better. If
+	// only the right side ever overflows, the rule does harm. Arguments of the second kind may not
+	// have been drawn, so they are looked for before that verdict.
 	harm, harmed := c.found[verdict{class: Rounding, edge: onRight}]
 	if _, gains := c.found[verdict{class: Rounding, edge: onLeft}]; harmed && !gains && !c.gains(harm) {
 		c.found[verdict{class: Overflow}] = harm
 	}
+	// The report names the worst verdict that the tags don't permit; a permitted one counts only if
+	// there is no other. Verdicts of one rank differ only in the edges of Rounding, which has no
+	// counterexample, so the order of the map does not matter.
 	var worst verdict
 	rank := -1
 	for v := range c.found {

@@ -67,6 +67,9 @@ func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*c
 		}
 		return list
 	}
+	// The right side shares the slots of what the left one computes: a variable that both use has
+	// one value, and one perturbation. Otherwise the noise of a shared part would count as a
+	// difference of the sides.
 	places(inputs)
 	add := func(vars []*fgraph.Variable) error {
 		for _, a := range order(vars, slot) {
@@ -91,6 +94,8 @@ func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*c
 	}
 	c.left, c.right = places(left), places(right)
 	c.precision = tensor.TypeOf(left[0]).DType().Float()
+	// If the rule drops a conversion to a smaller type, its right side is more exact than the left
+	// one. To perturb the conversion would hide every difference that the rule makes.
 	if !slices.ContainsFunc(c.steps[c.leftSteps:], step.rounds) {
 		for i := range c.leftSteps { // a conversion that the right side drops is not an error
 			c.steps[i].kind.exact = c.steps[i].kind.exact || c.steps[i].rounds()
@@ -179,6 +184,8 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 			}
 			return t
 		}
+		// Each step is perturbed by itself, and the steps after it compute with the perturbed
+		// values: errors grow on the way through the expression as they do in a computation.
 		if noise != nil && !s.kind.exact {
 			least := 0.0
 			if i >= c.leftSteps {
@@ -203,6 +210,7 @@ func (s *step) run(ws *array.Workspace, values []*array.Array) (err error) {
 	}
 	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
 		for _, alias := range d.DestroyMap() {
+			// The other side still needs what an op in place destroys.
 			in[alias.Input] = in[alias.Input].Clone()
 		}
 	}

@@ -128,6 +128,9 @@ func undoers(ctx context.Context, entries []Entry, reports []Report, first int, 
 		if i < 0 {
 			continue
 		}
+		// A rule undoes another one if it makes of the replacement what was there before. Comparing
+		// texts of patterns would miss rules that undo each other only for some types, and those
+		// that are Go functions.
 		g, err := tensor.NewGraph(tensor.InputsOf(f.left, f.right), []*variable{f.right}, tensor.NewShapes())
 		if err != nil || !mayFire(e.Rule, g) {
 			continue

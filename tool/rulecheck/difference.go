@@ -81,6 +81,8 @@ func compare(l, r *array.Array, i int) (same, near bool) {
 	case !l.DType().IsFloat() || x-x != 0 || y-y != 0:
 		return false, false
 	}
+	// A few units in the last place need no explanation; this only saves the search for one. So do
+	// numbers that are so small that few of their bits are left.
 	m := max(math.Abs(x), math.Abs(y))
 	_, smallest := limits(l.DType())
 	return false, math.Abs(x-y) <= 16*epsilon(l.DType())*m || m <= smallest/epsilon(l.DType())
@@ -104,6 +106,10 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 	case len(places) == 0:
 		return verdict{class: Rounding}, false
 	}
+	// The order of these questions matters. Rounding first: all that it explains is harmless, even
+	// where special values are among the arguments. Then the specific reasons, wrapping integers
+	// and smaller types, before the general one: with a NaN or zero somewhere, which is common,
+	// UnsafeNaN would cover them up. What nothing explains is wrong.
 	if c.rounds(t, args, places) {
 		return in.ofRounding(t, args), true
 	}
@@ -162,6 +168,9 @@ func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
 	if sides == 0 {
 		return verdict{class: Rounding}
 	}
+	// An overflow near the limits of the type is a matter of rounding: sums and products in another
+	// order overflow a little earlier or later. From arguments far from the limits on both sides,
+	// it is a fault of the formula, as of log(sum(exp(x))).
 	far, extreme, zero := true, false, false
 	for _, a := range in.arguments(args) {
 		if !a.DType().IsFloat() {

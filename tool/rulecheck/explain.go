@@ -71,6 +71,8 @@ func (h *hull) add(v float64) {
 
 // widened returns the hull of errors that are a few times as large.
 func (h hull) widened(smallest, eps float64) hull {
+	// Forty random errors don't reach the extremes of what errors can do, so the range is widened
+	// by a factor.
 	by := float64(4*(h.high-h.low)) + float64(4*smallest) + float64(8*float64(eps*max(math.Abs(h.low), math.Abs(h.high))))
 	switch {
 	case by-by == 0:
@@ -97,6 +99,9 @@ func (c *circuit) rounds(t trace, args []*array.Array, places []place) bool {
 		return false
 	}
 	note(t)
+	// Each run perturbs both sides by another random error, and widens the ranges over which their
+	// values are known to vary. It is asked every fourth run whether the ranges meet by now: most
+	// differences are explained by few runs, and those that are not take all of them.
 	for k := range noiseRuns {
 		if k%4 == 0 && c.explained(t, places, hulls) {
 			return true
@@ -209,6 +214,9 @@ func (s *step) wraps(values []*array.Array) bool {
 	if e, ok := op.(tensor.Elemwise); ok && e.Op == array.Cast {
 		return has(in[0], func(d array.DType, v float64) bool { return d.IsFloat() && math.Abs(v) >= limit && !math.IsInf(v, 0) })
 	}
+	// The same op is computed with float64s in place of integers. If that leaves the range of
+	// integers, the integer result has wrapped around. This needs no knowledge of the op, and an op
+	// of another package is classified as well.
 	twins := make([]*variable, len(in))
 	slots := make([]int, len(in))
 	state := make([]*array.Array, len(in)+len(s.out))
@@ -247,6 +255,8 @@ func (s *step) wraps(values []*array.Array) bool {
 // left, and is off by no more than that.
 func (c *circuit) narrower(t trace, places []place) bool {
 	eps, largest, smallest := 0.0, math.MaxFloat64, 0.0
+	// The least exact type in which the right side computes and the left one does not, and its
+	// limits: a value beyond them is lost there.
 	for _, s := range c.steps[c.leftSteps:] {
 		if d := outType(s.apply); d.IsFloat() && (epsilon(d) > epsilon(c.precision) || !c.computesFloats()) && epsilon(d) > eps {
 			eps = epsilon(d)

@@ -160,6 +160,14 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 	if s.kind.multiplies {
 		terms = min(product, math.MaxFloat64)
 	}
+	// What follows is a list of the ways in which an op with rounding can be off, each with the
+	// condition that it can happen here. Arithmetic of higher precision would be one principle in
+	// its place: compute both sides exactly, and if they agree there, what differs is rounding. But
+	// then every op of the tensor language needs a second implementation, with logarithms, gamma
+	// and Bessel functions, products of matrices and ops of other packages among them; and steps
+	// such as floor or a comparison magnify an error that the exact sides do not have. Perturbing
+	// the results of the kernels needs only the few properties in opKind, and an op that is unknown
+	// has them all.
 	arguments := s.argumentsOf(ins)
 	for _, k := range s.out {
 		if !values[k].DType().IsFloat() {
@@ -176,8 +184,13 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			v := a.Float(i)
 			is := arguments(a, i)
 			switch {
+			// Small fractions with few bits have exact sums and products. Without this case,
+			// floor(x + 1) of an integer x would be off by one in every second run, and explain
+			// anything.
 			case s.kind.arithmetic && exactAt(ins, a, i):
 				continue
+			// A number beyond the largest one may have been any large number in another order of
+			// operations. A pole, 1/0, is no overflow.
 			case math.IsInf(v, 0) && s.kind.overflows && (is.finite && !(is.zero && s.kind.divides) || !is.nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = math.Copysign(largest, v)
 				if s.kind.multiplies && noise.IntN(2) == 0 {
@@ -189,8 +202,12 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
 			case v != v && !is.finite && !is.nan && s.kind.adds && terms > largest/1e5:
 				v = math.Inf(2*noise.IntN(2) - 1) // what overflowed was added to an infinity
+			// Below the smallest normal number the error is absolute. A zero that comes from a zero
+			// argument is exact, unless the op makes zeros by underflow anyway.
 			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!is.zero || s.kind.vanishes):
 				v += float64(smallest * noise.ulps())
+			// The relative error of x to the y is that of y log x, which is larger by the size of
+			// the logarithm of the result.
 			case v-v == 0 && v != 0 && s.kind.power:
 				magnified := float64(eps * (1 + math.Abs(elementary.Log(math.Abs(v)))))
 				v += float64(v * float64(magnified*noise.ulps()))
@@ -203,6 +220,8 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			if s.kind.odd && noise.IntN(2) == 0 && signUnknown(ins, a, i) {
 				v = -v
 			}
+			// The error of a sum is relative to its largest term. Where the terms cancel, it is all
+			// that is left, and may be of any smaller size.
 			if bound := float64(terms * eps); adds && v-v == 0 && bound > math.Abs(v) && noise.IntN(2) == 0 {
 				v = math.Ldexp(float64(bound*(float64(noise.Float64())-0.5)), -noise.IntN(1<<11)) // nothing is left of it but the error
 			} else if adds && v-v == 0 {

@@ -85,6 +85,8 @@ func (t *opTable) members(v pattern.Vocabulary, base string) ([]pattern.Operator
 			f.operator = &op
 		}
 	}
+	// A vocabulary can say whether an op belongs to a family, but not list the ops of one. So they
+	// are found among the ops that are known by name, once for each family.
 	for _, name := range t.names {
 		op, ok := v.Operator(name)
 		if !ok || f.operator == nil {

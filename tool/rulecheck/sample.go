@@ -68,6 +68,9 @@ type sampler struct {
 // random ones, and variations of those on which the rule fired.
 func (s *sampler) run() {
 	s.seen = make(map[string]bool)
+	// First phase: names of one type each, for every element type and the first seven shapes, four
+	// tries each until the rule fires. This finds a rule that is wrong for a single type, such as
+	// bool or float16, which random choices may miss.
 	for d := range dtypes {
 		for shape := range 7 {
 			for try := range 4 {
@@ -80,6 +83,11 @@ func (s *sampler) run() {
 			}
 		}
 	}
+	// Second phase: random tapes, half of them with one or two choices changed in a tape on which
+	// the rule fired. A rule with guards fires on few expressions, and most neighbours of those
+	// satisfy the guards as well. The phase ends when the rule has fired often, and earlier the
+	// longer it took: a rule that fires on one expression in a hundred must not take minutes. Large
+	// patterns get fewer attempts, since each takes longer.
 	systematic := s.fires
 	for try := range max(mostAttempts*10/(10+size(s.pattern.Expr)), 100) {
 		enough := s.fires >= systematic+mostFired || try > 400 && s.fires >= mostFired || try > 1500 && s.fires >= 20
@@ -109,6 +117,7 @@ func (s *sampler) attempt(t *tape) bool {
 	if in == nil {
 		return false
 	}
+	// Tapes that differ only behind the last choice that was read make the same expression.
 	if key := fmt.Sprint(in.choices); s.seen[key] {
 		return false
 	} else {
@@ -137,6 +146,7 @@ func (s *sampler) instance(t *tape) *instance {
 		return nil
 	}
 	c := rewrite.NewContext(s.ctx, in.graph)
+	// A rule tries its rewrites in order, so this one sees only what those before it leave.
 	if s.before != nil {
 		if ok, err := in.fire(c, s.before); ok || err != nil {
 			return nil
@@ -162,6 +172,9 @@ func (s *sampler) instance(t *tape) *instance {
 // trouble says why a rewrite never fires. If it matches, the replacement can't be made.
 func (s *sampler) trouble(v pattern.Vocabulary) string {
 	var reason string
+	// If the pattern alone matches, the rewrite failed because the replacement can't be given the
+	// type of what it replaces: a mistake in the rule, reported as Type. Otherwise the last reason
+	// of a matcher is the best hint.
 	matches, err := pattern.NewMatcher(v, s.pattern.String(), pattern.Shared())
 	for _, in := range s.built {
 		if err == nil {

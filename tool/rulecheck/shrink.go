@@ -96,6 +96,8 @@ func elementNear(a *array.Array, index []int) int {
 // dimension of unknown size, or a few.
 func (in *instance) reduce(args []*array.Array, t trace, at place) ([]*array.Array, bool) {
 	if at.element >= 0 {
+		// For element-wise ops, the arguments at the index of the element are enough. Where they
+		// are not, as for a sum, elements are cut off as long as the sides differ.
 		index := unravel(t.values[in.circuit.left[at.output]].Shape(), at.element)
 		one := make([]*array.Array, len(args))
 		for i, a := range args {
@@ -222,6 +224,9 @@ func (in *instance) cut(args []*array.Array, interesting func([]*array.Array) bo
 	for again := true; again; {
 		again = false
 		for _, size := range sizes() {
+			// As in the reduction of failures: halves first, then smaller parts, until no single
+			// element can go. Dimensions of one size lose the same elements, because they have to
+			// agree.
 			for part := (size + 1) / 2; part >= 1; part /= 2 {
 				for from := 0; from+part <= size; {
 					fewer := in.without(args, size, from, part)
@@ -280,6 +285,10 @@ func (c *checker) shrink(v verdict, f finding) string {
 func (c *checker) simpler(v verdict, f finding) finding {
 	for again := true; again; {
 		again = false
+		// A tape whose choices are smaller means a simpler expression: the first choice is always
+		// the simplest. The arguments move along if they fit; otherwise the new expression is
+		// compared from the beginning, and counts if it has an example of the same verdict. Tapes
+		// get strictly smaller in their order, so this terminates.
 		for k := range f.in.choices {
 			for _, to := range []int{0, 1, f.in.choices[k] / 2} {
 				if to >= f.in.choices[k] {

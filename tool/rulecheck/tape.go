@@ -21,6 +21,9 @@ func (t *tape) draw(n int) int {
 		}
 		t.choices = append(t.choices, k)
 	}
+	// A changed choice may lead to another part of the builder, where fewer choices are offered
+	// than when the rest of the tape was made. The remainder keeps every tape valid, so a mutation
+	// never has to know what a choice is about.
 	k := t.choices[t.at] % n
 	t.at++
 	return k
