@@ -175,9 +175,7 @@ func splitRuns(rows []int32, n int32) [][]int32 {
 		}
 		k := int(runs[r]) - 1
 		if k == len(split) {
-			list := make([]int32, len(rows))
-			fill(list, none)
-			split = append(split, list)
+			split = append(split, slices.Repeat([]int32{none}, len(rows)))
 		}
 		split[k][i] = r
 	}
@@ -186,8 +184,7 @@ func splitRuns(rows []int32, n int32) [][]int32 {
 
 // invert returns for each of n rows its position in the list, or none. No row may occur twice.
 func invert(rows []int32, n int32) ([]int32, bool) {
-	inverse := make([]int32, n)
-	fill(inverse, none)
+	inverse := slices.Repeat([]int32{none}, int(n))
 	for i, r := range rows {
 		if r < 0 {
 			continue
@@ -202,10 +199,7 @@ func invert(rows []int32, n int32) ([]int32, bool) {
 
 // ranges returns for each of n rows its range in the list, in which equal rows are adjacent.
 func ranges(rows []int32, n int32) []computation.Pair {
-	list := make([]computation.Pair, n)
-	for i := range list {
-		list[i] = computation.Pair{none, none}
-	}
+	list := slices.Repeat([]computation.Pair{noLocation}, int(n))
 	for i, r := range rows {
 		if r < 0 {
 			continue

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
@@ -61,11 +62,7 @@ type bounds struct {
 }
 
 func newBounds(net *network) bounds {
-	b := bounds{net: net, given: make([]span, len(net.nodes)), spans: make([]span, len(net.nodes))}
-	for i := range b.given {
-		b.given[i] = never
-	}
-	return b
+	return bounds{net: net, given: slices.Repeat([]span{never}, len(net.nodes)), spans: make([]span, len(net.nodes))}
 }
 
 // add adds the inputs of a request.

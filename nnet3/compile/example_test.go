@@ -83,7 +83,7 @@ func ExampleNotComputableError() {
 		fmt.Println(missing.Inputs[0].Node, missing.Inputs[0].First)
 	}
 	fmt.Println(err)
-	// Output: input [(0,-1)] output "output" can't be computed for 1 of 4 indexes, [(0,0)]; input
-	// "input" lacks 1 index, [(0,-1)] (given: 4 indexes, t from 0 to 3); for example output(0,0) <-
-	// affine(0,0) <- input(0,-1)
+	// Output:
+	// input [(0,-1)]
+	// output "output" can't be computed for 1 of 4 indexes, [(0,0)]; input "input" lacks 1 index, [(0,-1)] (given: 4 indexes, t from 0 to 3); for example output(0,0) <- affine(0,0) <- input(0,-1)
 }

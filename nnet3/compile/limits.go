@@ -3,6 +3,7 @@ package compile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
@@ -52,10 +53,7 @@ func (l *limits) reached(g *graph) bool {
 
 // unbounded returns the error for a graph that is too large, with the node that has most rows.
 func (b *builder) unbounded() error {
-	counts, times := make([]int, len(b.net.nodes)), make([]span, len(b.net.nodes))
-	for i := range times {
-		times[i] = never
-	}
+	counts, times := make([]int, len(b.net.nodes)), slices.Repeat([]span{never}, len(b.net.nodes))
 	given, most := 0, int32(0)
 	for i := range b.graph.vertices {
 		v := &b.graph.vertices[i]

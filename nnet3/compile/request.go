@@ -139,10 +139,7 @@ func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func
 		}
 		return inOrder(vertices, 1), nil
 	}
-	order := make([]int32, len(indexes))
-	for i := range order {
-		order[i] = none
-	}
+	order := slices.Repeat([]int32{none}, len(indexes))
 	vertices := make([]int32, 0, len(indexes)/len(l))
 	lane := 0
 	for row, ix := range indexes {

@@ -2,6 +2,7 @@ package computation
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/component"
 )
@@ -176,17 +177,11 @@ func (r *report) memos() {
 	const unwritten, consumed = -1, -2
 	most := int32(0)
 	for _, cmd := range r.c.Commands {
-		switch {
-		case cmd.Type == Propagate:
-			most = max(most, cmd.Memo())
-		case cmd.Type.IsBackprop():
+		if cmd.Type == Propagate || cmd.Type.IsBackprop() {
 			most = max(most, cmd.Memo())
 		}
 	}
-	writer := make([]int, most+1)
-	for i := range writer {
-		writer[i] = unwritten
-	}
+	writer := slices.Repeat([]int{unwritten}, int(most)+1)
 	for i, cmd := range r.c.Commands {
 		info, known := r.net.component(cmd.Component())
 		switch {

@@ -212,10 +212,7 @@ func (e *emission) crosses(t *term) bool {
 // rows emits a command for all rows from the first to the last that the term writes.
 func (e *emission) rows(t *term, typ computation.CommandType) {
 	d, src := t.Dst(), t.Src()
-	idx := make([]int32, d.Rows())
-	for i := range idx {
-		idx[i] = -1
-	}
+	idx := slices.Repeat([]int32{-1}, int(d.Rows()))
 	for i := range t.NumRows {
 		p := t.Pair(i)
 		idx[p.Dst-d.R0] = p.Src - src.R0

@@ -13,7 +13,7 @@ func (d *fileDialect) Check(a *fgraph.Apply) error {
 	c := &applyCheck{a: a, sizes: d.sizes}
 	switch op := a.Op().(type) {
 	case Fill:
-		c.matrices(nil, MatrixType{Rows: op.Rows, Cols: op.Cols})
+		c.matrices(0, MatrixType{Rows: op.Rows, Cols: op.Cols})
 	case Block:
 		c.block(op)
 	case *RowRanges:
@@ -44,50 +44,49 @@ func (c *applyCheck) fail(format string, args ...any) {
 	}
 }
 
-// matrices demands matrices as inputs, one for each of in, of these types unless they are zero, and
-// one output.
-func (c *applyCheck) matrices(in []MatrixType, out MatrixType) {
-	if len(c.a.Inputs()) != len(in) || len(c.a.Outputs()) != 1 {
-		c.fail("the op has %d inputs and one output", len(in))
-		return
-	}
-	for i, t := range in {
-		have, ok := c.a.Inputs()[i].Type().(MatrixType)
-		if !ok || t != (MatrixType{}) && t != have {
-			c.fail("input %d is not a matrix of that size", i)
-		}
-	}
-	if have := c.a.Out().Type(); have != fgraph.Type(out) {
-		c.fail("the output is %v, not %v", out, have)
+// demand fails unless ok holds.
+func (c *applyCheck) demand(ok bool, format string, args ...any) {
+	if !ok {
+		c.fail(format, args...)
 	}
 }
 
+// matrices demands n matrices as inputs, and one output.
+func (c *applyCheck) matrices(n int, out MatrixType) {
+	if len(c.a.Inputs()) != n || len(c.a.Outputs()) != 1 {
+		c.fail("the op has %d inputs and one output", n)
+		return
+	}
+	for i, v := range c.a.Inputs() {
+		_, ok := v.Type().(MatrixType)
+		c.demand(ok, "input %d is not a matrix", i)
+	}
+	have := c.a.Out().Type()
+	c.demand(have == fgraph.Type(out), "the output is %v, not %v", out, have)
+}
+
 func (c *applyCheck) block(op Block) {
-	c.matrices(make([]MatrixType, 1), sizeOf(op.Rect))
+	c.matrices(1, sizeOf(op.Rect))
 	if c.err == nil && !whole(TypeOf(c.a.Inputs()[0])).Contains(op.Rect) {
 		c.fail("the input has no such block")
 	}
 }
 
 func (c *applyCheck) rowRanges(op *RowRanges) {
-	c.matrices(make([]MatrixType, 1), MatrixType{Rows: int32(len(op.Ranges)), Cols: op.Cols})
+	c.matrices(1, MatrixType{Rows: int32(len(op.Ranges)), Cols: op.Cols})
 	if c.err != nil {
 		return
 	}
 	in := TypeOf(c.a.Inputs()[0])
-	if in.Cols != op.Cols {
-		c.fail("the input has %d columns, not %d", in.Cols, op.Cols)
-	}
+	c.demand(in.Cols == op.Cols, "the input has %d columns, not %d", in.Cols, op.Cols)
 	for _, r := range op.Ranges {
-		if r[1] > in.Rows {
-			c.fail("the input has no rows %d:%d", r[0], r[1])
-		}
+		c.demand(r[1] <= in.Rows, "the input has no rows %d:%d", r[0], r[1])
 	}
 }
 
 func (c *applyCheck) assemble(op *Assemble) {
 	inputs := c.a.Inputs()
-	c.matrices(make([]MatrixType, len(inputs)), MatrixType{Rows: op.Rows, Cols: op.Cols})
+	c.matrices(len(inputs), MatrixType{Rows: op.Rows, Cols: op.Cols})
 	if c.err != nil {
 		return
 	}
@@ -99,14 +98,10 @@ func (c *applyCheck) assemble(op *Assemble) {
 			return
 		}
 		used[t.Input] = true
-		if !whole(TypeOf(inputs[t.Input])).Contains(t.Src()) {
-			c.fail("input %d has no part %v", t.Input, t.Src())
-		}
+		c.demand(whole(TypeOf(inputs[t.Input])).Contains(t.Src()), "input %d has no part %v", t.Input, t.Src())
 	}
 	for i := range used {
-		if !used[i] {
-			c.fail("no term reads input %d", i)
-		}
+		c.demand(used[i], "no term reads input %d", i)
 	}
 }
 
@@ -131,9 +126,7 @@ func (c *applyCheck) matrix(v *fgraph.Variable, what string, cols int) int32 {
 		return -1
 	}
 	t, ok := v.Type().(MatrixType)
-	if !ok || cols >= 0 && int(t.Cols) != cols {
-		c.fail("%s is a %v, not a matrix with %d columns", what, v.Type(), cols)
-	}
+	c.demand(ok && (cols < 0 || int(t.Cols) == cols), "%s is a %v, not a matrix with %d columns", what, v.Type(), cols)
 	return t.Rows
 }
 
@@ -157,9 +150,8 @@ func (c *applyCheck) memo(v *fgraph.Variable) {
 	if v == nil {
 		return
 	}
-	if _, ok := v.Type().(MemoType); !ok {
-		c.fail("the memo is a %v", v.Type())
-	}
+	_, ok := v.Type().(MemoType)
+	c.demand(ok, "the memo is a %v", v.Type())
 }
 
 // state demands a state that goes in and comes out.
@@ -167,9 +159,8 @@ func (c *applyCheck) state() {
 	in, out := c.input(), c.output()
 	c.same(in, out, "the state")
 	if in != nil {
-		if _, ok := in.Type().(StateType); !ok {
-			c.fail("the state is a %v", in.Type())
-		}
+		_, ok := in.Type().(StateType)
+		c.demand(ok, "the state is a %v", in.Type())
 	}
 }
 
@@ -185,9 +176,7 @@ func (c *applyCheck) rows(op Component, pre *computation.PrecomputedIndexesInfo,
 	if size, ok := c.sizes[pre]; ok && (in >= 0 && size[0] != int(in) || size[1] != int(out)) {
 		c.fail("the indexes are those of %d and %d rows, not of %d and %d", size[0], size[1], in, out)
 	}
-	if op.has(component.Simple) && in >= 0 && in != out {
-		c.fail("%s works row by row, but there are %d and %d rows", op.Name, in, out)
-	}
+	c.demand(!op.has(component.Simple) || in < 0 || in == out, "%s works row by row, but there are %d and %d rows", op.Name, in, out)
 }
 
 // inPlace demands that an op that destroys an input has one of the type of its output.
@@ -208,9 +197,7 @@ func (c *applyCheck) propagate(op Propagate) {
 	out := c.matrix(y, "the output", op.C.OutputDim())
 	if op.Accumulate {
 		c.same(c.input(), y, "the addend")
-		if !op.has(component.PropagateAdds) {
-			c.fail("%s does not add", op.Name)
-		}
+		c.demand(op.has(component.PropagateAdds), "%s does not add", op.Name)
 	}
 	if op.UsesMemo {
 		c.memo(c.output())
@@ -243,16 +230,12 @@ func (c *applyCheck) backprop(op Backprop) {
 	if op.HasDX {
 		dx = c.output()
 		rows := c.matrix(dx, "the derivative of the input", op.C.InputDim())
-		if in >= 0 && in != rows {
-			c.fail("the input value has %d rows, and its derivative %d", in, rows)
-		}
+		c.demand(in < 0 || in == rows, "the input value has %d rows, and its derivative %d", in, rows)
 		in = rows
 	}
 	if op.Accumulate {
 		c.same(c.input(), dx, "the addend")
-		if !op.HasDX || !op.has(component.BackpropAdds) {
-			c.fail("%s does not add", op.Name)
-		}
+		c.demand(op.HasDX && op.has(component.BackpropAdds), "%s does not add", op.Name)
 	}
 	if op.HasState {
 		c.state()

@@ -209,63 +209,50 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 	return err
 }
 
-// run is the parameters of an op that runs a component.
-type run struct {
-	component   Component
-	precomputed *computation.PrecomputedIndexesInfo
-	instance    int32
-	flags       map[string]bool
-}
-
-// parseRun reads the parameters of an op that runs a component. known are the flags that it may
-// have.
-func (d *fileDialect) parseRun(text string, known ...string) (*run, error) {
+// parseRun reads the parameters of an op that runs a component: to its fields, or flags that it has.
+func (d *fileDialect) parseRun(text string, c *Component, pre **computation.PrecomputedIndexesInfo, instance *int32, flags []namedFlag) error {
 	words := strings.Split(text, ", ")
-	r := &run{flags: make(map[string]bool)}
 	var err error
-	if r.component, err = d.parseComponent(words[0]); err != nil {
-		return nil, err
+	if *c, err = d.parseComponent(words[0]); err != nil {
+		return err
 	}
+	seen := make(map[string]bool)
 	for _, w := range words[1:] {
 		key, value, _ := strings.Cut(w, "=")
+		i := slices.IndexFunc(flags, func(f namedFlag) bool { return f.name == w })
 		switch {
-		case key == "instance":
-			r.instance, err = parseInt(value, -1<<31, 1<<31-1)
-		case strings.HasPrefix(w, "indexes#"):
-			r.precomputed, err = d.indexesOf(w[len("indexes#"):])
-		case !slices.Contains(known, w):
-			err = fmt.Errorf("%w: unknown parameter %q", ErrText, fileio.Excerpt(w, 0))
-		}
-		if err == nil && r.flags[key] {
+		case seen[key]:
 			err = fmt.Errorf("%w: %q is repeated", ErrText, fileio.Excerpt(key, 0))
+		case key == "instance":
+			*instance, err = parseInt(value, -1<<31, 1<<31-1)
+		case strings.HasPrefix(w, "indexes#"):
+			*pre, err = d.indexesOf(w[len("indexes#"):])
+		case i < 0:
+			err = fmt.Errorf("%w: unknown parameter %q", ErrText, fileio.Excerpt(w, 0))
+		default:
+			*flags[i].flag = true
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		r.flags[key] = true
+		seen[key] = true
 	}
-	return r, nil
+	return nil
 }
 
 func (d *fileDialect) parsePropagate(text string) (fgraph.Op, error) {
-	r, err := d.parseRun(text, "stats", "memo", "accumulate", "inplace")
-	if err != nil {
-		return nil, err
-	}
-	f := r.flags
-	return Propagate{Component: r.component, Precomputed: r.precomputed, StoreStats: f["stats"], UsesMemo: f["memo"],
-		Accumulate: f["accumulate"], InPlace: f["inplace"], Instance: r.instance}, nil
+	var o Propagate
+	err := d.parseRun(text, &o.Component, &o.Precomputed, &o.Instance, o.flags())
+	return o, err
 }
 
 func (d *fileDialect) parseBackprop(text string) (fgraph.Op, error) {
-	r, err := d.parseRun(text, "x", "y", "dx", "memo", "state", "update", "accumulate", "inplace")
-	if err != nil {
+	var o Backprop
+	if err := d.parseRun(text, &o.Component, &o.Precomputed, &o.Instance, o.flags()); err != nil {
 		return nil, err
 	}
-	if _, ok := r.component.C.(component.Backpropper); !ok {
-		return nil, fmt.Errorf("%w: %s has no backward pass", ErrText, r.component.C.Type())
+	if _, ok := o.C.(component.Backpropper); !ok {
+		return nil, fmt.Errorf("%w: %s has no backward pass", ErrText, o.C.Type())
 	}
-	f := r.flags
-	return Backprop{Component: r.component, Precomputed: r.precomputed, HasX: f["x"], HasY: f["y"], HasDX: f["dx"], UsesMemo: f["memo"],
-		HasState: f["state"], ModelUpdate: f["update"], Accumulate: f["accumulate"], InPlace: f["inplace"], Instance: r.instance}, nil
+	return o, nil
 }

@@ -103,10 +103,7 @@ type Assemble struct {
 // number. It sorts the terms in place, and drops unused and repeated inputs.
 func NewAssemble(rows, cols int32, terms []Term, inputs []*fgraph.Variable) *fgraph.Variable {
 	sortTerms(terms)
-	renumber := make([]int32, len(inputs))
-	for i := range renumber {
-		renumber[i] = -1
-	}
+	renumber := slices.Repeat([]int32{-1}, len(inputs))
 	kept := inputList{list: make([]*fgraph.Variable, 0, len(inputs))}
 	for i := range terms {
 		n := &terms[i].Input

@@ -32,26 +32,25 @@ func opText(op fgraph.Op, tables *fileDialect) (string, error) {
 	case *Assemble:
 		return assembleText(op, tables)
 	case Propagate:
-		return runText("Propagate", op.Component, op.Precomputed, false, tables, op.Instance,
-			named("stats", op.StoreStats), named("memo", op.UsesMemo), named("accumulate", op.Accumulate), named("inplace", op.InPlace))
+		return runText("Propagate", op.Component, op.Precomputed, false, tables, op.Instance, op.flags())
 	case Backprop:
-		return runText("Backprop", op.Component, op.Precomputed, true, tables, op.Instance,
-			named("x", op.HasX), named("y", op.HasY), named("dx", op.HasDX), named("memo", op.UsesMemo), named("state", op.HasState),
-			named("update", op.ModelUpdate), named("accumulate", op.Accumulate), named("inplace", op.InPlace))
+		return runText("Backprop", op.Component, op.Precomputed, true, tables, op.Instance, op.flags())
 	}
 	return "", fmt.Errorf("%w: the op %v has no text", ErrText, op)
 }
 
-// named returns a name if on is true.
-func named(name string, on bool) string {
-	if on {
-		return name
-	}
-	return ""
+// flags returns the flags that the text of the op names if they hold.
+func (o *Propagate) flags() []namedFlag {
+	return []namedFlag{{"stats", &o.StoreStats}, {"memo", &o.UsesMemo}, {"accumulate", &o.Accumulate}, {"inplace", &o.InPlace}}
+}
+
+func (o *Backprop) flags() []namedFlag {
+	return []namedFlag{{"x", &o.HasX}, {"y", &o.HasY}, {"dx", &o.HasDX}, {"memo", &o.UsesMemo}, {"state", &o.HasState},
+		{"update", &o.ModelUpdate}, {"accumulate", &o.Accumulate}, {"inplace", &o.InPlace}}
 }
 
 // runText returns the text of an op that runs a component.
-func runText(name string, c Component, pre *computation.PrecomputedIndexesInfo, backward bool, tables *fileDialect, instance int32, flags ...string) (string, error) {
+func runText(name string, c Component, pre *computation.PrecomputedIndexesInfo, backward bool, tables *fileDialect, instance int32, flags []namedFlag) (string, error) {
 	text, err := tables.componentText(c)
 	if err != nil {
 		return "", err
@@ -65,8 +64,8 @@ func runText(name string, c Component, pre *computation.PrecomputedIndexesInfo, 
 		words = append(words, "indexes"+n)
 	}
 	for _, f := range flags {
-		if f != "" {
-			words = append(words, f)
+		if *f.flag {
+			words = append(words, f.name)
 		}
 	}
 	if instance != 0 {

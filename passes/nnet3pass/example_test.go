@@ -15,8 +15,9 @@ func ExampleRules() {
 	for _, p := range nnet3pass.Passes()[:2] {
 		fmt.Println(rewrite.Describe(p).Name)
 	}
-	// Output: local_remove_identity: a component that copies its input is its input:
-	// propagate{no-op}(x) → x local_remove_identity_backward: a backward run that copies the
-	// derivative is the derivative: backprop{no-op}(dy) → dy limit_derivative_times
+	// Output:
+	// local_remove_identity: a component that copies its input is its input: propagate{no-op}(x) → x
+	// local_remove_identity_backward: a backward run that copies the derivative is the derivative: backprop{no-op}(dy) → dy
+	// limit_derivative_times
 	// consolidate_model_update
 }

@@ -50,17 +50,16 @@ func newLimitDerivativeTimes(times derivTimes) limitDerivativeTimes {
 	}}
 }
 
-// fields returns the settings and where they are.
-func (t *derivTimes) fields() []struct {
+// derivSetting is a setting: where it is, and the value that includes all times.
+type derivSetting struct {
 	name, doc string
 	value     *int32
 	all       int32
-} {
-	return []struct {
-		name, doc string
-		value     *int32
-		all       int32
-	}{
+}
+
+// fields returns the settings.
+func (t *derivTimes) fields() []derivSetting {
+	return []derivSetting{
 		{"min-deriv-time", "treat derivatives at earlier times as zero", &t.min, allDerivTimes.min},
 		{"max-deriv-time", "treat derivatives at later times as zero", &t.max, allDerivTimes.max},
 		{"max-deriv-time-relative", "max-deriv-time, counted from the last output", &t.maxRelative, allDerivTimes.maxRelative},

@@ -17,12 +17,11 @@ func Rules() []rewrite.Rule {
 
 // Passes returns the graph rewriters, in the order in which the standard database runs them.
 func Passes() []rewrite.GraphRewriter {
-	return []rewrite.GraphRewriter{
+	return append([]rewrite.GraphRewriter{
 		newLimitDerivativeTimes(allDerivTimes), consolidateModelUpdate(),
 		rewrite.In2Out("local_multiply_out", multiplyOut()), SplitRecurrentAffine(leastSplit),
 		SplitRecurrentDerivative(leastSplit),
 		trimInputs(), spliceForIntegers(), quantizeTo8(), quantizeTo16(), boundQuantizationError(defaultBound, newKnownNoise()), limitQuantizationError(0), propagateInPlace(), backpropInPlace(),
-		planStorage(), extendMatrices(), convertAddition(), removeAssignments(), initializeUndefined(), moveSizingCommands(),
-		allocateFromOther(), packMatrices(),
-	}
+		planStorage(),
+	}, storagePasses()...)
 }

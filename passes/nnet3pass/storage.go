@@ -52,59 +52,37 @@ func planStorage() rewrite.GraphRewriter {
 	}}
 }
 
-// extendMatrices permits matrices to be larger than the values they were made for.
-func extendMatrices() rewrite.GraphRewriter {
-	return storagePass("extend_matrices", "lets a matrix grow, so that values can share it although neither contains the other", "matrices",
-		func(s *lower.Storage) int {
-			s.Extend = true
-			_, growable, _ := s.Counts()
-			return growable
-		})
-}
-
-// removeAssignments computes the parts of an assembled value in place, so that nothing needs to be
-// copied.
-func removeAssignments() rewrite.GraphRewriter {
-	return storagePass("remove_assignments", "computes the parts of an assembled value in place", "terms", (*lower.Storage).PlaceTerms)
-}
-
-// convertAddition turns additions to zeros into copies. The first term of every assembled value is
-// one.
-func convertAddition() rewrite.GraphRewriter {
-	return storagePass("convert_addition", "copies the first value written to a place instead of adding it to zeros", "values",
-		func(s *lower.Storage) int {
-			s.Assign = true
-			_, _, sums := s.Counts()
-			return sums
-		})
-}
-
-// allocateFromOther lets a matrix take over the memory of one whose life is over.
-func allocateFromOther() rewrite.GraphRewriter {
-	return storagePass("allocate_from_other", "a matrix takes over the memory of one that is no longer needed", "matrices", (*lower.Storage).Reuse)
-}
-
-// packMatrices allocates matrices that live at the same time as one.
-func packMatrices() rewrite.GraphRewriter {
-	return storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one", "matrices", (*lower.Storage).Pack)
-}
-
-// initializeUndefined leaves matrices undefined that are written before they are read.
-func initializeUndefined() rewrite.GraphRewriter {
-	return storagePass("initialize_undefined", "does not set to zero what is written before it is read", "matrices",
-		func(s *lower.Storage) int {
-			s.LeaveUndefined = true
-			allocated, _, _ := s.Counts()
-			return allocated
-		})
-}
-
-// moveSizingCommands allocates late and frees early.
-func moveSizingCommands() rewrite.GraphRewriter {
-	return storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last", "matrices",
-		func(s *lower.Storage) int {
-			s.MoveSizing = true
-			allocated, _, _ := s.Counts()
-			return allocated
-		})
+// storagePasses returns the passes that refine a planned storage, in their order.
+func storagePasses() []rewrite.GraphRewriter {
+	return []rewrite.GraphRewriter{
+		storagePass("extend_matrices", "lets a matrix grow, so that values can share it although neither contains the other", "matrices",
+			func(s *lower.Storage) int {
+				s.Extend = true
+				_, growable, _ := s.Counts()
+				return growable
+			}),
+		// The first term of every assembled value is such an addition.
+		storagePass("convert_addition", "copies the first value written to a place instead of adding it to zeros", "values",
+			func(s *lower.Storage) int {
+				s.Assign = true
+				_, _, sums := s.Counts()
+				return sums
+			}),
+		storagePass("remove_assignments", "computes the parts of an assembled value in place", "terms", (*lower.Storage).PlaceTerms),
+		storagePass("initialize_undefined", "does not set to zero what is written before it is read", "matrices",
+			func(s *lower.Storage) int {
+				s.LeaveUndefined = true
+				allocated, _, _ := s.Counts()
+				return allocated
+			}),
+		storagePass("move_sizing_commands", "allocates right before the first use and frees right after the last", "matrices",
+			func(s *lower.Storage) int {
+				s.MoveSizing = true
+				allocated, _, _ := s.Counts()
+				return allocated
+			}),
+		// Joining matrices comes last, since it fixes their sizes.
+		storagePass("allocate_from_other", "a matrix takes over the memory of one that is no longer needed", "matrices", (*lower.Storage).Reuse),
+		storagePass("pack_matrices", "matrices of equal width or height that live at the same time are allocated as one", "matrices", (*lower.Storage).Pack),
+	}
 }
