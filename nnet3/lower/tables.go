@@ -228,20 +228,18 @@ func (d *fileDialect) indexesOf(number string) (*computation.PrecomputedIndexesI
 
 // Tables returns the tables.
 func (d *fileDialect) Tables() []graphfile.Section {
-	var list []graphfile.Section
-	if len(d.derivedText) > 0 {
-		s := graphfile.Section{Name: derivedTable}
-		for i, text := range d.derivedText {
-			s.Lines = append(s.Lines, fmt.Sprintf("%d = %s", i+1, text))
-		}
-		list = append(list, s)
+	indexes := make([]string, len(d.written))
+	for i := range d.written {
+		indexes[i] = d.written[i].line()
 	}
-	if len(d.written) > 0 {
-		s := graphfile.Section{Name: indexesTable}
-		for i, e := range d.written {
-			s.Lines = append(s.Lines, fmt.Sprintf("%d = %s", i+1, e.line()))
+	var list []graphfile.Section
+	for _, s := range [...]graphfile.Section{{Name: derivedTable, Lines: slices.Clone(d.derivedText)}, {Name: indexesTable, Lines: indexes}} {
+		for i := range s.Lines {
+			s.Lines[i] = fmt.Sprintf("%d = %s", i+1, s.Lines[i])
 		}
-		list = append(list, s)
+		if len(s.Lines) > 0 {
+			list = append(list, s)
+		}
 	}
 	return list
 }
@@ -268,16 +266,7 @@ func appendIndexes(b []byte, list []index.Index) []byte {
 	if slices.ContainsFunc(list, func(x index.Index) bool { return x.X != 0 }) {
 		k = 3
 	}
-	return index.AppendRuns(b, k, len(list), func(i, j int) int32 {
-		switch x := &list[i]; j {
-		case 0:
-			return x.N
-		case 1:
-			return x.T
-		default:
-			return x.X
-		}
-	})
+	return index.AppendRuns(b, k, len(list), func(i, j int) int32 { return [3]int32{list[i].N, list[i].T, list[i].X}[j] })
 }
 
 // ReadTable reads a table.

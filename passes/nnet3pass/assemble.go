@@ -13,49 +13,47 @@ func again(a *fgraph.Apply, op *lower.Assemble, terms []lower.Term) rewrite.Resu
 	return rewrite.Replace(lower.NewAssemble(op.Rows, op.Cols, terms, a.Inputs()))
 }
 
+// termRule makes a rule that divides terms. parts returns nil for a term that stays as it is.
+func termRule(name, doc string, parts func(t *lower.Term) []lower.Term) rewrite.Rule {
+	return ruleFor(name, doc, 1, func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
+		var terms []lower.Term // nil until a term is divided
+		for i := range op.Terms {
+			now := parts(&op.Terms[i])
+			if now != nil && terms == nil {
+				terms = append(make([]lower.Term, 0, len(op.Terms)+1), op.Terms[:i]...)
+			}
+			if terms != nil && now == nil {
+				terms = append(terms, op.Terms[i])
+			}
+			terms = append(terms, now...)
+		}
+		if terms == nil {
+			return rewrite.Result{}
+		}
+		return again(a, op, terms)
+	})
+}
+
 // optimizeRowOps turns consecutive rows that are listed one by one into one block.
 func optimizeRowOps() rewrite.Rule {
-	return ruleFor("optimize_row_ops", "consecutive rows that are listed one by one are moved as one block", 1,
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
-			var terms []lower.Term
-			for i := range op.Terms {
-				if t := &op.Terms[i]; !t.Contiguous() && t.FirstRun() == t.NumRows {
-					if terms == nil {
-						terms = slices.Clone(op.Terms)
-					}
-					terms[i] = t.Run(0, t.NumRows)
-				}
+	return termRule("optimize_row_ops", "consecutive rows that are listed one by one are moved as one block",
+		func(t *lower.Term) []lower.Term {
+			if t.Contiguous() || t.FirstRun() != t.NumRows {
+				return nil
 			}
-			if terms == nil {
-				return rewrite.Result{}
-			}
-			return again(a, op, terms)
+			return []lower.Term{t.Run(0, t.NumRows)}
 		})
 }
 
 // splitRowOps turns rows that are listed one by one and make up two blocks into two terms.
 func splitRowOps() rewrite.Rule {
-	return ruleFor("split_row_ops", "rows that are listed one by one and make up two blocks are moved as two blocks", 1,
-		func(c *rewrite.Context, a *fgraph.Apply, op *lower.Assemble) rewrite.Result {
-			var terms []lower.Term // nil until a term is split
-			for i := range op.Terms {
-				t := &op.Terms[i]
-				if !t.HasTwoRuns() {
-					if terms != nil {
-						terms = append(terms, *t)
-					}
-					continue
-				}
-				if terms == nil {
-					terms = append(make([]lower.Term, 0, len(op.Terms)+1), op.Terms[:i]...)
-				}
-				cut := t.FirstRun()
-				terms = append(terms, t.Run(0, cut), t.Run(cut, t.NumRows))
+	return termRule("split_row_ops", "rows that are listed one by one and make up two blocks are moved as two blocks",
+		func(t *lower.Term) []lower.Term {
+			if !t.HasTwoRuns() {
+				return nil
 			}
-			if terms == nil {
-				return rewrite.Result{}
-			}
-			return again(a, op, terms)
+			cut := t.FirstRun()
+			return []lower.Term{t.Run(0, cut), t.Run(cut, t.NumRows)}
 		})
 }
 
