@@ -129,8 +129,8 @@ func (b *builder) expand(v int32) error {
 	b.limits.expanded(c.Node, int(x.count))
 	b.countUse(v, first)
 	// Rows that need all of their dependencies have their status as soon as one is missing or the
-	// last one is known: a counter does, without a look at the others. Rows with a choice are
-	// judged as a whole later. waiting counts what is still unknown in both cases.
+	// last one is known: a counter suffices, and the others need not be examined. Rows with a
+	// choice are judged as a whole later. waiting counts what is still unknown in both cases.
 	switch missing := b.countWaiting(v); {
 	case !n.allNeeded():
 		if x.waiting < x.count || x.count == 0 || n.kind != generalNode {

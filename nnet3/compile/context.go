@@ -53,9 +53,9 @@ const (
 // the output of a simple network; see CheckSimple.
 //
 // Each side is counted with unlimited frames on the other. Frames that the network can do without,
-// as in a recurrence, don't count, nor do those of an input "ivector". Pooling of statistics is
-// content with a single frame on either side, so a chunk of a few frames may need more than its
-// context; see SmallestChunk.
+// as in a recurrence, don't count, nor do those of an input "ivector". Statistics pooling needs
+// only a single frame on either side, so a chunk of a few frames may need more than its context;
+// see SmallestChunk.
 //
 // The error wraps ErrNotComputable if no context suffices, ErrUnbounded if the search takes too
 // long.

@@ -143,7 +143,7 @@ func (net *network) addComponentNode(i int) error {
 // name returns the name of a node.
 func (net *network) name(node int32) string { return net.nn.Nodes[node].Name }
 
-// cindexName returns a Cindex in print, name(n,t[,x]) as in Kaldi.
+// cindexName returns a Cindex as text, name(n,t[,x]) as in Kaldi.
 func (net *network) cindexName(c index.Cindex) string { return net.name(c.Node) + c.Index.String() }
 
 // sources appends to dst the nodes whose vertices the vertices of this node depend on.

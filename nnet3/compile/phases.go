@@ -49,7 +49,7 @@ func (p *phaser) sortByNode(vertices []int32) {
 	p.start = slices.Grow(p.start[:0], len(p.net.nodes)+2)[:len(p.net.nodes)+2]
 	clear(p.start)
 	p.mark = extend(p.mark, len(g.vertices))
-	// Marks of earlier segments expire by themselves.
+	// This makes the marks of earlier segments invalid.
 	p.segment++
 	n := 0
 	for _, v := range vertices {

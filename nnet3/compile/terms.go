@@ -95,7 +95,7 @@ func newLeaf(f *descriptor.Forward) leaf {
 	case f.Kind == descriptor.Offset && f.Src[0].Kind == descriptor.Node:
 		l.plain, l.node, l.shift = true, f.Src[0].Node, f.Shift
 	}
-	// If all ways end in the same factor, the leaf can be moved without a look at single rows.
+	// If all ways end in the same factor, the leaf can be moved without examining single rows.
 	first := true
 	l.targets(func(f *descriptor.Forward) {
 		l.scaled = first || l.scaled && f.Scale == l.scale

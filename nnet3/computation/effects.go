@@ -145,8 +145,8 @@ func newAccessSet(n int) accessSet { return accessSet{state: make([]accessKind, 
 
 // add records an access and reports whether it is new.
 func (l *accessSet) add(n int32, kind accessKind) bool {
-	// A command may name a sub-matrix in its vector for every row. What is recorded counts once,
-	// and a look at the state is all that the other times cost.
+	// A command may name a sub-matrix in its vector for every row. It is recorded once; the other
+	// times cost a comparison each.
 	fresh := kind &^ l.state[n]
 	l.state[n] |= kind
 	if fresh&reads != 0 {

@@ -99,7 +99,7 @@ func evenly(k, i int, at func(i, j int) int32) bool {
 }
 
 // repeats returns how often the run from tuple i on is there, moved by the same distances each
-// time. Twice is not worth while.
+// time. It is 1 for two times, since writing them as repetitions would save nothing.
 func repeats(k, i, n, length int, at func(i, j int) int32) int {
 	times := 1
 	for end := i + 2*length; end <= n && end-i <= mostRun; end += length {

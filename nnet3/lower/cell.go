@@ -67,9 +67,9 @@ func (s *Storage) makeCells(n int32) {
 	if full.Empty() {
 		return
 	}
-	// Edges are cut along whatever tells elements of the value apart: who reads them, and which
-	// terms write them. Within a cell all elements live equally long, so a cell needs one
-	// occupation where single elements would need rows times columns.
+	// The edges separate elements of the value that differ in their readers or in the terms that
+	// write them. Within a cell all elements live equally long, so a cell needs one occupation
+	// where single elements would need rows times columns.
 	rows, cols := append(s.rowEdges[:0], 0, v.rows), append(s.colEdges[:0], 0, v.cols)
 	cut := func(r Rect) {
 		if r.R0 != 0 || r.R1 != v.rows {

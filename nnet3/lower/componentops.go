@@ -7,7 +7,7 @@ import (
 )
 
 // Component is the component of an op, with its number in the network, or -1 if an optimization
-// derived it, and a name for people.
+// derived it, and a name for messages.
 type Component struct {
 	C      component.Component
 	Number int32

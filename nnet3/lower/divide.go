@@ -68,8 +68,8 @@ type divider struct {
 	passes []passing
 }
 
-// A passing is rows of a matrix that a program hands on as rows of a matrix, without a use of its
-// own for them.
+// A passing is rows of a matrix that a program passes on as rows of another one without using them
+// itself.
 type passing struct {
 	program  int
 	from, to int32 // matrices

@@ -8,10 +8,10 @@ import (
 // PlaceTerms lets the sources of terms live where the terms would move them, if that does not raise
 // the peak of the bytes in use. It returns the number of terms that need no move.
 //
-// The first part of a tall value pays for all of it, so a value whose parts come from many places
-// would never be begun part by part. Hence all terms of a value are tried as a group, the largest
-// values first. Terms of a refused group are then tried one by one, latest first. Everything is
-// tried twice, because one placement can make room for another.
+// The first part of a tall value is charged for all of it, so a value whose parts come from many
+// places would never be begun part by part. Hence all terms of a value are tried as a group, the
+// largest values first. Terms of a refused group are then tried one by one, latest first.
+// Everything is tried twice, because one placement can make room for another.
 func (s *Storage) PlaceTerms() int {
 	if s.slotOf != nil {
 		return 0 // the matrices are divided already
@@ -25,7 +25,7 @@ func (s *Storage) PlaceTerms() int {
 	elements := func(n int32) int64 { return int64(s.values[n].rows) * int64(s.values[n].cols) }
 	slices.SortStableFunc(groups, func(a, b int32) int { return cmp.Compare(elements(b), elements(a)) })
 	refused := make([]int, len(s.terms)) // by term: how many merges were kept when it was last refused, from 1
-	// What is placed first ties down what comes later, so the order decides what fits: values as
+	// What is placed first constrains what comes later, so the order decides what fits: values as
 	// wholes before parts, and of the values the largest ones first, because they save most.
 	for range 2 {
 		for _, n := range groups {

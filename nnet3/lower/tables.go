@@ -192,8 +192,8 @@ func (d *fileDialect) indexesNumber(c Component, pre *computation.PrecomputedInd
 	return "#" + strconv.Itoa(n), nil
 }
 
-// newEntry returns the entry for precomputed indexes of a component, which those who derived
-// components from it share.
+// newEntry returns the entry for precomputed indexes of a component, which is shared by components
+// derived from it.
 func (d *fileDialect) newEntry(c Component, pre *computation.PrecomputedIndexesInfo) (indexEntry, error) {
 	e := indexEntry{info: pre}
 	if len(pre.OutputIndexes) == 0 {

@@ -77,6 +77,8 @@ var (
 )
 
 func (r *reader) line(line string) error {
+	// The declaration of a matrix has no command number, and its size is no expression, so it is
+	// recognized as a whole line before anything is cut into tokens.
 	if m := matrix.FindStringSubmatch(line); m != nil {
 		return r.matrix(m)
 	}
@@ -193,6 +195,7 @@ func (r *reader) statement() {
 	case "compress":
 		v := r.view()
 		r.tokens = nil
+		// The ways to compress differ in precision, which the interpreter does not model.
 		r.emitScaled(computation.CompressMatrix, 0, v, computation.CompressUint8, 1)
 	case "decompress":
 		r.emit(computation.DecompressMatrix, r.view())
@@ -282,6 +285,7 @@ func (r *reader) view() int32 {
 		info.ColOffset, info.NumCols = r.span(size.Cols)
 		r.expect(")")
 	}
+	// Equal views share a number, as in what a compiler makes.
 	if n, ok := r.views[info]; ok {
 		return n
 	}

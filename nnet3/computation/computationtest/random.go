@@ -22,6 +22,7 @@ func Random(pick func(n int) int) string {
 		m := g.any()
 		g.give(m, fmt.Sprintf("out%d", m))
 	}
+	// A memo must be consumed. Otherwise a backward part is a matter of chance.
 	if g.memos > 0 || len(g.runs) > 0 && pick(3) > 0 {
 		g.backward()
 	}
@@ -122,6 +123,7 @@ func (g *generator) step() {
 		g.printf("%s = %s", g.view(dst, 1+g.pick(g.rows(dst)), 1+g.pick(g.cols(dst))), [...]string{"0", "1", "-0.5"}[g.pick(3)])
 	case kind <= 4:
 		g.run()
+	// The rest needs two matrices. Where there is only one, this step does nothing.
 	case src == 0:
 	case kind == 5 || kind == 6:
 		rows, cols := 1+g.pick(min(g.rows(dst), g.rows(src))), 1+g.pick(min(g.cols(dst), g.cols(src)))
@@ -130,6 +132,7 @@ func (g *generator) step() {
 		g.moveRows(dst, src)
 	case kind == 8:
 		g.multi(dst)
+	// What a backward run will read must neither go nor move.
 	case slices.ContainsFunc(g.runs, func(r forwardRun) bool { return g.reads(r, src) }):
 	case g.chance(50):
 		g.swap(src)
@@ -142,6 +145,7 @@ func (g *generator) step() {
 // reads reports whether the backward run needs matrix m.
 func (g *generator) reads(r forwardRun, m int) bool {
 	var x, y int
+	// A view begins with its matrix.
 	fmt.Sscanf(r.x, "m%d", &x)
 	fmt.Sscanf(r.y, "m%d", &y)
 	return r.needsX && x == m || r.needsY && y == m
@@ -197,6 +201,7 @@ func (g *generator) multi(m int) {
 			views[k] = g.view(k, g.rows(k), cols)
 		}
 		row := g.pick(g.rows(k))
+		// No command may write a row twice.
 		if to && used[[2]int{k, row}] {
 			list = append(list, "-")
 			continue
