@@ -68,8 +68,11 @@ func (b *builder) unbounded() error {
 		}
 	}
 	hint := ""
-	if b.net.epochs[b.net.nodes[most].epoch].recurrent {
+	switch {
+	case b.net.epochs[b.net.nodes[most].epoch].recurrent:
 		hint = "; the node depends on itself, and its recurrence must end at rows that are given or can't be computed"
+	case b.limits.rows >= mostRows:
+		hint = "; ask for fewer rows at once"
 	}
 	return fmt.Errorf("%w: more than %d rows with %d dependencies to look at, with %d rows given; most are of node %q: %d, t from %d to %d%s",
 		ErrUnbounded, len(b.graph.vertices)-1, len(b.graph.deps)-1, given, b.net.name(most), counts[most], times[most].first, times[most].last, hint)
