@@ -259,7 +259,7 @@ func (s *Storage) touchShown(v *value, c *cell) {
 			continue
 		}
 		t := &s.terms[k]
-		s.touch(t.dst, c.rect.Intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
+		s.touch(t.dst, c.rect.intersect(t.Src()).Shift(t.DstRow-t.SrcRow, t.DstCol-t.SrcCol), true)
 	}
 }
 

@@ -184,7 +184,7 @@ func (s *Storage) appendAlias(dst []occupation, t *term, at Rect, t0, t1 int32) 
 		}
 		place := s.place(p.n)
 		for _, c := range v.grid.over(p.r.Shift(-place.R0, -place.C0)) {
-			q := c.rect.Shift(place.R0, place.C0).Intersect(p.r)
+			q := c.rect.Shift(place.R0, place.C0).intersect(p.r)
 			if s.shows(c) {
 				stack = append(stack, aliased{s.terms[c.terms[0]].src, q})
 			} else {

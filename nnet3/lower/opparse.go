@@ -209,7 +209,8 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 	return err
 }
 
-// parseRun reads the parameters of an op that runs a component: to its fields, or flags that it has.
+// parseRun reads the parameters of an op that runs a component: to its fields, or flags that it
+// has.
 func (d *fileDialect) parseRun(text string, c *Component, pre **computation.PrecomputedIndexesInfo, instance *int32, flags []namedFlag) error {
 	words := strings.Split(text, ", ")
 	var err error

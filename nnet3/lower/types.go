@@ -52,8 +52,8 @@ func (r Rect) Area() int64 { return int64(r.R1-r.R0) * int64(r.C1-r.C0) }
 // Empty reports whether the rectangle holds no element.
 func (r Rect) Empty() bool { return r.R0 >= r.R1 || r.C0 >= r.C1 }
 
-// Intersect returns the common part of two rectangles.
-func (r Rect) Intersect(s Rect) Rect {
+// intersect returns the common part of two rectangles.
+func (r Rect) intersect(s Rect) Rect {
 	return Rect{max(r.R0, s.R0), min(r.R1, s.R1), max(r.C0, s.C0), min(r.C1, s.C1)}
 }
 

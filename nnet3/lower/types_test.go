@@ -34,7 +34,7 @@ func TestRect(t *testing.T) {
 		if a.Area() != int64(len(x)) || a.Empty() != (len(x) == 0) || int64(a.Rows())*int64(a.Cols()) != a.Area() {
 			t.Fatalf("%v: area %d, empty %v, %d elements", a, a.Area(), a.Empty(), len(x))
 		}
-		if i := a.Intersect(b); len(cellsOf(i)) != common || i.Empty() != (common == 0) {
+		if i := a.intersect(b); len(cellsOf(i)) != common || i.Empty() != (common == 0) {
 			t.Fatalf("%v and %v: %v, %d elements in common", a, b, i, common)
 		}
 		if !a.Empty() && !b.Empty() && a.Overlaps(b) != (common > 0) {
