@@ -73,8 +73,9 @@ func (b *builder) build() error {
 		// One hop a round: breadth first. Depth first, a recurrence would be followed into its
 		// endless past before the inputs at its side tell that this can't be computed.
 		for _, v := range b.queue {
-			// News travels at once and not at the end of the round: what turns out not to be
-			// computable makes others useless, which then need not be expanded at all.
+			// Users learn of a new status at once and not at the end of the round: what turns out
+			// not to be computable makes other vertices useless, which then need not be expanded at
+			// all.
 			if err := b.expand(v); err != nil {
 				return err
 			}
@@ -96,8 +97,8 @@ func (b *builder) build() error {
 func (b *builder) expand(v int32) error {
 	g := b.graph
 	x := &g.vertices[v]
-	// The vertex was useful when it was queued. If its users have become hopeless since, nobody
-	// needs an answer.
+	// The vertex was useful when it was queued. If all of its users have become hopeless since, its
+	// status does not matter.
 	if x.first >= 0 || x.given || x.usable == 0 || x.status == notComputable {
 		return nil
 	}
@@ -123,8 +124,8 @@ func (b *builder) expand(v int32) error {
 	}
 	x = &g.vertices[v] // it may have moved
 	x.first, x.count = first, int32(len(g.deps))-first
-	// An index component or a pooling of statistics may have very many dependencies a row; the
-	// first row of a node tells, and the limit on edges is raised by as much as the wanted rows can
+	// A component such as a pooling of statistics may have very many dependencies a row. The first
+	// row of a node shows that, and raises the limit on edges by as much as the wanted rows can
 	// need.
 	b.limits.expanded(c.Node, int(x.count))
 	b.countUse(v, first)

@@ -213,7 +213,7 @@ func (b *builder) expandAgain(v int32) error {
 		return nil
 	}
 	// The builder never looked at this vertex, or gave it up when it was outside of the bounds.
-	// Pretend that somebody needs it, so that expand does its work.
+	// Pretend that it is needed, so that expand does its work.
 	x.status, x.usable = unknown, max(x.usable, 1)
 	err := b.expand(v)
 	b.tellUsers()

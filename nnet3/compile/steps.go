@@ -124,7 +124,7 @@ func (s *stepper) addRange(node int32, vertices []int32) {
 		s.views = map[view]int32{}
 	}
 	last, id := int32(none), int32(none) // usually all vertices are of one step
-	// A range of columns is a view, so it costs nothing to view rows that nobody asked for. It
+	// A range of columns is a view, so it costs nothing to view rows that were not asked for. It
 	// would cost a copy to have those that are asked for in one matrix.
 	for _, v := range vertices {
 		src := s.graph.dependencies(v)[0]

@@ -12,7 +12,7 @@ import (
 )
 
 // threeSegments serves three requests. The second and the third take over a matrix, the third one
-// that the second has no use for; zeros that nobody has written to are not worth handing on.
+// that the second has no use for; zeros that were never written are not worth handing on.
 func threeSegments() *computation.Computation {
 	c := computation.New()
 	a, b, unused := c.NewMatrix(2, 3, false), c.NewMatrix(2, 3, false), c.NewMatrix(2, 3, false)

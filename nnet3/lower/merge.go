@@ -70,17 +70,17 @@ func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 	if s.bases[m.into].weight < s.bases[m.from].weight {
 		m.into, m.from, m.dr, m.dc, near = m.from, m.into, -m.dr, -m.dc, a
 	}
-	// Everything up to here is arithmetic on two rectangles. A group of merges is not charged one
-	// by one: its first merge may raise the peak and a later one lower it again, so commit compares
-	// the peak at the end.
+	// fits is arithmetic on two rectangles, and refuses most merges that make no sense. A group of
+	// merges is not charged one by one: its first merge may raise the peak and a later one lower it
+	// again, so commit compares the peak at the end.
 	if !s.fits(&m) || t.alone && !t.affords(&m) {
 		return false
 	}
 	// From here on the merge counts as done for every question about places (baseOf, place,
-	// isPlaced), though no value has moved yet: what a cell occupies depends on what is placed, so
-	// it can only be computed as if. The tests come cheapest first. Those before try are filters:
-	// they may let a bad merge pass, but they never refuse a good one, so they change the time and
-	// not the result.
+	// isPlaced), though no value has moved yet: what a cell occupies depends on which terms are
+	// placed, so it has to be computed under this assumption. The tests come cheapest first. Those
+	// before try are filters: they may let a bad merge pass, but never refuse a good one, so they
+	// change the time and not the result.
 	s.trial = trial{m.into, m.from, m.dr, m.dc}
 	ok := (k < 0 || s.canPlace(k) && !s.clashesNear(near, k)) && !s.failsAgain(m.name()) && !s.clashesSomewhere() && t.try(&m)
 	s.trial = noTrial
@@ -145,9 +145,9 @@ func (t *transaction) try(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	// First, the terms between the two bases. A merge for the sake of one term may bring others
-	// into position. They become placed as well, and so each of them must be allowed to be, or else
-	// the cells that they share would count as free for two values. Terms within one base don't
-	// change, hence only those with an end in the smaller base are visited.
+	// into position. They are placed then, so each of them must be placeable; otherwise the cells
+	// that they share would count as free for two values. Terms within one base don't change, hence
+	// only those with an end in the smaller base are visited.
 	for _, n := range from.members {
 		v := &s.values[n]
 		for k := v.terms[0]; k < v.terms[1]; k++ {

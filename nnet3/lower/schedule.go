@@ -152,7 +152,7 @@ func (b *scheduleBuilder) apply(i int32, a *fgraph.Apply) {
 }
 
 func (b *scheduleBuilder) assemble(a *fgraph.Apply, op *Assemble) {
-	// Without terms it is a matrix of zeros, and needs a fill only if somebody reads it.
+	// Without terms it is a matrix of zeros, and needs a fill only if it is read.
 	if len(op.Terms) == 0 {
 		b.newValue(a.Out(), constant)
 		return
@@ -277,8 +277,8 @@ func (b *scheduleBuilder) orderings() {
 		number[a.ID()] = int32(i)
 	}
 	demand := func(first, second *fgraph.Apply) {
-		// Blocks and Fills have no step. A value without a step of its own is read or complete
-		// where its step would be, so an Assemble counts from its last term on.
+		// Blocks and Fills have no step, so they neither wait nor are waited for. An Assemble is
+		// complete with its last term.
 		st := b.stepOf[number[second.ID()]]
 		if st < 0 {
 			return

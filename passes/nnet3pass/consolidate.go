@@ -97,7 +97,7 @@ func collect(state *fgraph.Variable, runs []*fgraph.Apply, end int) []fgraph.Rep
 			continue
 		}
 		// What is left of a run is the derivative of the input. Without an effect it needs no
-		// instance, so equal ones may merge, and it goes if nobody reads it.
+		// instance, so equal ones may merge, and it goes if nothing reads it.
 		o.ModelUpdate, o.HasState, o.Instance = false, false, 0
 		b := applyAt(a, o, a.Inputs()[:len(a.Inputs())-1], a.Out().Type())
 		pairs = append(pairs, fgraph.Replacement{Old: a.Out(), New: b.Out()})

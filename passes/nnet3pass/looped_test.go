@@ -69,7 +69,7 @@ func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query stri
 			t.Fatalf("%s: profile: %v", query, err)
 		}
 	}
-	// Matrices that were extended for others to share them may have corners that nobody uses.
+	// Matrices that were extended for others to share them may have unused corners.
 	if err := computation.Check(got, computation.NewNetworkInfo(nn, got.Derived), computation.CheckOptions{AllowUnused: true}); err != nil {
 		t.Fatalf("%q: %v", query, err)
 	}
