@@ -323,6 +323,7 @@ func (r *reader) assignment() {
 		return
 	}
 	switch {
+	// An allocation repeats the size of its matrix, which the declaration has given.
 	case !adds && r.take("undefined"):
 		r.tokens = nil
 		r.emit(computation.AllocMatrix, dst)
@@ -333,6 +334,7 @@ func (r *reader) assignment() {
 		return
 	}
 	alpha := float32(1)
+	// A number by itself is a constant, and one before an asterisk a scale.
 	if t := r.tokens; len(t) > 0 && (t[0] == "-" || t[0][0] >= '0' && t[0][0] <= '9') {
 		alpha = r.float()
 		if !r.take("*") {
@@ -361,6 +363,7 @@ func (r *reader) source(dst int32, adds bool, alpha float32) {
 	case r.take("rows"):
 		r.expect("(")
 		src := r.rowsView()
+		// With a second argument the rows are of one view. Otherwise each entry names its own.
 		if src < 0 || !r.take(",") {
 			r.emitScaled(pick(computation.AddRowsMulti, computation.CopyRowsMulti), alpha, dst, r.multi(src))
 			return

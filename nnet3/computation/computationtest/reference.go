@@ -95,6 +95,8 @@ func Same(net Net, want, got *computation.Computation) error {
 		if len(x) != len(y) {
 			return fmt.Errorf("%w: %s: %d elements, want %d", ErrDiffers, k, len(y), len(x))
 		}
+		// As norms: a single element may be near zero by cancellation, and then its relative error
+		// says nothing.
 		var diff, norm float64
 		for i := range x {
 			diff += float64((x[i] - y[i]) * (x[i] - y[i]))
