@@ -106,7 +106,7 @@ func (p *Program) Append(op Opcode, args ...int) int {
 		panic(fmt.Sprintf("array: %v of %v", op, types))
 	}
 	switch {
-	// The value is copied. What it is broadcast to has a say in the shape of the output only, which
+	// The value is copied. What it is broadcast to affects only the shape of the output, which
 	// the caller of Map has computed.
 	case op == Second:
 		return p.emit(Second, compute, result, args[1], args[1])
