@@ -148,7 +148,7 @@ func (s kernelSet) partialTile(t *tile) {
 		}
 	}
 	whole := *t
-	whole.flags, whole.tail = 0, s.lanes()
+	whole.flags = 0
 	whole.p, whole.pRow = &sums[0], uintptr(cols)*4
 	whole.y, whole.yRow = whole.p, whole.pRow
 	tileNEON(&whole)

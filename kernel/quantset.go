@@ -141,29 +141,37 @@ func (s quantSet) tiles(t *quantTile, p Precision) {
 	case s == quantGo:
 		t.tilesGo()
 	case t.tail != s.lanes():
-		s.partialTiles(t, p)
-	case words:
-		quantWordsNEON(t)
+		s.partialTiles(t, words)
 	default:
+		wholeTiles(t, words)
+	}
+}
+
+// wholeTiles runs a kernel of arm64 on whole vectors.
+func wholeTiles(t *quantTile, words bool) {
+	if words {
+		quantWordsNEON(t)
+	} else {
 		quantBytesDot(t)
 	}
 }
 
 // partialTiles runs a kernel for tiles whose last vector is partial, which NEON can't load or
 // store. Products are whole vectors of scratch memory.
-func (s quantSet) partialTiles(t *quantTile, p Precision) {
+func (s quantSet) partialTiles(t *quantTile, words bool) {
 	var products [6 * 16]float32
 	cols := t.vecs * s.lanes()
 	for ; t.tiles > 0; t.tiles-- {
 		i := uintptr(t.done)
 		whole := *t
-		whole.tiles, whole.done, whole.flags, whole.tail = 1, 0, 0, s.lanes()
+		whole.tiles, whole.done, whole.flags = 1, 0, 0
 		if t.k > 0 {
 			whole.x = elem(t.x, i*t.xRow)
 		}
 		whole.rowScale = elem(t.rowScale, i*t.rowScaleRow)
 		whole.y, whole.yRow = &products[0], uintptr(cols)*unsafe.Sizeof(products[0])
-		s.tiles(&whole, p)
+		// Not tiles: what calls itself through another function would have whole on the heap.
+		wholeTiles(&whole, words)
 		for r := range t.rows {
 			for j := range cols - s.lanes() + t.tail {
 				c := uintptr(j) * 4
