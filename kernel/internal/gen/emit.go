@@ -215,7 +215,7 @@ type function struct {
 	name   string
 	params string // vectors; then "blocks int"; then numbers; then "sums", the partial results, in R9
 	before func()
-	body   func(i int) // for each vector register i of a block; the names of vectors are operands, their elements
+	body   func(i int) // for each vector i of a block; the names of vectors are operands
 	after  func()
 }
 

@@ -237,8 +237,9 @@ func (g *quantTiles) halvedSteps(u int) {
 		g.p("VPBROADCASTD %d(%s), %s; VPBROADCASTD %d(%[2]s), %[5]s", 4*u, quantRows[row], x0, 4*u+4, x1)
 		for v := range g.n {
 			acc := g.vec(first + row*g.n + v)
-			// A dword of x holds two words, which belong to two terms. With x0 and x1 the dwords of
-			// two steps, (x0 + w1)·(x1 + w0) has the products of four terms but x0·x1 and w0·w1.
+			// A dword of x holds two words. For each of them, with those of two steps,
+			// (x0 + w1)·(x1 + w0) is x0·w0 + x1·w1, and x0·x1 + w0·w1 besides. VPMADDWD adds the
+			// products of both: four terms of the sum.
 			g.p("VPADDW %s, %s, %s; VPADDW %s, %s, %s", x0, w(v, 1), sum0, x1, w(v, 0), sum1)
 			g.p("VPMADDWD %s, %s, %[1]s; VPADDD %[1]s, %[3]s, %[3]s", sum0, sum1, acc)
 		}
