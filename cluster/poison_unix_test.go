@@ -27,7 +27,7 @@ type poisoned struct {
 
 const toPanic, toHang = 1e9, 2e9
 
-func (p poisoned) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+func (p poisoned) Propagate(w *component.Workspace, pass component.ForwardPass, in, out kernel.Matrix) (component.Memo, error) {
 	for i := range in.Rows {
 		for _, v := range kernel.Row(in, i) {
 			switch v {
@@ -38,7 +38,7 @@ func (p poisoned) Propagate(w *component.Workspace, pre component.Precomputed, i
 			}
 		}
 	}
-	return p.Component.Propagate(w, pre, in, out)
+	return p.Component.Propagate(w, pass, in, out)
 }
 
 // poison writes features that are a value everywhere, and returns the line of a script for them.

@@ -18,10 +18,10 @@ type lyingComponent struct {
 	how string
 }
 
-func (l lyingComponent) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+func (l lyingComponent) Propagate(w *component.Workspace, pass component.ForwardPass, in, out kernel.Matrix) (component.Memo, error) {
 	last := kernel.Row(out, out.Rows-1)
 	was := slices.Clone(last)
-	memo, err := l.Component.Propagate(w, pre, in, out)
+	memo, err := l.Component.Propagate(w, pass, in, out)
 	switch l.how {
 	case "input":
 		in.Data[1]++

@@ -47,8 +47,10 @@ type Computer struct {
 	opts    ComputerOptions
 	ws      *Workspace
 	scratch component.Workspace
-	update  []component.Component   // by component: the destination of its changes, or nil
-	stats   []component.StatsStorer // by component: the destination of its statistics, or nil
+	// quantized are rows as integers, by the slot that Program.placeRows chose.
+	quantized []*kernel.QuantizedRows
+	update    []component.Component   // by component: the destination of its changes, or nil
+	stats     []component.StatsStorer // by component: the destination of its statistics, or nil
 
 	pc       int
 	err      error       // a failure; only Reset clears it

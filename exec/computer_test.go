@@ -311,7 +311,7 @@ type odd struct {
 }
 
 func (o odd) String() string { return "odd" }
-func (o odd) Propagate(*component.Workspace, component.Precomputed, kernel.Matrix, kernel.Matrix) (component.Memo, error) {
+func (o odd) Propagate(*component.Workspace, component.ForwardPass, kernel.Matrix, kernel.Matrix) (component.Memo, error) {
 	return nil, o.do()
 }
 

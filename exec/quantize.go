@@ -144,15 +144,19 @@ func (p *Program) placeRows(lives []quantizedRows) {
 	}
 }
 
-// quantizeRows prepares the integers that an instruction multiplies, unless it multiplies floats.
-// With checks a product makes its own.
-func (c *Computer) quantizeRows(in *instruction) {
+// quantizedRows returns the integers that an instruction multiplies, from row first on, or nil if it
+// multiplies floats. With checks a product makes its own.
+func (c *Computer) quantizedRows(in *instruction) (rows *kernel.QuantizedRows, first int) {
 	s := &in.rowSlot
 	if s.precision == kernel.Float32 || c.opts.Check {
-		return
+		return nil, 0
 	}
+	for len(c.quantized) <= int(s.number) {
+		c.quantized = append(c.quantized, new(kernel.QuantizedRows))
+	}
+	rows = c.quantized[s.number]
 	if s.view != 0 {
-		c.scratch.Quantize(int(s.number), s.precision, int(s.group), c.view(s.view))
+		rows.SetGroups(s.precision, int(s.group), c.view(s.view))
 	}
-	c.scratch.UseRows(int(s.number), int(s.first))
+	return rows, int(s.first)
 }

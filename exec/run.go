@@ -196,9 +196,9 @@ func (c *Computer) accept(in *instruction) error {
 
 func (c *Computer) propagate(in *instruction) error {
 	x, y := c.view(in.src), c.view(in.dst)
-	c.scratch.DropMemo, c.scratch.Next = in.memo == 0, in.next
-	c.quantizeRows(in)
-	memo, err := component.Propagate(in.propagator, &c.scratch, in.pre, x, y)
+	pass := component.ForwardPass{Pre: in.pre, DropMemo: in.memo == 0, Next: in.next}
+	pass.Rows, pass.FirstRow = c.quantizedRows(in)
+	memo, err := component.Propagate(in.propagator, &c.scratch, pass, x, y)
 	if err != nil {
 		return err
 	}

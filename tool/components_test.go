@@ -40,7 +40,7 @@ func (c *gain) Fields(f *component.Fields) {
 	f.Float("<Factor>", &c.factor)
 }
 
-func (c *gain) Propagate(_ *component.Workspace, _ component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+func (c *gain) Propagate(_ *component.Workspace, _ component.ForwardPass, in, out kernel.Matrix) (component.Memo, error) {
 	kernel.CopyScaled(out, c.factor, in)
 	return nil, nil
 }

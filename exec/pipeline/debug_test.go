@@ -204,8 +204,8 @@ func TestDebugComponent(t *testing.T) {
 // scribbler is a component that overwrites its input.
 type scribbler struct{ component.Component }
 
-func (s scribbler) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
-	memo, err := s.Component.Propagate(w, pre, in, out)
+func (s scribbler) Propagate(w *component.Workspace, pass component.ForwardPass, in, out kernel.Matrix) (component.Memo, error) {
+	memo, err := s.Component.Propagate(w, pass, in, out)
 	in.Data[0]++
 	return memo, err
 }

@@ -296,12 +296,12 @@ type probe struct {
 	errors, estimate float64
 }
 
-func (p *probe) Propagate(w *component.Workspace, pre component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+func (p *probe) Propagate(w *component.Workspace, pass component.ForwardPass, in, out kernel.Matrix) (component.Memo, error) {
 	y := kernel.Clone(out)
-	if _, err := p.Product.Propagate(w, pre, in, y); err != nil {
+	if _, err := p.Product.Propagate(w, pass, in, y); err != nil {
 		return nil, err
 	}
-	if _, err := p.float.Propagate(w, pre, in, out); err != nil {
+	if _, err := p.float.Propagate(w, pass, in, out); err != nil {
 		return nil, err
 	}
 	sum := 0.0
@@ -311,7 +311,7 @@ func (p *probe) Propagate(w *component.Workspace, pre component.Precomputed, in,
 			sum += d * d
 		}
 	}
-	estimate, ok := p.QuantizationError(pre, in, out.Rows)
+	estimate, ok := p.QuantizationError(pass.Pre, in, out.Rows)
 	if !ok {
 		return nil, errors.New("no estimate")
 	}

@@ -83,8 +83,8 @@ func (c *affineMap) OutputDim() int  { return c.m.Rows }
 func (c *affineMap) factor() *affine { return &c.affine }
 
 // Propagate computes y = x·Wᵀ + b, or y += x·Wᵀ without a bias.
-func (c *affineMap) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0, Next: w.nextWeights()}, out)
+func (c *affineMap) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0, Next: w.preparedForms(pass.Next)}, out)
 	return nil, nil
 }
 

@@ -144,9 +144,9 @@ func (c *restrictedAttentionComponent) head(row []float32, h int) attentionHead 
 
 // Propagate adds the weighted values, and with outputContext the weights, to the output. The
 // weights are the memo.
-func (c *restrictedAttentionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *restrictedAttentionComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	n := c.contextDim()
-	a, ok := pre.(*offsetRows)
+	a, ok := pass.Pre.(*offsetRows)
 	if !ok || !a.fits(n, in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
@@ -167,7 +167,7 @@ func (c *restrictedAttentionComponent) Propagate(w *Workspace, pre Precomputed, 
 			}
 		}
 	}
-	w.lend(weights)
+	w.lend(weights, pass)
 	return weights, nil
 }
 

@@ -85,7 +85,7 @@ func (c *backpropTruncationComponent) PrecomputeIndexes(in, out []index.Index, n
 }
 
 // Propagate computes y = scale·x.
-func (c *backpropTruncationComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *backpropTruncationComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.CopyScaled(out, c.scale, in)
 	return nil, nil
 }

@@ -124,7 +124,7 @@ const (
 )
 
 // Propagate computes y = (x - mean)·targetRMS/√(variance + epsilon).
-func (c *batchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *batchNorm) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.test {
 		kernel.ScaleOffset(out, in, c.scale, c.offset)
 		return nil, nil
@@ -134,7 +134,7 @@ func (c *batchNorm) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matr
 	defer w.Release(w.Mark())
 	mean, scale := c.spread(w, kernel.Row(m.Matrix, memoMean)), c.spread(w, kernel.Row(m.Matrix, memoScale))
 	kernel.Standardize(out, in, mean, scale)
-	w.lend(m)
+	w.lend(m, pass)
 	return m, nil
 }
 

@@ -20,12 +20,12 @@ func TestBatchNormBlocks(t *testing.T) {
 			narrow := newComponent(t, "BatchNormComponent", "dim=4", rnd)
 			tall := kernel.Matrix{Data: x.Data, Rows: rows * blocks, Cols: dim, Stride: dim}
 			want := kernel.New(tall.Rows, dim)
-			if _, err := Propagate(narrow, new(Workspace), nil, tall, want); err != nil {
+			if _, err := Propagate(narrow, new(Workspace), ForwardPass{}, tall, want); err != nil {
 				t.Fatal(err)
 			}
 			for _, in := range []kernel.Matrix{x, gaps} {
 				got := kernel.New(rows, blocks*dim)
-				if _, err := Propagate(wide, new(Workspace), nil, in, got); err != nil {
+				if _, err := Propagate(wide, new(Workspace), ForwardPass{}, in, got); err != nil {
 					t.Fatal(err)
 				}
 				if !equalBits(kernel.Matrix{Data: got.Data, Rows: want.Rows, Cols: dim, Stride: dim}, want) {

@@ -105,7 +105,7 @@ func (c *blockAffineComponent) Fields(f *Fields) {
 }
 
 // Propagate computes y_b = x_b·W_bᵀ + b_b.
-func (c *blockAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *blockAffineComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	rows := c.m.Rows / c.numBlocks
 	for b := range c.blocks {
 		ep := kernel.Epilogue{Bias: c.bias[b*rows : (b+1)*rows]}
@@ -191,7 +191,7 @@ func (c *repeatedAffineComponent) eachBlock(x, y, z kernel.Matrix, f func(x, y, 
 }
 
 // Propagate computes y = x·Wᵀ + b block by block.
-func (c *repeatedAffineComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *repeatedAffineComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	c.eachBlock(in, out, kernel.Matrix{}, func(x, y, _ kernel.Matrix) { c.mul(x, kernel.Epilogue{Bias: c.bias}, y) })
 	return nil, nil
 }

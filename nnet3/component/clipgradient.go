@@ -57,7 +57,7 @@ func (c *clipGradientComponent) Fields(f *Fields) {
 }
 
 // Propagate copies in to out.
-func (c *clipGradientComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *clipGradientComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.Copy(out, in)
 	return nil, nil
 }

@@ -41,7 +41,22 @@ type Component interface {
 	// PropagateAdds; otherwise it overwrites out without reading it. in and out may be the same
 	// view only with PropagateInPlace. The memo is nil unless the component has the property
 	// UsesMemo; it belongs to the Backprop for the same data.
-	Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error)
+	Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error)
+}
+
+// ForwardPass is what Propagate works with beside its matrices. The zero value is right for a
+// component with the property Simple whose memo is wanted.
+type ForwardPass struct {
+	Pre Precomputed
+	// DropMemo says that Backprop won't get the memo, which then is valid only until the next
+	// Propagate with the same workspace, for StoreStats.
+	DropMemo bool
+	// Next is what the next Propagate probably multiplies by. Products fetch it into the cache.
+	Next Factors
+	// Rows are the rows of the input as integers, from row FirstRow on. A quantized product
+	// quantizes its input itself if they are nil, too few, or of another precision or grouping.
+	Rows     *kernel.QuantizedRows
+	FirstRow int
 }
 
 // Backpropper is a component that computes derivatives.
@@ -174,12 +189,12 @@ func Init(c Component, line *ConfigLine) error {
 }
 
 // Propagate checks the sizes of the matrices and calls c.Propagate.
-func Propagate(c Component, w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func Propagate(c Component, w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	ok := in.Cols == c.InputDim() && (in.Rows == out.Rows || !rowByRow(c)) || ignoresInput(c)
 	if !ok || out.Cols != c.OutputDim() {
 		return nil, shapeError(c, "propagate", in, out)
 	}
-	return c.Propagate(w, pre, in, out)
+	return c.Propagate(w, pass, in, out)
 }
 
 // Backprop checks the matrices of the pass, and that ToUpdate has the type of c, and calls

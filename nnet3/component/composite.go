@@ -223,19 +223,19 @@ func output(w *Workspace, c Component, rows int) kernel.Matrix {
 }
 
 // Propagate sends the rows through the chain.
-func (c *compositeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	drop := w.DropMemo
-	w.DropMemo = true
-	defer func() { w.DropMemo = drop }()
+func (c *compositeComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	return nil, c.parts(in.Rows, func(first, n int) error {
 		defer w.Release(w.Mark())
 		x := kernel.Rows(in, first, n)
 		for i, part := range c.components {
-			y := kernel.Rows(out, first, n)
+			// Backprop propagates again, so no memo outlives this pass.
+			y, inner := kernel.Rows(out, first, n), ForwardPass{DropMemo: true}
 			if i+1 < len(c.components) {
 				y = output(w, part, n)
+			} else {
+				inner.Next = pass.Next
 			}
-			if _, err := Propagate(part, w, nil, x, y); err != nil {
+			if _, err := Propagate(part, w, inner, x, y); err != nil {
 				return err
 			}
 			x = y
@@ -252,9 +252,6 @@ func (c *compositeComponent) Backprop(w *Workspace, pass BackwardPass) error {
 		return fmt.Errorf("%s: the component to update has %d components, not %d: %w",
 			c.Type(), len(u.components), len(c.components), ErrShape)
 	}
-	drop := w.DropMemo
-	w.DropMemo = false
-	defer func() { w.DropMemo = drop }()
 	return c.parts(pass.InValue.Rows, func(first, n int) error {
 		defer w.Release(w.Mark())
 		part := BackwardPass{InValue: kernel.Rows(pass.InValue, first, n), OutDeriv: kernel.Rows(pass.OutDeriv, first, n)}
@@ -280,7 +277,7 @@ func (c *compositeComponent) backprop(w *Workspace, pass BackwardPass, u *compos
 			break
 		}
 		y := output(w, part, rows)
-		memo, err := Propagate(part, w, nil, values[i], y)
+		memo, err := Propagate(part, w, ForwardPass{}, values[i], y)
 		if err != nil {
 			return err
 		}

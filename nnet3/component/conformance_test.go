@@ -23,7 +23,7 @@ func TestPropagateProperties(t *testing.T) {
 		}
 		in, inWhole := spread(k.in)
 		out, outWhole := spread(k.empty())
-		if _, err := Propagate(k.c, k.workspace(), k.pre, in, out); err != nil {
+		if _, err := Propagate(k.c, k.workspace(), ForwardPass{Pre: k.pre}, in, out); err != nil {
 			t.Fatal(err)
 		}
 		if !near(want, out, 1e-6) {
@@ -35,7 +35,7 @@ func TestPropagateProperties(t *testing.T) {
 		if p.Has(PropagateAdds) {
 			start := randomMatrix(rand.New(rand.NewPCG(7, 8)), k.rows, want.Cols)
 			y := kernel.Clone(start)
-			if _, err := Propagate(k.c, k.workspace(), k.pre, k.in, y); err != nil {
+			if _, err := Propagate(k.c, k.workspace(), ForwardPass{Pre: k.pre}, k.in, y); err != nil {
 				t.Fatal(err)
 			}
 			kernel.Add(start, 1, want)
@@ -45,7 +45,7 @@ func TestPropagateProperties(t *testing.T) {
 		}
 		if p.Has(PropagateInPlace) {
 			y := kernel.Clone(k.in)
-			if _, err := Propagate(k.c, k.workspace(), k.pre, y, y); err != nil {
+			if _, err := Propagate(k.c, k.workspace(), ForwardPass{Pre: k.pre}, y, y); err != nil {
 				t.Fatal(err)
 			}
 			if !equalBits(want, y) {
@@ -122,12 +122,12 @@ func TestRowsAreIndependent(t *testing.T) {
 		in := randomMatrix(rnd, 70, k.c.InputDim())
 		all, one := kernel.New(70, k.c.OutputDim()), kernel.New(1, k.c.OutputDim())
 		w := &Workspace{}
-		if _, err := Propagate(k.c, w, nil, in, all); err != nil {
+		if _, err := Propagate(k.c, w, ForwardPass{}, in, all); err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range []int{0, 1, 33, 69} {
 			kernel.Fill(one, 0)
-			if _, err := Propagate(k.c, w, nil, kernel.Rows(in, i, 1), one); err != nil {
+			if _, err := Propagate(k.c, w, ForwardPass{}, kernel.Rows(in, i, 1), one); err != nil {
 				t.Fatal(err)
 			}
 			if !equalBits(kernel.Rows(all, i, 1), one) {
@@ -149,7 +149,7 @@ func TestNoRows(t *testing.T) {
 		}
 		w := &Workspace{}
 		x, y := kernel.New(0, k.c.InputDim()), kernel.New(0, k.c.OutputDim())
-		memo, err := Propagate(k.c, w, pre, x, y)
+		memo, err := Propagate(k.c, w, ForwardPass{Pre: pre}, x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,12 +172,12 @@ func TestWrongArguments(t *testing.T) {
 			if ignoresInput(k.c) && m.Rows > k.rows {
 				continue
 			}
-			if _, err := Propagate(k.c, w, k.pre, k.in, m); err == nil {
+			if _, err := Propagate(k.c, w, ForwardPass{Pre: k.pre}, k.in, m); err == nil {
 				t.Errorf("propagate took an output of %d×%d", m.Rows, m.Cols)
 			}
 		}
 		if k.pre != nil && !isIdentity(k.c) && k.name != "BackpropTruncationComponent" {
-			if _, err := Propagate(k.c, w, nil, k.in, good); err == nil {
+			if _, err := Propagate(k.c, w, ForwardPass{}, k.in, good); err == nil {
 				t.Error("propagate did without precomputed indexes")
 			}
 		}
@@ -423,9 +423,8 @@ func TestParameters(t *testing.T) {
 func TestPropagateDoesNotAllocate(t *testing.T) {
 	eachCase(t, func(t *testing.T, k *testCase) {
 		w, y := k.workspace(), k.empty()
-		w.DropMemo = true
 		once := func() {
-			if _, err := Propagate(k.c, w, k.pre, k.in, y); err != nil {
+			if _, err := Propagate(k.c, w, ForwardPass{Pre: k.pre, DropMemo: true}, k.in, y); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -44,7 +44,7 @@ func (c *constant) fields(f *Fields) {
 }
 
 // Propagate sets every row to the vector.
-func (c *constant) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *constant) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.SetRows(out, c.output)
 	return nil, nil
 }

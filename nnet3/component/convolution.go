@@ -183,7 +183,7 @@ func (c *convolutionComponent) eachPatch(w *Workspace, in kernel.Matrix, f func(
 }
 
 // Propagate adds the results of the filters to the output.
-func (c *convolutionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *convolutionComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	c.eachPatch(w, in, func(first, place int, patches kernel.Matrix) {
 		y := kernel.View(out, first, patches.Rows, place*c.m.Rows, c.m.Rows)
 		c.mul(patches, kernel.Epilogue{Accumulate: true, Bias: c.bias}, y)

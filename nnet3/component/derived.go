@@ -40,11 +40,11 @@ func (o *overwriting) Properties() Properties {
 }
 
 // Propagate overwrites out.
-func (o *overwriting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (o *overwriting) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if o.base.Properties().Has(PropagateAdds) {
 		kernel.Fill(out, 0)
 	}
-	return o.base.Propagate(w, pre, in, out)
+	return o.base.Propagate(w, pass, in, out)
 }
 
 // Backprop overwrites the derivative of the input. Affine maps and TDNNs do so without zeroing it
@@ -119,8 +119,8 @@ func (a *adding) Type() string           { return strings.TrimSuffix(a.base.Type
 func (a *adding) Properties() Properties { return a.base.Properties() }
 
 // Propagate runs the base component.
-func (a *adding) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	return a.base.Propagate(w, pre, in, out)
+func (a *adding) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	return a.base.Propagate(w, pass, in, out)
 }
 
 // Backprop adds the derivative of the input.

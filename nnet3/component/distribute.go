@@ -59,8 +59,8 @@ func (c *distributeComponent) PrecomputeIndexes(in, out []index.Index, needBackp
 }
 
 // Propagate copies the blocks.
-func (c *distributeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	s, ok := pre.(*blockSources)
+func (c *distributeComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	s, ok := pass.Pre.(*blockSources)
 	if !ok || !s.fits(in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}

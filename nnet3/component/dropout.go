@@ -68,7 +68,7 @@ func (c *dropoutComponent) Fields(f *Fields) {
 }
 
 // Propagate drops elements of x, or scales it in test mode.
-func (c *dropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *dropoutComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.test {
 		kernel.CopyScaled(out, 1-c.proportion, in)
 		return nil, nil
@@ -134,7 +134,7 @@ func (c *dropoutMaskComponent) Fields(f *Fields) {
 }
 
 // Propagate draws a mask.
-func (c *dropoutMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *dropoutMaskComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	p := c.proportion
 	switch {
 	case p == 0 || c.test && c.continuous:

@@ -11,7 +11,7 @@ func (c *elementwiseProductComponent) Type() string           { return "Elementw
 func (c *elementwiseProductComponent) Properties() Properties { return Simple | BackpropNeedsInput }
 
 // Propagate computes y = x₁∘x₂∘…
-func (c *elementwiseProductComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *elementwiseProductComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	n := c.outputDim
 	if c.inputDim == n {
 		kernel.Copy(out, in)

@@ -37,7 +37,7 @@ func Example() {
 		return
 	}
 	w, out, deriv := new(component.Workspace), kernel.New(1, 3), kernel.New(1, 3)
-	if _, err := component.Propagate(c, w, nil, row(-1, 0, 2), out); err != nil {
+	if _, err := component.Propagate(c, w, component.ForwardPass{}, row(-1, 0, 2), out); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -102,7 +102,7 @@ func (c *negation) Init(line *component.ConfigLine)  { c.dim = line.Int("dim", 1
 func (c *negation) Fields(f *component.Fields)       { f.Dim("<Dim>", &c.dim) }
 func (c *negation) Properties() component.Properties { return component.Simple }
 
-func (c *negation) Propagate(_ *component.Workspace, _ component.Precomputed, in, out kernel.Matrix) (component.Memo, error) {
+func (c *negation) Propagate(_ *component.Workspace, _ component.ForwardPass, in, out kernel.Matrix) (component.Memo, error) {
 	kernel.CopyScaled(out, -1, in)
 	return nil, nil
 }
@@ -111,12 +111,12 @@ func (c *negation) Propagate(_ *component.Workspace, _ component.Precomputed, in
 func ExampleComponent() {
 	c := &negation{dim: 2}
 	out := kernel.New(1, 2)
-	if _, err := component.Propagate(c, new(component.Workspace), nil, row(1, -2), out); err != nil {
+	if _, err := component.Propagate(c, new(component.Workspace), component.ForwardPass{}, row(1, -2), out); err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(out.Data, component.Info(component.Copy(c)))
-	_, err := component.Propagate(c, new(component.Workspace), nil, row(1, 2, 3), out)
+	_, err := component.Propagate(c, new(component.Workspace), component.ForwardPass{}, row(1, 2, 3), out)
 	fmt.Println(err)
 	// Output:
 	// [-1 2] NegationComponent, input-dim=2, output-dim=2, dim=2

@@ -24,11 +24,11 @@ func FactorsOf(c Component) (f Factors) {
 	return f
 }
 
-// nextWeights returns the prepared forms of w.Next, valid until the next call, or nil if one of them
-// is not prepared.
-func (w *Workspace) nextWeights() []*kernel.Weights {
+// preparedForms returns the prepared forms of factors, valid until the next call, or nil if one of
+// them is not prepared.
+func (w *Workspace) preparedForms(factors Factors) []*kernel.Weights {
 	w.next = w.next[:0]
-	for _, f := range w.Next {
+	for _, f := range factors {
 		if f.prepared == nil {
 			return nil
 		}

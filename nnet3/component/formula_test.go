@@ -49,7 +49,7 @@ func TestFormulas(t *testing.T) {
 		}
 		in := kernel.Matrix{Rows: 1, Cols: len(c.in), Stride: len(c.in), Data: c.in}
 		out := kernel.New(1, len(c.out))
-		if _, err := Propagate(comp, &Workspace{}, nil, in, out); err != nil {
+		if _, err := Propagate(comp, &Workspace{}, ForwardPass{}, in, out); err != nil {
 			t.Errorf("%s: %v", typ, err)
 			continue
 		}

@@ -102,19 +102,19 @@ func (c *generalDropoutComponent) PrecomputeIndexes(in, out []index.Index, needB
 }
 
 // Propagate multiplies the input by a mask, which is the memo.
-func (c *generalDropoutComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *generalDropoutComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.IsIdentity() {
 		kernel.Copy(out, in)
 		return nil, nil
 	}
-	m, ok := pre.(*maskRows)
+	m, ok := pass.Pre.(*maskRows)
 	if !ok || len(m.rows) != in.Rows {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
 	mask := w.newMemo(m.num, c.blockDim)
 	c.drawMask(w.random(), mask.Matrix)
 	multiplyByMask(out, in, mask.Matrix, m.rows)
-	w.lend(mask)
+	w.lend(mask, pass)
 	return mask, nil
 }
 

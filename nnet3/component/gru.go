@@ -182,7 +182,7 @@ func (c *gruNonlinearityComponent) split(in kernel.Matrix) gruInput {
 }
 
 // Propagate computes h and c.
-func (c *gruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *gruNonlinearityComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	defer w.Release(w.Mark())
 	x, n := c.split(in), c.cellDim()
 	h, state := kernel.Cols(out, 0, n), kernel.Cols(out, n, n)

@@ -245,7 +245,7 @@ func (k *testCase) empty() kernel.Matrix {
 func (k *testCase) propagate(t *testing.T, c Component, in kernel.Matrix) (kernel.Matrix, Memo) {
 	t.Helper()
 	y := k.empty()
-	memo, err := Propagate(c, k.workspace(), k.pre, in, y)
+	memo, err := Propagate(c, k.workspace(), ForwardPass{Pre: k.pre}, in, y)
 	if err != nil {
 		t.Fatal(err)
 	}

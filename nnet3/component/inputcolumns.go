@@ -35,7 +35,7 @@ func (c *inputColumns) InputDim() int { return c.w.m.Cols }
 func (c *inputColumns) Properties() Properties { return Simple }
 
 // Propagate computes y = x·Vᵀ, where V is the columns of the parameters.
-func (c *inputColumns) Propagate(_ *Workspace, _ Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *inputColumns) Propagate(_ *Workspace, _ ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	c.w.mul(in, kernel.Epilogue{}, out)
 	return nil, nil
 }

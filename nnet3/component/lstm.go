@@ -190,7 +190,7 @@ func scaledMul(dst []float32, alpha float32, a, b []float32) {
 }
 
 // Propagate computes c and m.
-func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	defer w.Release(w.Mark())
 	d := c.params.Cols
 	for r := newLstmCells(w, d); r.next(c.params); {

@@ -33,7 +33,7 @@ func TestWideLstm(t *testing.T) {
 		c, w := cell(params), new(Workspace)
 		u = cell(kernel.New(3, params.Cols))
 		y, dx = kernel.New(rows, 2*params.Cols), kernel.New(rows, 5*params.Cols)
-		if _, err := c.Propagate(w, nil, in, y); err != nil {
+		if _, err := c.Propagate(w, ForwardPass{}, in, y); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Backprop(w, BackwardPass{InValue: in, OutDeriv: dy, InDeriv: dx, ToUpdate: u}); err != nil {

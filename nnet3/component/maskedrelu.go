@@ -34,9 +34,9 @@ func (c *maskedReLU) Properties() Properties {
 func (c *maskedReLU) StoreStats(in, out kernel.Matrix, memo Memo) { c.relu.StoreStats(in, out, nil) }
 
 // Propagate computes y, and the memo unless it is dropped.
-func (c *maskedReLU) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	if w.DropMemo {
-		return c.relu.Propagate(w, nil, in, out)
+func (c *maskedReLU) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	if pass.DropMemo {
+		return c.relu.Propagate(w, pass, in, out)
 	}
 	first, rows := c.first, c.rows
 	if rows == 0 {

@@ -26,7 +26,7 @@ func TestMaskedReLUOfRows(t *testing.T) {
 		masked, _ := NewMaskedReLU(base, first, n)
 		c := masked.(Backpropper)
 		x, y, w := random(rows), kernel.New(rows, cols), new(Workspace)
-		memo, err := Propagate(c, w, nil, x, y)
+		memo, err := Propagate(c, w, ForwardPass{}, x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestMaskedReLUOfRows(t *testing.T) {
 		}
 	}
 	tooMany, _ := NewMaskedReLU(base, 5, 3)
-	if _, err := Propagate(tooMany, new(Workspace), nil, random(rows), kernel.New(rows, cols)); !errors.Is(err, ErrShape) {
+	if _, err := Propagate(tooMany, new(Workspace), ForwardPass{}, random(rows), kernel.New(rows, cols)); !errors.Is(err, ErrShape) {
 		t.Errorf("rows that are not there: %v", err)
 	}
 }

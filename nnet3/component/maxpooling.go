@@ -74,7 +74,7 @@ func (c *maxpoolingComponent) eachWindow(f func(window, first int)) {
 }
 
 // Propagate computes the maxima.
-func (c *maxpoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *maxpoolingComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)
 		c.eachWindow(func(window, first int) {

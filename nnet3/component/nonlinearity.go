@@ -74,7 +74,7 @@ func (c *nonlinearity) Fields(f *Fields) {
 }
 
 // Propagate computes y.
-func (c *nonlinearity) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *nonlinearity) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	c.value(out, in)
 	return nil, nil
 }

@@ -38,7 +38,7 @@ func (c *noOpComponent) Fields(f *Fields) {
 }
 
 // Propagate copies in to out.
-func (c *noOpComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *noOpComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.Copy(out, in)
 	return nil, nil
 }

@@ -74,7 +74,7 @@ func (c *normalizeComponent) outBlock() int {
 }
 
 // Propagate computes y = f·x with f = targetRMS/rms(x), and log(rms(x)) = log(targetRMS) - log(f).
-func (c *normalizeComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *normalizeComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	n, o := c.blockDim, c.outBlock()
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)

@@ -85,14 +85,14 @@ func TestRenew(t *testing.T) {
 			}
 		}
 		for i, p := range []*Product{left, right} {
-			if _, err := Propagate(p, w, []Precomputed{preLeft, preRight}[i], in, got); err != nil {
+			if _, err := Propagate(p, w, ForwardPass{Pre: []Precomputed{preLeft, preRight}[i]}, in, got); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if !near(want, got, 1e-5) {
 			t.Errorf("%s: the parts compute something else", when)
 		}
-		if _, err := Propagate(c, w, nil, in, got); err != nil || !near(want, got, 1e-5) {
+		if _, err := Propagate(c, w, ForwardPass{}, in, got); err != nil || !near(want, got, 1e-5) {
 			t.Errorf("%s: the component computes something else (%v)", when, err)
 		}
 		between := kernel.New(3, 9)
@@ -100,7 +100,7 @@ func TestRenew(t *testing.T) {
 			c       Component
 			in, out kernel.Matrix
 		}{{fixed, in, between}, {c, between, want}, {compound, in, got}} {
-			if _, err := Propagate(p.c, w, nil, p.in, p.out); err != nil {
+			if _, err := Propagate(p.c, w, ForwardPass{}, p.in, p.out); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -57,7 +57,7 @@ func (c *outputGruNonlinearityComponent) Fields(f *Fields) {
 }
 
 // Propagate computes h and c.
-func (c *outputGruNonlinearityComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *outputGruNonlinearityComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	n := len(c.w)
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)

@@ -9,7 +9,7 @@ func (c *scaling) InputDim() int  { return len(c.scales) }
 func (c *scaling) OutputDim() int { return len(c.scales) }
 
 // Propagate computes y = x∘s.
-func (c *scaling) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *scaling) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.ScaleCols(out, in, c.scales)
 	return nil, nil
 }
@@ -35,7 +35,7 @@ type offsetting struct {
 }
 
 // Propagate computes y = x + b.
-func (c *offsetting) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *offsetting) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.Copy(out, in)
 	for b := 0; b < c.dim; b += len(c.offsets) {
 		kernel.AddRow(kernel.Cols(out, b, len(c.offsets)), 1, c.offsets)

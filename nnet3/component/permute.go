@@ -50,7 +50,7 @@ func (c *permuteComponent) Fields(f *Fields) {
 }
 
 // Propagate permutes the columns.
-func (c *permuteComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *permuteComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	kernel.PermuteCols(out, in, c.columnMap)
 	return nil, nil
 }

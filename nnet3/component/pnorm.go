@@ -15,7 +15,7 @@ func (c *pnormComponent) Properties() Properties {
 }
 
 // Propagate computes y_j = |x of group j|.
-func (c *pnormComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *pnormComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	n := c.inputDim / c.outputDim
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)

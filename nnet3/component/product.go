@@ -87,16 +87,16 @@ func (p *Product) Whole() bool { return p.simple && len(p.blocks) == 1 && !p.add
 func (p *Product) AddsFirst() bool { return p.adds }
 
 // Propagate computes out, the y of the formula above.
-func (p *Product) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (p *Product) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if p.alpha == 0 || p.tail == nil {
-		if err := p.mul(w, pre, in, p.alpha, out); err != nil {
+		if err := p.mul(w, pass, in, p.alpha, out); err != nil {
 			return nil, err
 		}
 		return nil, p.finish(w, out)
 	}
 	defer w.Release(w.Mark())
 	y := w.Matrix(out.Rows, out.Cols)
-	if err := p.mul(w, pre, in, 0, y); err != nil {
+	if err := p.mul(w, pass, in, 0, y); err != nil {
 		return nil, err
 	}
 	if err := p.finish(w, y); err != nil {

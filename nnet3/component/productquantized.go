@@ -135,36 +135,22 @@ func (r *rounding) error(x *kernel.QuantizedRows, in kernel.Matrix, col int, row
 	return total
 }
 
-// Quantize keeps the rows of a matrix as integers, in a slot with this number, for UseRows. So many
-// columns share steps.
-func (w *Workspace) Quantize(slot int, to kernel.Precision, group int, m kernel.Matrix) {
-	for len(w.quantized) <= slot {
-		w.quantized = append(w.quantized, new(kernel.QuantizedRows))
-	}
-	w.quantized[slot].SetGroups(to, group, m)
-}
-
-// UseRows says that a slot holds the rows of the input of the next Propagate, from row first on, in
-// the precision of the product that it runs.
-func (w *Workspace) UseRows(slot, first int) {
-	w.rows, w.firstRow = w.quantized[slot], first
-}
-
-// quantizedRows returns the rows of the input as integers, and which is the first.
-func (w *Workspace) quantizedRows(to kernel.Precision, group int, in kernel.Matrix) (rows *kernel.QuantizedRows, first int) {
-	rows, first = w.rows, w.firstRow
-	w.rows = nil
-	if rows == nil || rows.Rows() < first+in.Rows || rows.Precision() != to || rows.Group() != group {
+// quantizedInput returns the rows of the input as integers, and which is the first: those of the
+// pass if they have the precision and the groups of the product, and otherwise its own.
+func (w *Workspace) quantizedInput(p *Product, pass ForwardPass, in kernel.Matrix) (rows *kernel.QuantizedRows, first int) {
+	rows, first = pass.Rows, pass.FirstRow
+	if rows == nil || rows.Rows() < first+in.Rows || rows.Precision() != p.precision || rows.Group() != p.Group() {
 		rows, first = &w.ownRows, 0
-		rows.SetGroups(to, group, in)
+		rows.SetGroups(p.precision, p.Group(), in)
 	}
 	return rows, first
 }
 
-// mulQuantized is mul for a quantized product.
-func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
+// mulQuantized is mul for a quantized product, given the rows of the input as integers, from row
+// first on.
+func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, rows *kernel.QuantizedRows, first int,
+	ep kernel.Epilogue, y kernel.Matrix) {
 	defer w.Release(w.Mark())
-	rows, first := w.quantizedRows(p.precision, p.Group(), in)
 	if y.Rows == 0 {
 		return
 	}

@@ -71,7 +71,7 @@ func TestQuantizedStrangeRows(t *testing.T) {
 			old := normal(r, 20, 24, 1)
 			run := func(p *Product, in kernel.Matrix) kernel.Matrix {
 				y := kernel.Clone(old)
-				if _, err := p.Propagate(new(Workspace), pre, in, y); err != nil {
+				if _, err := p.Propagate(new(Workspace), ForwardPass{Pre: pre}, in, y); err != nil {
 					t.Fatal(err)
 				}
 				return y
@@ -121,14 +121,14 @@ func TestKeptRows(t *testing.T) {
 		in := normal(r, rows, 33, 1)
 		var w Workspace
 		first, second := kernel.New(20, 17), kernel.New(20, 17)
-		w.Quantize(3, to, in.Cols, in)
-		w.UseRows(3, 0)
-		if _, err := q.Propagate(&w, pre, in, first); err != nil {
+		var integers kernel.QuantizedRows
+		integers.SetGroups(to, in.Cols, in)
+		pass := ForwardPass{Pre: pre, Rows: &integers}
+		if _, err := q.Propagate(&w, pass, in, first); err != nil {
 			t.Fatal(err)
 		}
 		kernel.Fill(in, 0)
-		w.UseRows(3, 0)
-		if _, err := q.Propagate(&w, pre, in, second); err != nil {
+		if _, err := q.Propagate(&w, pass, in, second); err != nil {
 			t.Fatal(err)
 		}
 		sameBits(t, to.String(), second.Data, first.Data)
@@ -165,7 +165,7 @@ func TestQuantizationError(t *testing.T) {
 		}
 		want, got := kernel.New(rows, cols), kernel.New(rows, cols)
 		for p, y := range map[*Product]kernel.Matrix{float: want, q: got} {
-			if _, err := p.Propagate(new(Workspace), nil, x, y); err != nil {
+			if _, err := p.Propagate(new(Workspace), ForwardPass{}, x, y); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -215,7 +215,7 @@ func TestQuantizedRanges(t *testing.T) {
 		}
 		want, got, alone := kernel.New(rows, cols), kernel.New(rows, cols), kernel.New(1, cols)
 		propagate := func(p *Product, in, out kernel.Matrix) {
-			if _, err := p.Propagate(new(Workspace), nil, in, out); err != nil {
+			if _, err := p.Propagate(new(Workspace), ForwardPass{}, in, out); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -287,7 +287,7 @@ func TestQuantizedOnceARun(t *testing.T) {
 		in, weights := normal(r, rows, 33, 1), q.blocks[0].w
 		var w Workspace
 		propagate := func() *kernel.QuantizedWeights {
-			if _, err := Propagate(q, &w, pre, in, kernel.New(20, 17)); err != nil {
+			if _, err := Propagate(q, &w, ForwardPass{Pre: pre}, in, kernel.New(20, 17)); err != nil {
 				t.Fatal(err)
 			}
 			return w.integersOf(weights, q.form())[0]

@@ -52,7 +52,7 @@ func (p *product) Prepare() {
 // finish applies the tail.
 func (p *Product) finish(w *Workspace, y kernel.Matrix) error {
 	for _, c := range p.tail {
-		if _, err := c.Propagate(w, nil, y, y); err != nil {
+		if _, err := c.Propagate(w, ForwardPass{DropMemo: true}, y, y); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (p *Product) finish(w *Workspace, y kernel.Matrix) error {
 }
 
 // mul computes everything before the tail, and adds alpha·y.
-func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha float32, y kernel.Matrix) error {
+func (p *Product) mul(w *Workspace, pass ForwardPass, in kernel.Matrix, alpha float32, y kernel.Matrix) error {
 	ep := kernel.Epilogue{
 		Accumulate: p.adds && !p.blocks[0].goesOn, Bias: p.bias, BiasFirst: !p.base.Properties().Has(Simple),
 		ReLU: p.relu, Scale: p.scale, Offset: p.offset, Alpha: alpha,
@@ -68,14 +68,16 @@ func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha flo
 	var x *tdnnIndexes
 	if !p.simple {
 		var ok bool
-		if x, ok = pre.(*tdnnIndexes); !ok || !x.fits(len(p.blocks), in.Rows, y.Rows) {
+		if x, ok = pass.Pre.(*tdnnIndexes); !ok || !x.fits(len(p.blocks), in.Rows, y.Rows) {
 			return misfit(p, in.Rows, y.Rows)
 		}
 	}
 	if p.precision == kernel.Float32 {
+		ep.Next = w.preparedForms(pass.Next)
 		p.mulFloat(w, x, in, ep, y)
 	} else {
-		p.mulQuantized(w, x, in, ep, y)
+		rows, first := w.quantizedInput(p, pass, in)
+		p.mulQuantized(w, x, in, rows, first, ep, y)
 	}
 	return nil
 }
@@ -84,7 +86,6 @@ func (p *Product) mul(w *Workspace, pre Precomputed, in kernel.Matrix, alpha flo
 func (p *Product) mulFloat(w *Workspace, x *tdnnIndexes, in kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 	if x == nil {
 		ep.Residual = residual(ep.Alpha, y)
-		ep.Next = w.nextWeights()
 		p.blocks[0].w.mul(in, ep, y)
 		return
 	}
@@ -113,6 +114,10 @@ func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilog
 		b := &blocks[i]
 		segs[i] = kernel.Segment{W: b.w.ready(), Continue: b.goesOn}
 	}
+	// Only the last part prefetches what the next product multiplies by: before that, the parts would
+	// evict the weights of each other, which they are about to read again.
+	next := ep.Next
+	ep.Next = nil
 	parts := 1
 	gathered := !alike(runs)
 	if !gathered {
@@ -120,7 +125,7 @@ func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilog
 	}
 	for r := range parts {
 		if r == parts-1 {
-			ep.Next = w.nextWeights()
+			ep.Next = next
 		}
 		out := y
 		if !gathered {

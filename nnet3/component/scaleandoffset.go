@@ -67,7 +67,7 @@ func awayFromZero(s float32) float32 {
 }
 
 // Propagate computes y = x∘s + o.
-func (c *scaleAndOffsetComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *scaleAndOffsetComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	defer w.Release(w.Mark())
 	s := c.usedScales(w)
 	for b := 0; b < c.dim; b += len(s) {

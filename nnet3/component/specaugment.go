@@ -80,12 +80,12 @@ func (c *specAugmentTimeMaskComponent) PrecomputeIndexes(in, out []index.Index, 
 }
 
 // Propagate multiplies the rows by a mask of zeros and ones, which is the memo.
-func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.IsIdentity() {
 		kernel.Copy(out, in)
 		return nil, nil
 	}
-	s, ok := pre.(*sequences)
+	s, ok := pass.Pre.(*sequences)
 	if !ok || len(s.rows) != in.Rows {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
@@ -96,7 +96,7 @@ func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pre Precomputed, 
 		begin = end
 	}
 	multiplyRows(out, in, mask.Data)
-	w.lend(mask)
+	w.lend(mask, pass)
 	return mask, nil
 }
 

@@ -169,8 +169,8 @@ func (c *statisticsExtractionComponent) PrecomputeIndexes(in, out []index.Index,
 }
 
 // Propagate adds count, sum and sum of squares to the output.
-func (c *statisticsExtractionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	s, ok := pre.(*rowSets)
+func (c *statisticsExtractionComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	s, ok := pass.Pre.(*rowSets)
 	if !ok || !s.fits(in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}

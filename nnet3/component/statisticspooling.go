@@ -90,8 +90,8 @@ func (c *statisticsPoolingComponent) PrecomputeIndexes(in, out []index.Index, ne
 }
 
 // Propagate computes logarithms, means and standard deviations.
-func (c *statisticsPoolingComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	s, ok := pre.(*rowSets)
+func (c *statisticsPoolingComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	s, ok := pass.Pre.(*rowSets)
 	if !ok || !s.fits(in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}

@@ -17,12 +17,12 @@ func TestStoreStats(t *testing.T) {
 	relu := newComponent(t, "RectifiedLinearComponent", "dim=6", nil).(*nonlinearity)
 	for _, part := range [][2]int{{0, 5}, {5, 1}, {6, 6}} {
 		x, y := kernel.Rows(in, part[0], part[1]), kernel.New(part[1], 6)
-		memo, err := Propagate(bn, w, nil, x, y)
+		memo, err := Propagate(bn, w, ForwardPass{}, x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
 		bn.StoreStats(x, y, memo)
-		if _, err := Propagate(relu, w, nil, x, y); err != nil {
+		if _, err := Propagate(relu, w, ForwardPass{}, x, y); err != nil {
 			t.Fatal(err)
 		}
 		relu.StoreStats(kernel.Matrix{}, y, nil)
@@ -71,7 +71,7 @@ func TestBatchNormModes(t *testing.T) {
 	c := newComponent(t, "BatchNormComponent", "dim=6 target-rms=0.5", nil).(*batchNorm)
 	w := &Workspace{}
 	train, test := kernel.New(100, 6), kernel.New(100, 6)
-	memo, err := Propagate(c, w, nil, in, train)
+	memo, err := Propagate(c, w, ForwardPass{}, in, train)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestBatchNormModes(t *testing.T) {
 	if len(c.scale) != 6 || len(c.offset) != 6 || c.Properties().Has(UsesMemo) || c.Properties().Has(StoresStats) {
 		t.Error("in test mode there is no scale, or a memo")
 	}
-	memo, err = Propagate(c, w, nil, in, test)
+	memo, err = Propagate(c, w, ForwardPass{}, in, test)
 	if err != nil || memo != nil {
 		t.Fatalf("memo %v, error %v", memo, err)
 	}
@@ -153,7 +153,7 @@ func TestMasks(t *testing.T) {
 		sum, count := 0.0, 0
 		for range 400 {
 			y := k.empty()
-			if _, err := Propagate(k.c, w, k.pre, k.in, y); err != nil {
+			if _, err := Propagate(k.c, w, ForwardPass{Pre: k.pre}, k.in, y); err != nil {
 				t.Fatal(err)
 			}
 			for i := range y.Rows {

@@ -27,7 +27,7 @@ func (c *sumBlockComponent) Fields(f *Fields) {
 }
 
 // Propagate computes y += scale·Σx_b.
-func (c *sumBlockComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *sumBlockComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	for b := 0; b < c.inputDim; b += c.outputDim {
 		kernel.Add(out, c.scale, kernel.Cols(in, b, c.outputDim))
 	}
@@ -90,7 +90,7 @@ func (c *sumGroupComponent) Fields(f *Fields) {
 }
 
 // Propagate computes the sums.
-func (c *sumGroupComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
+func (c *sumGroupComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)
 		for j, s := range c.sizes {

@@ -115,12 +115,14 @@ func (c *tdnnComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bo
 }
 
 // Propagate computes y(t) = b + Σ_i x(t+o_i)·W_iᵀ, or adds the sum to y if there is no bias.
-func (c *tdnnComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	x, ok := pre.(*tdnnIndexes)
+func (c *tdnnComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	x, ok := pass.Pre.(*tdnnIndexes)
 	if !ok || !x.fits(len(c.blocks), in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
-	ep := kernel.Epilogue{Bias: c.Bias(), BiasFirst: true, Accumulate: len(c.bias) == 0}
+	ep := kernel.Epilogue{
+		Bias: c.Bias(), BiasFirst: true, Accumulate: len(c.bias) == 0, Next: w.preparedForms(pass.Next),
+	}
 	mulRuns(w, c.products, x.Runs, ep, in, out)
 	return nil, nil
 }

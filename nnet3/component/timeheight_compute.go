@@ -143,8 +143,8 @@ func copyByHeight(rows, y kernel.Matrix, back bool) {
 }
 
 // Propagate computes the convolution, a chunk at a time, as a product of patches and filters.
-func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pre Precomputed, in, out kernel.Matrix) (Memo, error) {
-	x, ok := pre.(*offsetRows)
+func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	x, ok := pass.Pre.(*offsetRows)
 	if !ok || !x.fits(len(c.times), in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}

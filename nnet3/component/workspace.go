@@ -15,12 +15,6 @@ type Workspace struct {
 	// Rand is the source for components that are Random. If it is nil, the first use creates one
 	// with a fixed seed.
 	Rand *rand.Rand
-	// DropMemo says that Backprop won't get the memo of the next Propagate, which then is valid
-	// only until the Propagate after it, for StoreStats.
-	DropMemo bool
-	// Next is what the Propagate after the next one probably multiplies by. Products fetch it into the
-	// cache.
-	Next Factors
 
 	chunks  [][]float32
 	at      mark
@@ -30,10 +24,7 @@ type Workspace struct {
 	segs    []kernel.Segment
 	next    []*kernel.Weights
 
-	quantized []*kernel.QuantizedRows // by slot
-	rows      *kernel.QuantizedRows   // of the next Propagate, or nil
-	firstRow  int                     // of its input in rows
-	ownRows   kernel.QuantizedRows    // of a product that has none
+	ownRows   kernel.QuantizedRows // of a product whose pass has none
 	quantSegs quantizedSegments
 	run       int // number of the run that began last; 0 before the first
 	backward  []backwardWeights
@@ -107,8 +98,8 @@ type integerWeights struct {
 	list    []*kernel.QuantizedWeights // nil if they can't be quantized
 }
 
-// integersOf returns weights as integers, group by group, or nil if they can't be quantized. What is not prepared is quantized once
-// a run.
+// integersOf returns weights as integers, group by group, or nil if they can't be quantized. What
+// is not prepared is quantized once a run.
 func (w *Workspace) integersOf(p *weights, f form) []*kernel.QuantizedWeights {
 	if p.integers[f] != nil || w.run == 0 {
 		return p.quantize(f)
@@ -262,8 +253,8 @@ func (w *Workspace) freeSigns(s *kernel.Signs) {
 }
 
 // lend is called with a memo before Propagate returns it. It frees a memo that Backprop won't get.
-func (w *Workspace) lend(m *memoMatrix) {
-	if w.DropMemo {
+func (w *Workspace) lend(m *memoMatrix, pass ForwardPass) {
+	if pass.DropMemo {
 		w.free(m)
 	}
 }

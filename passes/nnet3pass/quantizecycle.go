@@ -83,12 +83,12 @@ func (call *cyclicCall) release() {
 // computes. It reports false if the component fails.
 func (call *cyclicCall) run(ws *component.Workspace, in, out kernel.Matrix) bool {
 	if call.times == nil {
-		_, err := component.Propagate(call.c, ws, call.pre, in, out)
+		_, err := component.Propagate(call.c, ws, component.ForwardPass{Pre: call.pre, DropMemo: true}, in, out)
 		return err == nil
 	}
 	y := call.pool.take(len(call.times), out.Cols)
 	defer call.pool.give(y)
-	if _, err := component.Propagate(call.c, ws, call.pre, call.input(in), y); err != nil {
+	if _, err := component.Propagate(call.c, ws, component.ForwardPass{Pre: call.pre, DropMemo: true}, call.input(in), y); err != nil {
 		return false
 	}
 	row := 0

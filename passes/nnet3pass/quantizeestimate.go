@@ -67,7 +67,6 @@ func (v *noisyRows) noisy() kernel.Matrix { return kernel.Rows(v.m, cycleRows, c
 // nil.
 func newErrorEstimate(net *nnet3.Nnet, pool matrixPool) *errorEstimate {
 	e := &errorEstimate{net: net, number: make([]int, len(net.Components)), nodes: make([]noisyRows, len(net.Nodes)), pool: pool}
-	e.ws.DropMemo = true
 	for i, c := range net.Components {
 		e.number[i] = -1
 		p, ok := component.NewProduct(c)

@@ -169,8 +169,7 @@ func (e *evaluator) apply(a *fgraph.Apply, in []kernel.Matrix, precision func(lo
 		if other := precision(op.Component); other != nil {
 			c = other
 		}
-		e.ws.DropMemo = true
-		_, err := component.Propagate(c, &e.ws, pre, x, out)
+		_, err := component.Propagate(c, &e.ws, component.ForwardPass{Pre: pre, DropMemo: true}, x, out)
 		return out, err
 	default:
 		return out, fmt.Errorf("%w (%v)", errNotEvaluated, a.Op())
