@@ -152,16 +152,7 @@ func readModel(o *kaldiio.Opener, name string) (*nnet3.AmNnetSimple, string, err
 
 func readModelFrom(f io.Reader, name string) (*nnet3.AmNnetSimple, string, error) {
 	hash := sha256.New()
-	r, err := kaldiio.NewReader(io.TeeReader(f, hash), name)
-	if err != nil {
-		return nil, "", err
-	}
-	if !r.Binary() {
-		if first, err := r.PeekNonSpace(); err == nil && first != '<' {
-			return nil, "", r.Errorf("this is not a model in Kaldi's format (\"nnopt-cluster init\" makes one from config lines)")
-		}
-	}
-	am, err := nnet3.Loader{}.ReadModel(r)
+	am, err := nnet3.Loader{}.ReadModelFrom(io.TeeReader(f, hash), name)
 	if err != nil {
 		return nil, "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/nnopt/nnopt/nnet3"
@@ -27,24 +26,11 @@ func readModel(c *Console, o *kaldiio.Opener, name string, each func(component.C
 	if err != nil {
 		return nil, err
 	}
-	am, err := readModelFrom(c, f, name, each)
+	am, err := nnet3.Loader{Types: c.cfg.Components, Each: each}.ReadModelFrom(f, name)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr // the model was complete, but the command failed
 	}
 	return am, err
-}
-
-func readModelFrom(c *Console, f io.Reader, name string, each func(component.Component) []float32) (*nnet3.AmNnetSimple, error) {
-	r, err := kaldiio.NewReader(f, name)
-	if err != nil {
-		return nil, err
-	}
-	if !r.Binary() {
-		if first, err := r.PeekNonSpace(); err == nil && first != '<' {
-			return nil, fmt.Errorf("%s is not a model in Kaldi's format (\"%s init\" makes one from config lines)", name, c.cfg.Name)
-		}
-	}
-	return nnet3.Loader{Types: c.cfg.Components, Each: each}.ReadModel(r)
 }
 
 // sameFile reports whether two names refer to the same existing file.

@@ -271,7 +271,7 @@ func prepare(nn *nnet3.Nnet, req *computation.Request) (mode string) {
 
 // loadNetwork reads a model or config lines; "-" is standard input.
 func loadNetwork(c *Console, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
-	loader := pipeline.Loader{Types: c.cfg.Components}
+	loader := nnet3.Loader{Types: c.cfg.Components}
 	if name == "-" {
 		return loader.LoadFrom(c.Stdin, "standard input", seed)
 	}

@@ -1,97 +1,20 @@
 package pipeline
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/nnopt/nnopt/nnet3"
-	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// ErrRead means that a file is not a readable model.
-var ErrRead = errors.New("can't read model")
-
-// A Loader reads networks with the component types of a registry. In the zero value these are those
-// of package component.
-type Loader struct{ Types *component.Registry }
-
-// Load reads a network from a file, a Kaldi model or config lines, as [Loader.Load] does with
-// Kaldi's component types.
+// Load is [nnet3.Loader.Load] with Kaldi's component types.
 func Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
-	return Loader{}.Load(name, seed)
+	return nnet3.Loader{}.Load(name, seed)
 }
 
-// LoadFrom is [Load] for a stream. The name appears in errors.
+// LoadFrom is [nnet3.Loader.LoadFrom] with Kaldi's component types.
 func LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
-	return Loader{}.LoadFrom(r, name, seed)
-}
-
-// Load reads a network from a file: a model in Kaldi's format (raw or .mdl, binary or text), or
-// config lines. A network from config lines gets random parameters, which depend on the seed alone,
-// and no statistics of batch normalization: see Calibrate.
-func (l Loader) Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", ErrRead, err)
-	}
-	defer f.Close()
-	// The reader of models uses the size of the file, which a buffer would hide.
-	var head [64]byte
-	if n, err := f.ReadAt(head[:], 0); err == nil || err == io.EOF {
-		return l.load(head[:n], f, name, seed)
-	}
-	return l.LoadFrom(f, name, seed)
-}
-
-// LoadFrom is Load for a stream. The name appears in errors.
-func (l Loader) LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
-	in := bufio.NewReader(r)
-	head, err := in.Peek(64)
-	if err != nil && err != io.EOF {
-		return nil, false, fmt.Errorf("%w %s: %w", ErrRead, name, err)
-	}
-	return l.load(head, in, name, seed)
-}
-
-// load reads a network from r, which begins with head.
-func (l Loader) load(head []byte, r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
-	if len(head) == 0 {
-		return nil, false, fmt.Errorf("%w: %s is empty", ErrRead, name)
-	}
-	if kaldiio.IsGzip(head) {
-		return nil, false, fmt.Errorf("%w: %s is compressed with gzip: unpack it first (gunzip -c)", ErrRead, name)
-	}
-	if !isModel(head) {
-		if bytes.IndexByte(head, 0) >= 0 {
-			return nil, false, fmt.Errorf("%w: %s is binary, but not a model: is it an archive?", ErrRead, name)
-		}
-		nn, err = nnet3.Loader{Types: l.Types}.ParseConfig(r, name, seed)
-		return nn, true, err
-	}
-	source, err := kaldiio.NewReader(r, name)
-	if err != nil {
-		return nil, false, err
-	}
-	am, err := nnet3.Loader{Types: l.Types}.ReadModel(source)
-	if err != nil {
-		return nil, false, err
-	}
-	return am.Nnet, false, nil
-}
-
-// isModel reports whether a file that begins like this holds a model rather than config lines: it
-// is binary, or its first word is a token.
-func isModel(head []byte) bool {
-	if bytes.HasPrefix(head, []byte("\x00B")) {
-		return true
-	}
-	head = bytes.TrimLeft(head, " \t\r\n")
-	return len(head) > 0 && head[0] == '<'
+	return nnet3.Loader{}.LoadFrom(r, name, seed)
 }
 
 // Save writes a raw network in Kaldi's format.

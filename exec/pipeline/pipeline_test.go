@@ -112,10 +112,10 @@ func TestLoadSave(t *testing.T) {
 	if err := save(filepath.Join(t.TempDir(), "no", "such", "folder"), true); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("saving to a folder that is not there: %v", err)
 	}
-	if _, _, err := pipeline.Load("nowhere", 0); !errors.Is(err, pipeline.ErrRead) || !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := pipeline.Load("nowhere", 0); !errors.Is(err, nnet3.ErrRead) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("loading what is not there: %v", err)
 	}
-	if _, _, err := pipeline.LoadFrom(strings.NewReader("\x1f\x8b\b\x00packed"), "packed", 0); !errors.Is(err, pipeline.ErrRead) || !strings.Contains(err.Error(), "gunzip") {
+	if _, _, err := pipeline.LoadFrom(strings.NewReader("\x1f\x8b\b\x00packed"), "packed", 0); !errors.Is(err, nnet3.ErrRead) || !strings.Contains(err.Error(), "gunzip") {
 		t.Errorf("a packed model: %v", err)
 	}
 	if _, _, err := pipeline.LoadFrom(strings.NewReader("\x00B<Nnet3> \n"), "cut", 0); !errors.Is(err, kaldiio.ErrTruncated) {
