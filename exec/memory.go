@@ -20,7 +20,7 @@ type Workspace struct {
 	plan  []float32           // the free buffer for plans
 	held  int64               // elements in free buffers
 	inUse int64               // elements handed out
-	most  int64               // the largest sum of held and inUse
+	peak  int64               // the largest sum of held and inUse
 }
 
 // bufferSize rounds n up to a size of buffers: 2^k * (8+i)/8 elements, 0 <= i < 8, at least 64.
@@ -41,7 +41,7 @@ func (w *Workspace) get(n int) []float32 {
 		w.held -= int64(size)
 		return b[:n]
 	}
-	w.most = max(w.most, w.held+w.inUse)
+	w.peak = max(w.peak, w.held+w.inUse)
 	return kernel.NewFloats(size)[:n]
 }
 
@@ -52,7 +52,7 @@ func (w *Workspace) getPlan(n int) []float32 {
 	w.plan = nil
 	if cap(b) < n {
 		size := bufferSize(n)
-		w.most = max(w.most, w.held+w.inUse+int64(size))
+		w.peak = max(w.peak, w.held+w.inUse+int64(size))
 		b = kernel.NewFloats(size)
 	}
 	w.inUse += int64(cap(b))
@@ -83,7 +83,7 @@ func (w *Workspace) put(b []float32) {
 func (w *Workspace) Bytes() int64 { return 4 * (w.held + w.inUse) }
 
 // MaxBytes returns the largest size so far.
-func (w *Workspace) MaxBytes() int64 { return 4 * w.most }
+func (w *Workspace) MaxBytes() int64 { return 4 * w.peak }
 
 // Trim leaves all memory that is not in use to the garbage collector.
 func (w *Workspace) Trim() { w.free, w.plan, w.held = nil, nil, 0 }

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/nnopt/nnopt/exec"
 )
 
 // BatcherOptions are options of Streamer.NewBatcher.
@@ -61,11 +58,11 @@ var ErrClosed = errors.New("the batcher is closed")
 // computations for all numbers of streams at once. The error wraps ErrOptions, or is one of
 // compile.Looped or the optimizer.
 func (s *Streamer) NewBatcher(ctx context.Context, opts BatcherOptions) (*Batcher, error) {
-	if opts.MaxStreams < 0 || opts.MaxStreams > mostSequences || opts.Workers < 0 || opts.MaxWait < 0 {
-		return nil, fmt.Errorf("%w: %d streams at once (1 to %d, or 0), %d workers, a wait of %v", ErrOptions, opts.MaxStreams, mostSequences, opts.Workers, opts.MaxWait)
+	if opts.MaxStreams < 0 || opts.MaxStreams > maxSequences || opts.Workers < 0 || opts.MaxWait < 0 {
+		return nil, fmt.Errorf("%w: %d streams at once (1 to %d, or 0), %d workers, a wait of %v", ErrOptions, opts.MaxStreams, maxSequences, opts.Workers, opts.MaxWait)
 	}
 	if opts.MaxStreams == 0 {
-		opts.MaxStreams = min(max(2048/s.chunk, 1), mostSequences)
+		opts.MaxStreams = min(max(2048/s.chunk, 1), maxSequences)
 	}
 	for log := 0; 1<<log <= opts.MaxStreams; log++ {
 		if _, err := s.loop(ctx, log); err != nil {
@@ -179,7 +176,7 @@ func (b *Batcher) work() {
 func (e *engine) try(streams []*Stream) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", exec.ErrPanic, p, debug.Stack())
+			err = panicError(p)
 		}
 	}()
 	return e.compute(context.Background(), streams)

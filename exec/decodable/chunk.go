@@ -23,7 +23,7 @@ type cutter struct {
 	left, right int // context
 	initial     int // left context of the first chunk
 	final       int // right context of the last chunk
-	most        int // the largest number of chunks in a batch
+	max         int // the largest number of chunks in a batch
 }
 
 // cut appends the chunks of an utterance with the given number of rows of output to dst, in order.
@@ -33,7 +33,7 @@ func (c *cutter) cut(rows int, dst []batch) []batch {
 	for first := 0; first < rows; {
 		s := c.at(first, rows)
 		same := 1 // chunks of this shape from here on
-		for same < c.most && first+same*s.rows < rows && c.at(first+same*s.rows, rows) == s {
+		for same < c.max && first+same*s.rows < rows && c.at(first+same*s.rows, rows) == s {
 			same++
 		}
 		s.sequences = 1

@@ -13,9 +13,9 @@ import (
 
 // TestCut writes a batch as first+rows×sequences, followed by an unusual context in brackets.
 func TestCut(t *testing.T) {
-	plain := cutter{rows: 10, left: 3, right: 2, initial: 3, final: 2, most: 1}
+	plain := cutter{rows: 10, left: 3, right: 2, initial: 3, final: 2, max: 1}
 	batches := plain
-	batches.most = 8
+	batches.max = 8
 	edges := batches
 	edges.initial, edges.final = 0, 1
 	for _, c := range []struct {
@@ -56,12 +56,12 @@ func TestCut(t *testing.T) {
 func TestCutCovers(t *testing.T) {
 	longtest.Check(t, func(t *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
-		c := cutter{rows: draw("chunk", 1, 20), left: draw("left", 0, 3), right: draw("right", 0, 3), initial: draw("initial", 0, 3), final: draw("final", 0, 3), most: draw("most", 1, 9)}
+		c := cutter{rows: draw("chunk", 1, 20), left: draw("left", 0, 3), right: draw("right", 0, 3), initial: draw("initial", 0, 3), final: draw("final", 0, 3), max: draw("max", 1, 9)}
 		rows := draw("rows", 0, 300)
 		next := 0
 		for _, b := range c.cut(rows, nil) {
-			if b.sequences > c.most || b.sequences&(b.sequences-1) != 0 {
-				t.Fatalf("%d chunks at once, at most %d", b.sequences, c.most)
+			if b.sequences > c.max || b.sequences&(b.sequences-1) != 0 {
+				t.Fatalf("%d chunks at once, at most %d", b.sequences, c.max)
 			}
 			for range b.sequences {
 				want := shape{left: c.left, right: c.right, rows: min(c.rows, rows-next), sequences: b.sequences}

@@ -13,7 +13,7 @@ type engine struct {
 	s         *Streamer
 	workspace exec.Workspace
 	computers [][]*exec.Computer // by the logarithm of the number of streams, and by phase; nil if not made
-	streams   [mostSequences]*Stream
+	streams   [maxSequences]*Stream
 	buffer    []float32 // of the inputs of a chunk
 	used      int       // elements of it
 }

@@ -10,22 +10,22 @@ import (
 // chunk at a time. A worker runs ahead of the writer only as far as there are blocks.
 type flow struct {
 	free, full chan kernel.Matrix // full ends with an empty matrix
-	most, made int                // blocks
+	max, made  int                // blocks
 	done       chan struct{}      // of the task; told when there is something to write, or an error
 	begun      bool               // done was told
 	err        error              // why the rows end early, valid after the end of full
 }
 
-// mostAhead bounds the elements of a result that wait for the writer, and mostBlocks the chunks.
+// maxAhead bounds the elements of a result that wait for the writer, and maxBlocks the chunks.
 const (
-	mostAhead  = 1 << 21
-	mostBlocks = 256
+	maxAhead  = 1 << 21
+	maxBlocks = 256
 )
 
 // newFlow returns a flow of chunks with the given number of elements.
 func newFlow(done chan struct{}, elements int) *flow {
-	n := min(max(mostAhead/max(elements, 1), 2), mostBlocks)
-	return &flow{free: make(chan kernel.Matrix, n), full: make(chan kernel.Matrix, n+1), most: n, done: done}
+	n := min(max(maxAhead/max(elements, 1), 2), maxBlocks)
+	return &flow{free: make(chan kernel.Matrix, n), full: make(chan kernel.Matrix, n+1), max: n, done: done}
 }
 
 // put copies rows to a block. It waits while there is none.
@@ -34,7 +34,7 @@ func (f *flow) put(ctx context.Context, y kernel.Matrix) error {
 	select {
 	case b = <-f.free:
 	default:
-		if f.made < f.most {
+		if f.made < f.max {
 			f.made++
 			break
 		}

@@ -12,7 +12,7 @@ type Latencies struct{ Median, P95, P99, Max time.Duration }
 type histogram struct {
 	bins []uint64
 	n    uint64
-	most time.Duration
+	max  time.Duration
 }
 
 // binOf returns the bin of a latency. Bins up to 255 have one nanosecond, and the next 128 each
@@ -37,7 +37,7 @@ func (h *histogram) count(d time.Duration) {
 	}
 	h.bins[bin]++
 	h.n++
-	h.most = max(h.most, d)
+	h.max = max(h.max, d)
 }
 
 // add adds what another histogram has counted.
@@ -49,14 +49,14 @@ func (h *histogram) add(other *histogram) {
 		h.bins[i] += n
 	}
 	h.n += other.n
-	h.most = max(h.most, other.most)
+	h.max = max(h.max, other.max)
 }
 
 // reset forgets all latencies. It keeps the memory.
-func (h *histogram) reset() { h.bins, h.n, h.most = h.bins[:0], 0, 0 }
+func (h *histogram) reset() { h.bins, h.n, h.max = h.bins[:0], 0, 0 }
 
 func (h *histogram) latencies() Latencies {
-	return Latencies{h.percentile(50), h.percentile(95), h.percentile(99), h.most}
+	return Latencies{h.percentile(50), h.percentile(95), h.percentile(99), h.max}
 }
 
 // percentile returns a latency that a given percentage does not exceed.
@@ -64,7 +64,7 @@ func (h *histogram) percentile(percent uint64) time.Duration {
 	below := uint64(0)
 	for bin, n := range h.bins {
 		if below += n; n > 0 && below*100 >= h.n*percent {
-			return min(lastOf(bin), h.most)
+			return min(lastOf(bin), h.max)
 		}
 	}
 	return 0

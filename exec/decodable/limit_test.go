@@ -106,7 +106,7 @@ func TestLoopedLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const short, long = 8, 3 * mostBlocks
+	const short, long = 8, 3 * maxBlocks
 	synctest.Test(t, func(t *testing.T) {
 		failed, rows := make(map[string]error), make(map[string][]float32)
 		sum, err := s.RunRows(t.Context(), func(yield func(Utterance, error) bool) {
@@ -134,7 +134,7 @@ func TestLoopedLimit(t *testing.T) {
 		if err != nil || sum.Utterances != 2 || sum.Failed != 1 || !errors.Is(failed["b"], ErrLate) {
 			t.Errorf("%+v, %v, %v", sum, failed, err)
 		}
-		if n := len(rows["b"]); n < mostBlocks || n >= long {
+		if n := len(rows["b"]); n < maxBlocks || n >= long {
 			t.Errorf("the long utterance has %d of %d rows", n, long)
 		}
 		if want := []float32{1, 2, 3, 4, 5, 6, 7, 8}; !slices.Equal(rows["a"], want) || !slices.Equal(rows["c"], want) {

@@ -57,7 +57,7 @@ type LoadReport struct {
 }
 
 // errBehind ends a measurement.
-var errBehind = errors.New("decodable: the streams came too late")
+var errBehind = errors.New("streams fall too far behind")
 
 // check returns an error unless the load makes sense.
 func (l *Load) check(s *Streamer) error {
@@ -69,7 +69,7 @@ func (l *Load) check(s *Streamer) error {
 		return fmt.Errorf("%w: %v of audio, with a frame every %v", ErrOptions, l.Audio, l.shift())
 	case math.IsNaN(l.Rate) || l.Rate < 0 || l.Rate > 1e6:
 		return fmt.Errorf("%w: a rate of %g; it may be 0 to 10⁶", ErrOptions, l.Rate)
-	case l.FrameShift < 0 || l.Packet < 0 || l.Packet > largestChunk || l.IvectorPeriod < 0:
+	case l.FrameShift < 0 || l.Packet < 0 || l.Packet > maxChunk || l.IvectorPeriod < 0:
 		return fmt.Errorf("%w: a frame every %v, %d in a packet, an i-vector every %d", ErrOptions, l.FrameShift, l.Packet, l.IvectorPeriod)
 	}
 	return nil

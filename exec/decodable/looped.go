@@ -74,15 +74,15 @@ func (w *loopedWorker) used() (busy time.Duration, bytes int64) {
 func (w *loopedWorker) feed(ctx context.Context, u *Utterance, to *flow) error {
 	s, st := w.stream.s, w.stream
 	defer st.Reset()
-	most, period := s.chunk, 0
+	piece, period := s.chunk, 0
 	if s.ivector > 0 && u.OnlineIvectors.Rows > 0 {
 		period = s.opts.OnlineIvectorPeriod
-		most = min(most, period)
+		piece = min(piece, period)
 	} else if err := st.AcceptIvector(u.Ivector); err != nil {
 		return err
 	}
 	for at := 0; at < u.Features.Rows; {
-		n := min(most, u.Features.Rows-at)
+		n := min(piece, u.Features.Rows-at)
 		if period > 0 {
 			if row := at / period; at%period == 0 && row < u.OnlineIvectors.Rows {
 				if err := st.AcceptIvector(kernel.Row(u.OnlineIvectors, row)); err != nil {

@@ -73,9 +73,9 @@ func (o *Options) Looped() StreamOptions {
 	return s
 }
 
-// largestChunk bounds the frames of a chunk with its context. 2²⁰ frames are almost three hours of
+// maxChunk bounds the frames of a chunk with its context. 2²⁰ frames are almost three hours of
 // speech.
-const largestChunk = 1 << 20
+const maxChunk = 1 << 20
 
 // check returns an error that lists everything that is wrong with the options.
 func (o *Options) check() error {
@@ -98,7 +98,7 @@ func (o *Options) check() error {
 		{"online-ivector-period", &o.OnlineIvectorPeriod},
 	} {
 		if n := f.frames; n != nil {
-			want(*n >= 0 && *n <= largestChunk, "%s is %d; it may be 0 to %d", f.name, *n, largestChunk)
+			want(*n >= 0 && *n <= maxChunk, "%s is %d; it may be 0 to %d", f.name, *n, maxChunk)
 		}
 	}
 	want(o.MinibatchSize >= 0 && o.MinibatchSize <= 1024, "minibatch-size is %d; it may be 0 to 1024", o.MinibatchSize)

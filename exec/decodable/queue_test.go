@@ -48,7 +48,7 @@ type flowCounting struct{ counting }
 func (s flowCounting) cut(u *Utterance) ([]batch, error) { return make([]batch, 1), nil }
 func (s flowCounting) newStaff() staff                   { return s }
 func (s flowCounting) window(workers int) int            { return workers + 1 }
-func (s flowCounting) newFlow(done chan struct{}) *flow  { return newFlow(done, mostAhead/3) }
+func (s flowCounting) newFlow(done chan struct{}) *flow  { return newFlow(done, maxAhead/3) }
 func (s flowCounting) feed(ctx context.Context, u *Utterance, to *flow) error {
 	pieces, err := s.counting.cut(u)
 	for _, b := range pieces {

@@ -19,15 +19,22 @@ const (
 
 // A Scorer scores utterances with a network. It is safe for concurrent use.
 type Scorer struct {
+	scored
 	nn       *nnet3.Nnet
-	step     int // frames per row of output
 	cutter   cutter
 	period   int // frames per row of online i-vectors
-	output   outputScale
-	features int // columns of the input
-	ivector  int // elements of an i-vector, 0 for a network without
-	outputs  int // columns of the output
 	programs programs
+}
+
+// scored is what a Scorer and a Streamer know of their network.
+type scored struct {
+	step        int // frames per row of output
+	chunk       int // frames per chunk
+	left, right int // context
+	output      outputScale
+	features    int // columns of the input
+	ivector     int // elements of an i-vector, 0 for a network without
+	outputs     int // columns of the output
 }
 
 // defaultMinibatch is the number of chunks that a recurrent network computes at once.
@@ -50,61 +57,67 @@ func Pack(c component.Component) (spare []float32) {
 // The network may not be changed or used while the Scorer is in use. The error wraps ErrOptions, or
 // one of compile.Context.
 func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {
-	if err := opts.check(); err != nil {
-		return nil, err
-	}
-	left, right, err := compile.Context(nn)
+	n, err := opts.prepare(nn, 50)
 	if err != nil {
 		return nil, err
+	}
+	s := &Scorer{scored: n, nn: nn, period: opts.OnlineIvectorPeriod, cutter: cutter{
+		rows: n.chunk / n.step, left: n.left + opts.ExtraLeftContext, right: n.right + opts.ExtraRightContext, max: opts.MinibatchSize,
+	}}
+	s.cutter.initial, s.cutter.final = s.cutter.left, s.cutter.right
+	if extra := opts.ExtraLeftContextInitial; extra != nil {
+		s.cutter.initial = n.left + *extra
+	}
+	if extra := opts.ExtraRightContextFinal; extra != nil {
+		s.cutter.final = n.right + *extra
+	}
+	if s.cutter.max == 0 {
+		s.cutter.max = 1
+		if isRecurrent(nn) {
+			s.cutter.max = defaultMinibatch
+		}
+	}
+	// The limit of a chunk also holds for a batch of the widest chunks.
+	widest := shape{left: max(s.cutter.left, s.cutter.initial), right: max(s.cutter.right, s.cutter.final), rows: s.cutter.rows}
+	s.cutter.max = max(min(s.cutter.max, maxChunk/widest.frames(s.step)), 1)
+	s.programs = programs{s: s, opt: opts.Optimizer, capacity: cmp.Or(opts.CacheCapacity, 64+s.cutter.rows), entries: make(map[shape]*entry)}
+	return s, nil
+}
+
+// prepare checks the options, puts the network into test mode and packs its parameters. chunk is the
+// default of FramesPerChunk.
+func (o *Options) prepare(nn *nnet3.Nnet, chunk int) (s scored, err error) {
+	if err := o.check(); err != nil {
+		return s, err
+	}
+	if s.left, s.right, err = compile.Context(nn); err != nil {
+		return s, err
 	}
 	nn.SetTestMode(true)
 	for _, c := range nn.Components {
 		Pack(c)
 	}
-	s := &Scorer{
-		nn:       nn,
-		step:     cmp.Or(opts.FrameSubsampling, 1),
-		period:   opts.OnlineIvectorPeriod,
-		features: nn.InputNodeDim(inputNode),
-		ivector:  max(nn.InputNodeDim(ivectorNode), 0),
-		outputs:  nn.OutputNodeDim(outputNode),
+	s.step = cmp.Or(o.FrameSubsampling, 1)
+	s.features, s.outputs = nn.InputNodeDim(inputNode), nn.OutputNodeDim(outputNode)
+	s.ivector = max(nn.InputNodeDim(ivectorNode), 0)
+	if s.output, err = newOutputScale(o.Priors, o.AcousticScale, o.ApplyExp, s.outputs); err != nil {
+		return s, err
 	}
-	if s.output, err = newOutputScale(opts.Priors, opts.AcousticScale, opts.ApplyExp, s.outputs); err != nil {
-		return nil, err
+	// Every chunk is computed as if it started at time 0. What the network computes may depend on the
+	// time modulo its modulus, so a chunk must begin at a multiple of it, and its size is one.
+	s.chunk = compile.ChunkSize(nn, s.step, cmp.Or(o.FramesPerChunk, chunk))
+	if s.chunk > maxChunk {
+		return s, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are allowed",
+			ErrOptions, o.FramesPerChunk, descriptor.LCM(nn.Modulus(), s.step), s.chunk, maxChunk)
 	}
-	// Every chunk is computed as if it started at time 0, so its size must be a multiple of the
-	// modulus.
-	frames := compile.ChunkSize(nn, s.step, cmp.Or(opts.FramesPerChunk, 50))
-	if frames > largestChunk {
-		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are allowed",
-			ErrOptions, opts.FramesPerChunk, descriptor.LCM(nn.Modulus(), s.step), frames, largestChunk)
-	}
-	s.cutter = cutter{rows: frames / s.step, left: left + opts.ExtraLeftContext, right: right + opts.ExtraRightContext, most: opts.MinibatchSize}
-	s.cutter.initial, s.cutter.final = s.cutter.left, s.cutter.right
-	if n := opts.ExtraLeftContextInitial; n != nil {
-		s.cutter.initial = left + *n
-	}
-	if n := opts.ExtraRightContextFinal; n != nil {
-		s.cutter.final = right + *n
-	}
-	if s.cutter.most == 0 {
-		s.cutter.most = 1
-		if isRecurrent(nn) {
-			s.cutter.most = defaultMinibatch
-		}
-	}
-	// The limit of a chunk holds for a batch, too.
-	most := shape{left: max(s.cutter.left, s.cutter.initial), right: max(s.cutter.right, s.cutter.final), rows: s.cutter.rows}
-	s.cutter.most = max(min(s.cutter.most, largestChunk/most.frames(s.step)), 1)
-	s.programs = programs{s: s, opt: opts.Optimizer, capacity: cmp.Or(opts.CacheCapacity, 64+s.cutter.rows), entries: make(map[shape]*entry)}
 	return s, nil
 }
 
 // FramesPerChunk returns the number of frames of the output of a chunk, after rounding.
-func (s *Scorer) FramesPerChunk() int { return s.cutter.rows * s.step }
+func (s *scored) FramesPerChunk() int { return s.chunk }
 
 // IvectorDim returns the dimension of i-vectors, or 0 for a network without.
-func (s *Scorer) IvectorDim() int { return s.ivector }
+func (s *scored) IvectorDim() int { return s.ivector }
 
 // rows returns the number of rows of output for an utterance with the given number of frames.
 func (s *Scorer) rows(frames int) int { return (frames + s.step - 1) / s.step }

@@ -1,7 +1,6 @@
 package decodable
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,60 +49,38 @@ type StreamOptions struct {
 // A Streamer holds what all streams share: the network and the computations. It is safe for
 // concurrent use.
 type Streamer struct {
-	nn          *nnet3.Nnet
-	opts        StreamOptions
-	output      outputScale
-	step        int // frames per row of output
-	chunk       int // frames per chunk
-	left, right int // context
-	features    int // columns of the input
-	ivector     int // elements of an i-vector, 0 for a network without
-	outputs     int // columns of the output
+	scored
+	nn   *nnet3.Nnet
+	opts StreamOptions
 
 	build sync.Mutex
 	loops []*loop // by the logarithm of the number of sequences; nil if not built
 	stats CacheStats
 }
 
-// mostSequences is the largest number of streams that are computed at once.
-const mostSequences = 64
+// maxSequences is the largest number of streams that are computed at once.
+const maxSequences = 64
 
 // NewStreamer returns a Streamer for a network, puts the network into test mode and packs its
 // parameters. The network may not be changed or used while the Streamer is in use. An error that
 // wraps compile.ErrUnbounded says why a network can't be run chunk after chunk, for example because
 // it looks at all of the future. Others wrap ErrOptions, or are those of compile.Context.
 func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Streamer, error) {
-	check := Options{FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling, ExtraLeftContextInitial: &opts.ExtraLeftContextInitial, OnlineIvectorPeriod: opts.OnlineIvectorPeriod}
-	if err := check.check(); err != nil {
-		return nil, err
+	shared := Options{
+		FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling,
+		ExtraLeftContextInitial: &opts.ExtraLeftContextInitial, OnlineIvectorPeriod: opts.OnlineIvectorPeriod,
+		Priors: opts.Priors, AcousticScale: opts.AcousticScale, ApplyExp: opts.ApplyExp,
 	}
-	left, right, err := compile.Context(nn)
+	n, err := shared.prepare(nn, 24)
 	if err != nil {
 		return nil, err
 	}
-	nn.SetTestMode(true)
-	for _, c := range nn.Components {
-		Pack(c)
-	}
-	s := &Streamer{
-		opts:     opts,
-		step:     cmp.Or(opts.FrameSubsampling, 1),
-		left:     left + opts.ExtraLeftContextInitial,
-		right:    right,
-		features: nn.InputNodeDim(inputNode),
-		ivector:  max(nn.InputNodeDim(ivectorNode), 0),
-		outputs:  nn.OutputNodeDim(outputNode),
-	}
-	if s.output, err = newOutputScale(opts.Priors, opts.AcousticScale, opts.ApplyExp, s.outputs); err != nil {
-		return nil, err
-	}
-	if s.chunk = compile.ChunkSize(nn, s.step, cmp.Or(opts.FramesPerChunk, 24)); s.chunk > largestChunk {
-		return nil, fmt.Errorf("%w: a chunk of %d frames, rounded up to %d; at most %d are allowed", ErrOptions, opts.FramesPerChunk, s.chunk, largestChunk)
-	}
+	s := &Streamer{scored: n, opts: opts}
+	s.left += opts.ExtraLeftContextInitial
 	if s.nn, err = compile.WithIvectorPeriod(nn, s.chunk); err != nil {
 		return nil, err
 	}
-	for n := 1; n <= mostSequences; n *= 2 {
+	for n := 1; n <= maxSequences; n *= 2 {
 		s.loops = append(s.loops, nil)
 	}
 	if _, err := s.loop(ctx, 0); err != nil {
@@ -111,12 +88,6 @@ func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Stre
 	}
 	return s, nil
 }
-
-// FramesPerChunk returns the number of frames of the output of a chunk, after rounding.
-func (s *Streamer) FramesPerChunk() int { return s.chunk }
-
-// IvectorDim returns the dimension of i-vectors, or 0 for a network without.
-func (s *Streamer) IvectorDim() int { return s.ivector }
 
 // InputDim returns the number of columns of frames.
 func (s *Streamer) InputDim() int { return s.features }
@@ -162,11 +133,11 @@ type carry struct {
 
 // stateSize returns the largest number of elements that a stream keeps.
 func (l *loop) stateSize() int {
-	most := 0
+	size := 0
 	for i := range l.chunks {
-		most = max(most, l.chunks[i].size)
+		size = max(size, l.chunks[i].size)
 	}
-	return most
+	return size
 }
 
 // loop returns the computations for 1<<log streams. It makes them when they are first needed.
@@ -240,7 +211,7 @@ func rowsOf(specs []computation.IoSpecification, name string) int {
 }
 
 // errUnlike: computations for one and for several streams keep different things.
-var errUnlike = errors.New("decodable: streams of this network can't be computed together")
+var errUnlike = errors.New("streams of this network can't be computed together")
 
 // like checks that streams can move between the computations of two loops.
 func (l *loop) like(one *loop) error {

@@ -41,7 +41,7 @@ type Tables struct {
 
 // OpenTables opens tables. The error wraps ErrOptions, or is one of kaldiio's.
 func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
-	t := &Tables{names: names, spare: make(chan []float32, mostSpare)}
+	t := &Tables{names: names, spare: make(chan []float32, maxSpare)}
 	switch {
 	case names.Ivectors != "" && names.OnlineIvectors != "":
 		return nil, fmt.Errorf("%w: i-vectors come either by utterance (ivectors) or online (online-ivectors), not both", ErrOptions)
@@ -118,11 +118,11 @@ func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 	}
 }
 
-// mostSpare is the number of features that are kept for the next ones, and mostElements bounds
+// maxSpare is the number of features that are kept for the next ones, and maxSpareElements bounds
 // each, so that one long utterance does not take its memory to the end.
 const (
-	mostSpare    = 4
-	mostElements = 1 << 20
+	maxSpare         = 4
+	maxSpareElements = 1 << 20
 )
 
 // next reads the next features, in spare memory if there is some.
@@ -138,7 +138,7 @@ func (t *Tables) next() bool {
 // release gives the features back to the tables that they are from.
 func (u *Utterance) release() {
 	v := u.Features.Data
-	if u.tables == nil || cap(v) > mostElements {
+	if u.tables == nil || cap(v) > maxSpareElements {
 		return
 	}
 	u.Features = kernel.Matrix{}

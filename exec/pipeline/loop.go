@@ -54,7 +54,7 @@ func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Req
 		return nil, err
 	}
 	if chain.Loop < 1 {
-		return nil, errors.New("pipeline: the computation has no chunk before its loop")
+		return nil, errors.New("the computation has no chunk before its loop")
 	}
 	l := &Loop{Net: &nnet3.Nnet{Nodes: slices.Clone(nn.Nodes), Components: nn.Components, ComponentNames: nn.ComponentNames}}
 	taken, err := chain.Divide(l.carrier(c))
