@@ -25,6 +25,8 @@ type claim struct {
 // of a larger op. An op that overwrites an input has lost it; its twin is checked instead.
 func (r *Runner) checkClaims(i int) error {
 	s, o := &r.f.steps[i], &r.steps[i]
+	// Inputs are needed as they were before the op ran. An op that destroys one can't be run again,
+	// so its claims are checked where the other twin appears, which names it as Overwriting.
 	op := s.apply.Op().(tensor.Op)
 	if len(destroyMap(op)) > 0 {
 		return nil
@@ -34,6 +36,9 @@ func (r *Runner) checkClaims(i int) error {
 		types = append(types, v.Type().String())
 	}
 	c := claim{op, strings.Join(types, ", ")}
+	// A graph holds the same op on the same types many times, and a function is called many times.
+	// Each check compiles and runs a function, so a claim is checked at its first use only. Types
+	// include static shapes, on which an op may depend.
 	if r.claims[c] {
 		return nil
 	}
@@ -107,6 +112,8 @@ func (c *claimCheck) same(op tensor.Op, of []*fgraph.Variable, how string) error
 			return nil // which nothing may overwrite
 		}
 	}
+	// Everything is built anew as a function of its own. Running the op's kernel directly would not
+	// test what optimizers do with the claim: replace the apply by another.
 	all, free, args := c.inputs(of)
 	a, err := tensor.Make(op, all...)
 	if err != nil {
@@ -137,6 +144,7 @@ func (c *claimCheck) shapes(op tensor.ShapeInferer) error {
 	}
 	inferred := op.InferShape(a, tensor.NewShapes())
 	for k, sizes := range inferred {
+		// An op may decline to infer a size. That is no false claim.
 		if sizes == nil || slices.Contains(sizes, nil) {
 			continue
 		}

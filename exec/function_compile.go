@@ -53,6 +53,9 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	if err := validate(g); err != nil {
 		return err
 	}
+	// The order includes the constraints of destroy maps: an op that overwrites an input comes
+	// after all other readers of it. Everything below relies on that; there is no later check of
+	// lifetimes.
 	order, err := g.Toposort()
 	if err != nil {
 		return err
@@ -96,11 +99,16 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 			s.out = append(s.out, newSlot(v, computed))
 		}
 		for _, alias := range aliases(a.Op()) {
+			// The output lives in the memory of the input: it has no life of its own. A chain of
+			// views resolves to one root, because the input's root is final when its producer was
+			// visited, earlier in the order.
 			if alias.Output >= 0 {
 				f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
 			}
 		}
 		for _, alias := range destroyMap(a.Op()) {
+			// The op writes to the memory of an argument. If the caller passes the same array
+			// twice, the other input would change with it, so accept copies one of them (separate).
 			if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
 				f.destroyed = append(f.destroyed, int32(i))
 			}
@@ -142,6 +150,9 @@ func (f *Function) plan(g *fgraph.FunctionGraph, slot []int32) {
 			f.kinds[root] = displayed
 		}
 	}
+	// Lives are those of roots: memory is free after the last step that touches any variable in it.
+	// Outputs count as uses too, so that memory without a reader is freed right after its step
+	// instead of never.
 	last := make([]int32, f.slots) // by root
 	for i := range last {
 		last[i] = -1
@@ -154,6 +165,8 @@ func (f *Function) plan(g *fgraph.FunctionGraph, slot []int32) {
 		}
 	}
 	for root, i := range last {
+		// Foreign memory is not ours to release, and displayed memory belongs to the caller until
+		// the next call.
 		if i >= 0 && int(f.roots[root]) == root && f.kinds[root] == computed {
 			f.steps[i].free = append(f.steps[i].free, int32(root))
 		}

@@ -69,6 +69,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	if err := r.accept(args); err != nil {
 		return nil, err
 	}
+	// Only now: if the arguments are bad, the results of the last call remain valid.
 	r.recycle()
 	if err := r.compute(ctx); err != nil {
 		r.abandon()
@@ -154,6 +155,8 @@ func (r *Runner) recycle() {
 
 // abandon leaves all memory to the garbage collector after a failure.
 func (r *Runner) abandon() {
+	// A step that failed may have taken memory that no slot shows. Which buffers are whole can't be
+	// told from here, so the workspace begins anew, which costs one call's allocations.
 	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes}
 	r.filled = false
 }

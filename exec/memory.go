@@ -49,6 +49,8 @@ func (w *Workspace) get(n int) []float32 {
 func (w *Workspace) getPlan(n int) []float32 {
 	b := w.plan
 	w.held -= int64(cap(b))
+	// The buffer counts as in use, or, if it is too small, is dropped before the larger one is
+	// made, so that both never exist at once.
 	w.plan = nil
 	if cap(b) < n {
 		size := bufferSize(n)
@@ -62,6 +64,7 @@ func (w *Workspace) getPlan(n int) []float32 {
 // putPlan takes back a buffer that came from getPlan.
 func (w *Workspace) putPlan(b []float32) {
 	w.inUse -= int64(cap(b))
+	// Keep the largest: it also serves all smaller programs.
 	if cap(b) > cap(w.plan) {
 		w.held += int64(cap(b)) - int64(cap(w.plan))
 		w.plan = b

@@ -42,6 +42,10 @@ func newPlan(c *computation.Computation) plan {
 	if len(spans) > maxPlanned {
 		return plan{}
 	}
+	// bestFit sees the lives in the order of time, so it packs small buffers that come and go well,
+	// but a large one that comes late finds the memory in pieces. bySize places the large ones
+	// while there is still room, and small ones in between. Neither is better on all computations,
+	// so both are tried where that is affordable.
 	size := bestFit(spans)
 	if len(spans) <= maxGreedy {
 		other := slices.Clone(spans)
@@ -73,6 +77,8 @@ func lives(c *computation.Computation) []span {
 			holds[matrix(cmd.View())] = len(spans)
 			spans = append(spans, span{start: i, end: len(c.Commands), size: size})
 		case computation.DeallocMatrix:
+			// Free the buffer that the matrix holds now, which after a swap is not the one that its
+			// own command allocated.
 			spans[holds[matrix(cmd.View())]].end = i
 		case computation.SwapMatrix:
 			a, b := matrix(cmd.View()), matrix(cmd.Source())
@@ -98,11 +104,16 @@ type hole struct{ offset, size int }
 // bestFit places the buffers as an allocator would, one after the other, each in the smallest hole
 // that it fits. It returns the size of the memory.
 func bestFit(spans []span) int {
+	// Invariant: memory from 0 to top is either held by a live buffer or in exactly one hole, and
+	// no two holes touch. Without the second part, two neighbors of which neither is large enough
+	// would hide room for a buffer.
 	ends := order(spans, func(a, b *span) int { return cmp.Compare(a.end, b.end) })
 	var holes []hole // by offset, never adjacent
 	top := 0
 	for i := range spans {
 		s := &spans[i]
+		// A buffer that ends at the command that allocates another is still in use: the command may
+		// read the one while it writes the other. So only earlier ends free memory.
 		for len(ends) > 0 && spans[ends[0]].end < s.start {
 			holes = freeHole(holes, hole{spans[ends[0]].offset, spans[ends[0]].size})
 			ends = ends[1:]
@@ -121,6 +132,8 @@ func bestFit(spans []span) int {
 				holes = slices.Delete(holes, best, best+1)
 			}
 			continue
+		// No hole is large enough. The last hole touches the top: extend it, because a buffer above
+		// it would leave it as waste.
 		case last >= 0 && holes[last].offset+holes[last].size == top:
 			s.offset = holes[last].offset // the memory grows from here
 			holes = holes[:last]
@@ -155,6 +168,9 @@ func bySize(spans []span) int {
 	for _, i := range order(spans, func(a, b *span) int { return cmp.Compare(b.size, a.size) }) {
 		s := &spans[i]
 		best, bestGap, end := -1, 0, 0
+		// Walk over the placed buffers by their offsets, past those that don't live at the same
+		// time. end is how far the others reach, so what lies between end and the next one is a gap
+		// for the whole life of s.
 		for _, k := range placed {
 			p := &spans[k]
 			if p.start > s.end || s.start > p.end {

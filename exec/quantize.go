@@ -55,6 +55,9 @@ func (p *Program) shareRows() {
 			live = p.stillValid(in, lives, live)
 		}
 	}
+	// Instructions get their slots only now. A life may have been extended to a larger view of the
+	// same rows after its first users were seen, and the place of their first row is relative to
+	// that view.
 	p.placeRows(lives)
 	for i, n := range users {
 		l, in := &lives[n], &p.instrs[i]
@@ -76,6 +79,9 @@ func (p *Program) sharedBy(in *instruction, to kernel.Precision, group int32, li
 		case l.precision != to || l.group != group:
 		case old.hasRows(v):
 			return n
+		// The larger view may replace the smaller one only if its other rows are unchanged since
+		// the life began: the integers are made there, before the first product, and would be those
+		// of old values.
 		case v.hasRows(old) && !l.partly:
 			l.view = in.src
 			return n
@@ -97,6 +103,8 @@ func (p *Program) stillValid(in *instruction, lives []quantizedRows, live []int)
 		l := &lives[n]
 		v := &p.views[l.view]
 		if !p.changes(in, v) {
+			// The rows of the life are as they were, but others of the matrix may have changed.
+			// That rules out extending the life to those, though not using it.
 			all := view{matrix: v.matrix, end: p.sizes[v.matrix], cols: v.stride, stride: v.stride, rows: p.sizes[v.matrix] / max(v.stride, 1)}
 			l.partly = l.partly || p.changes(in, &all)
 			kept = append(kept, n)
@@ -112,6 +120,7 @@ func (p *Program) changes(in *instruction, v *view) bool {
 		return true
 	case computation.NoOperation, computation.NoOperationPermanent, computation.NoOperationMarker, computation.ProvideOutput:
 		return false
+	// After a swap the view shows another buffer, with other values.
 	case computation.SwapMatrix:
 		return p.views[in.dst].matrix == v.matrix || p.views[in.src].matrix == v.matrix
 	case computation.AllocMatrix, computation.DeallocMatrix, computation.AcceptInput:
@@ -134,6 +143,9 @@ func (p *Program) placeRows(lives []quantizedRows) {
 	for i := range lives {
 		l := &lives[i]
 		slot := 0
+		// This is interval coloring: taking the first free slot in the order of starts uses as few
+		// slots as there are lives at once. A slot holds integers for the longest input that it
+		// serves, so fewer slots are less memory and a warmer cache.
 		for slot < len(ends) && ends[slot] >= l.start {
 			slot++
 		}

@@ -42,6 +42,8 @@ func (c *Computer) run(ctx context.Context) (err error) {
 			c.err = c.p.commandError(c.pc, err)
 			return c.err
 		}
+		// The counter moves before a jump is taken, and after the command has succeeded. A marker
+		// ends the call with the counter behind it, where the next call continues.
 		c.pc++
 		switch in.typ {
 		case computation.NoOperationMarker:
@@ -183,6 +185,9 @@ func (c *Computer) accept(in *instruction) error {
 	}
 	matrix := c.p.views[in.dst].matrix
 	c.free(matrix)
+	// A lent input becomes the buffer itself, without a copy. It may be longer than the matrix;
+	// without the limit of its capacity, a view beyond the end would read the caller's memory
+	// instead of panicking.
 	if c.lent[in.port] {
 		n := c.p.sizes[matrix]
 		c.buffers[matrix] = from.Data[:n:n]
@@ -207,6 +212,7 @@ func (c *Computer) propagate(in *instruction) error {
 	}
 	if in.stats && c.stats[in.component] != nil {
 		if in.src == in.dst {
+			// The component ran in place.
 			x = kernel.Matrix{} // overwritten
 		}
 		c.stats[in.component].StoreStats(x, y, memo)
@@ -217,6 +223,8 @@ func (c *Computer) propagate(in *instruction) error {
 func (c *Computer) backprop(in *instruction) error {
 	var memo component.Memo
 	if in.memo != 0 {
+		// Backprop frees the memo to the workspace. If it stayed here, a second run of the loop
+		// could give the same memory to two owners.
 		memo, c.memos[in.memo] = c.memos[in.memo], nil
 	}
 	var update component.Component

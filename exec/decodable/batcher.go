@@ -64,6 +64,8 @@ func (s *Streamer) NewBatcher(ctx context.Context, opts BatcherOptions) (*Batche
 	if opts.MaxStreams == 0 {
 		opts.MaxStreams = min(max(2048/s.chunk, 1), maxSequences)
 	}
+	// Compile for all sizes now. A worker that met a size for the first time would keep all streams
+	// waiting for the compiler.
 	for log := 0; 1<<log <= opts.MaxStreams; log++ {
 		if _, err := s.loop(ctx, log); err != nil {
 			return nil, err
@@ -131,6 +133,9 @@ func (b *Batcher) compute(ctx context.Context, st *Stream) error {
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
+	// The context ended. If the stream still waits, no worker knows of it, and it may go. Otherwise
+	// a worker is writing to its buffers, and returning now would let the caller change them under
+	// the worker's hands. So wait for the result, which takes one batch.
 	left := q.remove(st)
 	b.mu.Unlock()
 	if left {
@@ -168,6 +173,7 @@ func (b *Batcher) work() {
 		for _, st := range streams {
 			st.wait.done <- err
 		}
+		// The array belongs to the engine. Streams that have gone must not be kept alive by it.
 		clear(streams)
 	}
 }
@@ -187,6 +193,10 @@ func (e *engine) try(streams []*Stream) (err error) {
 func (b *Batcher) next(dst []*Stream) []*Stream {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// Three things delay a batch, in this order: there is no chunk at all; the oldest may still
+	// wait for company (MaxWait); or streams that have just got rows have not yet had a processor
+	// to hand in their next frames. After each wait everything is looked at anew, because another
+	// worker may have taken the batch in between.
 	asked := false // whether streams that can go on have had their turn
 	for !b.closed {
 		q := b.oldest()
@@ -195,6 +205,9 @@ func (b *Batcher) next(dst []*Stream) []*Stream {
 			continue
 		}
 		n := 1
+		// Batches are powers of two, so that there is one computation per power, not one per number
+		// of streams. The rest of a queue is the head of the next batch; no stream is passed over
+		// by one that came later.
 		for n*2 <= min(len(q.streams), b.opts.MaxStreams) {
 			n *= 2
 		}
@@ -236,6 +249,9 @@ func (b *Batcher) oldest() *phaseQueue {
 			full = q
 		}
 	}
+	// A full queue gains nothing by waiting and goes first, but only while the oldest stream is
+	// within MaxWait. Otherwise the streams of a rare phase, such as first chunks, would starve
+	// behind phases that refill as fast as they are computed.
 	if full != nil && time.Since(oldest.streams[0].wait.since) < b.opts.MaxWait {
 		return full
 	}

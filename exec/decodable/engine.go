@@ -35,6 +35,8 @@ func (e *engine) compute(ctx context.Context, streams []*Stream) error {
 	if err != nil {
 		return err
 	}
+	// Reset returns the memory to the workspace, which all computers of the engine share. So the
+	// engine needs the memory of its largest chunk, not that of all chunks and sizes together.
 	defer c.Reset()
 	chunk := &l.chunks[phase]
 	if err := e.accept(c, chunk, streams); err != nil {
@@ -51,6 +53,9 @@ func (e *engine) compute(ctx context.Context, streams []*Stream) error {
 	if err != nil {
 		return err
 	}
+	// The state is saved in the layout of the chunk that will read it, since phases may carry
+	// different rows. Only then do the streams advance: if anything failed so far, they are as
+	// before the call and can compute the chunk again.
 	next := phase + 1
 	if next == len(l.chunks) {
 		next = l.start
@@ -59,6 +64,7 @@ func (e *engine) compute(ctx context.Context, streams []*Stream) error {
 		return err
 	}
 	rows := y.Rows / len(streams)
+	// The rows of the output are ordered by sequence, so each stream has a consecutive part.
 	for n, st := range streams {
 		if !lent {
 			st.makeRows(rows, y.Cols)
@@ -102,6 +108,8 @@ func (e *engine) computer(l *loop, log, phase int) (*exec.Computer, error) {
 func (e *engine) accept(c *exec.Computer, chunk *loopChunk, streams []*Stream) error {
 	n, s := len(streams), e.s
 	e.begin(n*(chunk.frames*s.features+chunk.ivectors*s.ivector+chunk.size) + (2+len(chunk.taken))*alignment)
+	// Inputs are ordered by sequence and then by time, which is the order of the indexes of looped
+	// requests.
 	input := e.matrix(n*chunk.frames, s.features)
 	for i, st := range streams {
 		st.copyFrames(input.Data[i*chunk.frames*s.features:][:chunk.frames*s.features])

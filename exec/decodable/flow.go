@@ -34,6 +34,8 @@ func (f *flow) put(ctx context.Context, y kernel.Matrix) error {
 	select {
 	case b = <-f.free:
 	default:
+		// Prefer a block that was used before. A new one is made only while the writer is behind,
+		// so a short utterance takes one or two.
 		if f.made < f.max {
 			f.made++
 			break
@@ -47,6 +49,7 @@ func (f *flow) put(ctx context.Context, y kernel.Matrix) error {
 	b.Rows, b.Cols, b.Stride = y.Rows, y.Cols, y.Cols
 	b.Data = resize(b.Data, y.Rows*y.Cols)
 	kernel.Copy(b, y)
+	// This can't block: full has room for all blocks and the end.
 	f.full <- b
 	if !f.begun {
 		f.begun = true

@@ -34,6 +34,9 @@ func (j *job) limited(ctx context.Context, limit time.Duration) (context.Context
 func (t *task) scoreWithin(ctx context.Context, w staff, s scoring, limit time.Duration) (ended bool) {
 	ctx, cancel := t.job.limited(ctx, limit)
 	defer cancel()
+	// The computation gets a task of its own. If it is abandoned, it may still write to it, while t
+	// is already written and used for another utterance. Only after done are the results copied, so
+	// there is no race.
 	own := &task{job: t.job, piece: t.piece, first: t.first, out: t.out}
 	done := make(chan struct{})
 	go func() {
@@ -43,6 +46,8 @@ func (t *task) scoreWithin(ctx context.Context, w staff, s scoring, limit time.D
 	select {
 	case <-done:
 	case <-ctx.Done():
+		// A computation looks at ctx between commands, so usually it ends within milliseconds and
+		// the worker stays usable. What does not end by then hangs in a single command.
 		patience := time.NewTimer(abandonAfter)
 		defer patience.Stop()
 		select {

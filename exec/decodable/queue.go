@@ -78,6 +78,8 @@ func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 	}
 	j := &job{u: u}
 	if err == nil {
+		// The shape is checked here, by the reader, so that a bad utterance costs no worker
+		// anything and its error still comes in its place in the order.
 		j.pieces, err = q.s.cut(&j.u)
 	}
 	for i := range max(len(j.pieces), 1) {
@@ -99,6 +101,8 @@ func (q *queue) put(ctx context.Context, u Utterance, err error) bool {
 		if s, ok := q.s.(flowing); ok {
 			t.stream(s)
 		}
+		// A worker may finish the task before the writer hears of it: order alone decides when it
+		// is written. Neither send blocks, because both channels have room for all tasks.
 		q.todo <- t
 		q.order <- t
 	}
@@ -119,9 +123,14 @@ func (q *queue) work(ctx context.Context, w *staff) {
 				q.run(ctx, t, *w)
 				continue
 			}
+			// Another piece of the utterance has failed, so nothing of it will be written. Skip the
+			// work, but report the task as done: the writer counts on each.
 			if err := t.job.failed.Load(); err != nil {
 				t.err = *err
 			} else if !q.score(ctx, t, *w) {
+				// The computation did not end within its time, and goes on with the memory of this
+				// worker. The worker's place must not be lost: a run in which several utterances
+				// hang would end up without workers.
 				*w = q.s.newStaff()
 			}
 			t.done <- struct{}{}
@@ -186,6 +195,8 @@ func (t *task) stream(s flowing) {
 func (t *task) run(ctx context.Context, w staff) {
 	err, f := t.feed(ctx, w), t.flow
 	if f.begun {
+		// The end of full publishes err to the writer, which reads it only after it has taken the
+		// empty block.
 		f.err = err
 		f.full <- kernel.Matrix{}
 		return
@@ -247,12 +258,16 @@ func (q *queue) collect(ctx context.Context, start time.Time, write func(Utteran
 		j := t.job
 		r := &Rows{ctx: ctx, queue: q, task: t}
 		r.Rows, r.Cols = q.s.outputShape(j.u.Features.Rows)
+		// Tasks are written in the order of the stream. Later ones may be done already; they hold
+		// their rows meanwhile, which is why the number of tasks bounds the memory of a run.
 		if r.err = q.wait(ctx, t); r.err == nil {
 			if err := write(j.u, r); err != nil && (r.err == nil || !errors.Is(err, r.err)) {
 				return sum, err
 			}
 		}
 		written := r.err
+		// What write did not read is still to be received: later pieces of the utterance have tasks
+		// of their own in order, and the queue would hand them out as other utterances.
 		r.drop()
 		r.err = written
 		frames := j.u.Features.Rows

@@ -138,6 +138,9 @@ func isRecurrent(nn *nnet3.Nnet) bool {
 			ready = append(ready, n)
 		}
 	}
+	// This is Kahn's algorithm without the order: nodes that never become ready are on a cycle or
+	// behind one, and cycles are recurrence. It needs no recursion, so the depth of the network
+	// doesn't matter.
 	done := 0
 	for ; done < len(ready); done++ {
 		for _, n := range users[ready[done]] {

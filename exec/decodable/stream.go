@@ -131,6 +131,8 @@ func (st *Stream) Rows(ctx context.Context) (kernel.Matrix, error) {
 		return kernel.Matrix{}, fmt.Errorf("%w: an earlier chunk failed: %w", exec.ErrState, st.failed)
 	case st.finished && st.chunk*st.s.chunk >= st.total:
 		return kernel.Matrix{}, io.EOF
+	// The chunk looks at frames that have not come. At the end of the stream the last frame is
+	// repeated instead, as Kaldi does.
 	case !st.finished && st.end() > st.total:
 		return kernel.Matrix{}, nil
 	case st.s.ivector > 0 && len(st.since) == 0:
@@ -144,6 +146,8 @@ func (st *Stream) Rows(ctx context.Context) (kernel.Matrix, error) {
 	}
 	y := st.out
 	if st.finished {
+		// The last chunk is computed in full, with repeated frames. Its rows beyond the last frame
+		// are dropped.
 		y = kernel.Rows(y, 0, min(y.Rows, (st.total-(st.chunk-1)*st.s.chunk+st.s.step-1)/st.s.step))
 	}
 	return y, nil
@@ -170,7 +174,10 @@ func (st *Stream) end() int { return (st.chunk+1)*st.s.chunk + st.s.right }
 
 // dropFrames drops frames that have been computed, all but the last one of the stream.
 func (st *Stream) dropFrames() {
+	// The last frame stays even if all are used: Finish may come next, and the padding repeats it.
 	keep := min(max(st.begin(), 0), st.total-1)
+	// Moving the rest to the front costs a copy. It is done once at least half is dead, so each
+	// frame is copied at most once on average, and the buffer is at most twice what is needed.
 	if n := keep - st.first; n > 0 && n*2 >= st.total-st.first {
 		cols := st.s.features
 		st.frames = st.frames[:copy(st.frames, st.frames[n*cols:])]
@@ -191,6 +198,8 @@ func (st *Stream) dropIvectors() {
 // usedIvector returns the number of the i-vector for the next chunk.
 func (st *Stream) usedIvector() int {
 	used := len(st.since) - 1
+	// Take the last i-vector that was set before a frame came that the chunk does not read. So the
+	// result doesn't depend on how far the accepted frames run ahead of the chunk.
 	for used > 0 && st.since[used] > st.end() {
 		used--
 	}

@@ -192,6 +192,9 @@ func (s *Streamer) makeLoop(ctx context.Context, sequences int) (*loop, error) {
 		}
 		l.chunks = append(l.chunks, c)
 	}
+	// A stream moves between computations of different sizes from chunk to chunk, whatever the
+	// batcher finds. Its state must therefore mean the same to all of them. The compiler makes them
+	// independently, so this is checked, not assumed.
 	if sequences > 1 {
 		if err := l.like(s.loops[0]); err != nil {
 			return nil, err
@@ -227,6 +230,8 @@ func (l *loop) like(one *loop) error {
 			x, y := &a.taken[j], &b.taken[j]
 			same := len(x.rows[0]) == len(y.rows[0]) && x.cols == y.cols
 			for r := 0; same && r < len(x.rows[0]); r++ {
+				// Equal sizes are not enough: rows of other times, or in another order, would be
+				// silently exchanged.
 				same = x.meaning[0].Rows[x.rows[0][r]] == y.meaning[0].Rows[y.rows[0][r]]
 			}
 			if !same {

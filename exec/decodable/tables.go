@@ -106,6 +106,9 @@ func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 			if err == nil {
 				return
 			}
+			// Where reading can continue, the error is one utterance's. The caller decides whether
+			// to go on; after the last error it would only be told the same again by Close, hence
+			// told.
 			more, unread := t.features.Skip()
 			t.note()
 			if !more {
