@@ -235,6 +235,8 @@ func (c *batchNorm) StoreStats(in, out kernel.Matrix, memo Memo) {
 	total := c.count + rows
 	mean, variance := kernel.Row(m.Matrix, memoMean), kernel.Row(m.Matrix, memoVariance)
 	for j := range c.mean {
+		// The parallel formula of Chan, Golub and LeVeque: unlike sums of squares it does not
+		// subtract large numbers that are almost equal.
 		d := float64(mean[j]) - c.mean[j]
 		c.mean[j] += d * rows / total
 		c.variance[j] = (float64(c.variance[j]*c.count)+float64(float64(variance[j])*rows))/total + d*d*c.count*rows/(total*total)

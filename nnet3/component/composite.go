@@ -273,6 +273,8 @@ func (c *compositeComponent) backprop(w *Workspace, pass BackwardPass, u *compos
 	values[0], values[n] = pass.InValue, pass.OutValue
 	for i, part := range c.components {
 		last := i+1 == n
+		// The output of the last component is at hand, if anyone needs it. Its Propagate has to run
+		// again only for a memo.
 		if last && !part.Properties().Has(UsesMemo) {
 			break
 		}
@@ -292,12 +294,14 @@ func (c *compositeComponent) backprop(w *Workspace, pass BackwardPass, u *compos
 		var to Component
 		if u != nil {
 			to = u.components[i]
+			// Only now are the input and the output of the component both there.
 			if s, ok := to.(StatsStorer); ok && values[i+1].Cols != 0 && part.Properties().Has(StoresStats) {
 				s.StoreStats(values[i], values[i+1], memos[i])
 			}
 		}
 		dx := pass.InDeriv
 		if i > 0 {
+			// Zeros, because the component may add to it.
 			dx = w.ZeroMatrix(rows, part.InputDim())
 		}
 		err := Backprop(part.(Backpropper), w, BackwardPass{

@@ -65,6 +65,8 @@ func (c *lstmNonlinearityComponent) Init(cfg *ConfigLine) {
 
 func (c *lstmNonlinearityComponent) Fields(f *Fields) {
 	c.training.fields(f)
+	// Files hold averages, memory holds sums. When f writes or shows, these are what it sees; when
+	// it reads, they are overwritten, and the sums follow below.
 	values, derivs, repaired := c.average(c.valueSum), c.average(c.derivSum), divided(c.selfRepairTotal[:], c.repairCount())
 	f.Matrix("<Params>", &c.params)
 	f.Matrix("<ValueAvg>", &values)
@@ -144,6 +146,7 @@ func newLstmCells(w *Workspace, dim int) lstmCells {
 func (r *lstmCells) next(params kernel.Matrix) bool {
 	r.lo, r.hi = r.hi, min(r.hi+lstmCols, params.Cols)
 	n := r.hi - r.lo
+	// The last piece may be shorter. Vectors have been made for the longest, and only shrink.
 	for _, v := range []*[]float32{&r.i, &r.f, &r.g, &r.o, &r.tanhC, &r.e} {
 		*v = (*v)[:n]
 	}
@@ -213,6 +216,9 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) er
 		return shapeError(c, "component to update", pass.InDeriv, pass.OutDeriv)
 	}
 	b := newLstmBackward(w, d)
+	// All rows repair the same units, by the statistics as they were before this minibatch. The
+	// component to update gathers new ones meanwhile and may be the same, so they are read only
+	// here.
 	b.push, b.repaired = c.repairs(w)
 	if c.useDropout {
 		b.dScales = w.zeroDoubles(3 * pass.InValue.Rows)
@@ -253,6 +259,8 @@ func (c *lstmNonlinearityComponent) repairs(w *Workspace) (push kernel.Matrix, r
 	push = w.ZeroMatrix(numUnits, c.params.Cols)
 	for k := range numUnits {
 		row := kernel.Row(push, k)
+		// A unit needs repair if its average derivative is below the threshold. To compare the sums
+		// instead, multiply by the count, plus 1 as Kaldi does.
 		least := float64(c.selfRepairConfig[k]) * (c.count + 1)
 		by := -c.selfRepairConfig[numUnits+k]
 		if !isTanh(k) {
@@ -309,6 +317,9 @@ func (b *lstmBackward) backward(dy, dx []float32, dim int) {
 	kernel.SigmoidDerivVec(do, b.o, b.e)
 	b.repair(do, b.o, 3)
 	scaledMul(b.e, b.oScale, b.o, dm)
+	// The state has three readers: the output m through tanh, the next time through dc, and the
+	// output gate through its peephole w_oc. Its derivative must be complete before the gates that
+	// made the state get theirs.
 	dState := b.dState[:len(dc)]
 	kernel.TanhDerivVec(dState, b.tanhC, b.e)
 	kernel.AddVec(dState, 1, dc)

@@ -88,6 +88,9 @@ func (p *Product) AddsFirst() bool { return p.adds }
 
 // Propagate computes out, the y of the formula above.
 func (p *Product) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	// Without a tail, the epilogue can add alpha·y, and without alpha, the tail can work in place.
+	// With both, the old y must survive until the tail is done, so the result is computed beside
+	// it.
 	if p.alpha == 0 || p.tail == nil {
 		if err := p.mul(w, pass, in, p.alpha, out); err != nil {
 			return nil, err
@@ -164,9 +167,12 @@ func (p *Product) Splice(splices []Splice, inputRows, inputDim int, first, last 
 	pre := &tdnnIndexes{Runs: make([][]run, len(splices)), InputRows: inputRows}
 	for i, s := range splices {
 		from := &p.blocks[s.Block]
+		// The parts share the parameters with the whole, and all products with the same part share
+		// one prepared form of it.
 		q.blocks[i] = productBlock{w: from.w.part(s.Col, s.Cols), col: s.SrcCol, goesOn: !s.Apart && (s.Col > 0 || from.goesOn)}
 		pre.Runs[i], pre.OutputRows = findRuns(s.Rows), len(s.Rows)
 	}
+	// Operations on the result need the complete sum, and the bias is added once.
 	if !last {
 		q.bias, q.relu, q.scale, q.offset, q.scaledBy, q.tail, q.alpha = nil, false, nil, nil, nil, nil, 0
 	}
@@ -184,6 +190,8 @@ func (p *Product) Follow(c Component) (*Product, bool) {
 	q := *p
 	switch c := c.(type) {
 	case *nonlinearity:
+		// The epilogue has a fixed order: ReLU, then scale and offset. A ReLU behind a scale goes
+		// to the tail; a second one in front of it changes nothing.
 		if c.function == &rectifiedLinear && p.scale == nil && p.tail == nil {
 			q.relu = true
 			return &q, true
@@ -226,6 +234,8 @@ func (p *Product) After(inner *Product) (*Product, bool) {
 	if !p.Whole() || len(inner.blocks) != 1 || inner.adds || inner.relu || inner.scale != nil || inner.tail != nil || inner.alpha != 0 {
 		return nil, false
 	}
+	// Between the two matrices there must be nothing but the bias of the first. Then W(Vx + c) + b
+	// is (WV)x + (Wc + b), at Rows·cols multiplications a row instead of Cols·(cols + Rows).
 	from, w := inner.blocks[0], p.blocks[0].w
 	if b, cols := w.m, from.w.m.Cols; w.parts == nil || from.goesOn || b.Rows*cols > b.Cols*(cols+b.Rows) {
 		return nil, false

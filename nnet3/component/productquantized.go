@@ -140,6 +140,8 @@ func (r *rounding) error(x *kernel.QuantizedRows, in kernel.Matrix, col int, row
 func (w *Workspace) quantizedInput(p *Product, pass ForwardPass, in kernel.Matrix) (rows *kernel.QuantizedRows, first int) {
 	rows, first = pass.Rows, pass.FirstRow
 	if rows == nil || rows.Rows() < first+in.Rows || rows.Precision() != p.precision || rows.Group() != p.Group() {
+		// The rows of the pass have other steps than the product needs, or there are none. That is
+		// no error: what is shared saves time and changes no bit.
 		rows, first = &w.ownRows, 0
 		rows.SetGroups(p.precision, p.Group(), in)
 	}
@@ -169,6 +171,10 @@ func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, r
 	ep.Accumulate = p.adds
 	var exact kernel.Matrix
 	if rows.Marked() > 0 {
+		// Some rows of the input have NaN or infinities, for which no step exists. Compute all rows
+		// in float32 as well and take those that need it: they are rare, and one product in float32
+		// is simpler than one of scattered rows. It must come first, because a residual and sums to
+		// be continued are still in y.
 		exact = w.Matrix(y.Rows, y.Cols)
 		kernel.Copy(exact, y)
 		float := ep
@@ -220,7 +226,9 @@ func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs 
 		}
 		return
 	}
-	// The terms divide the rows in different ways, so they are added one after the other.
+	// The terms divide the rows in different ways, so they are added one after the other. Bias,
+	// ReLU and scale apply to the whole sum, and the residual is the old y. So sums grow in scratch
+	// memory, and only the last term applies the epilogue.
 	sum := w.Matrix(y.Rows, y.Cols)
 	if ep.Accumulate {
 		kernel.Copy(sum, y)
@@ -255,6 +263,7 @@ func (p *Product) restore(x *tdnnIndexes, rows *kernel.QuantizedRows, first int,
 			for k := range r.Count {
 				if rows.IsMarked(first + int(r.In+k*r.InStep)) {
 					o := int(r.Out + k*r.OutStep)
+					// One marked row among the terms is enough.
 					copy(kernel.Row(y, o), kernel.Row(exact, o))
 				}
 			}

@@ -104,6 +104,9 @@ func residual(alpha float32, y kernel.Matrix) kernel.Matrix {
 // x_i. If all blocks have their runs in the same output rows, the products read the rows in place,
 // all blocks in one pass. Otherwise the rows are gathered first.
 func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
+	// Weights that are not prepared, as in training, would have to be packed for one use. Block by
+	// block, in place, costs passes over y instead. It can't continue sums or keep the old y for a
+	// residual, though, so those take the other way.
 	if !ready(blocks) && ep.Alpha == 0 {
 		mulEach(blocks, runs, ep, in, y)
 		return
@@ -119,6 +122,9 @@ func mulRuns(w *Workspace, blocks []productBlock, runs [][]run, ep kernel.Epilog
 	next := ep.Next
 	ep.Next = nil
 	parts := 1
+	// If all blocks have the same output rows in each run, one call per run reads the inputs in
+	// place through their strides, and sums stay in registers over all blocks. Otherwise rows are
+	// gathered, so that there is one run.
 	gathered := !alike(runs)
 	if !gathered {
 		parts = len(runs[0])
@@ -165,6 +171,8 @@ func mulEach(blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kern
 				each.Bias = ep.Bias
 			}
 		}
+		// A sum is not associative. A TDNN of Kaldi copies its bias to the output and adds the
+		// blocks to it, so the bias is the first term, for the sake of the bits.
 		if i == 0 && ep.BiasFirst {
 			each.Bias = ep.Bias
 		}

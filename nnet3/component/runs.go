@@ -49,6 +49,8 @@ func findRuns(rows []int32) []run {
 		}
 		runs = append(runs, r)
 	}
+	// Three sequences at every third time give as many runs of three rows as there are times;
+	// turned around, they are three long runs. Products want long ones.
 	return transposeRuns(runs)
 }
 
@@ -60,6 +62,7 @@ func transposeRuns(runs []run) []run {
 	}
 	first := runs[0]
 	outStep, inStep := runs[1].Out-first.Out, runs[1].In-first.In
+	// EveryNth can't go backwards.
 	if inStep <= 0 {
 		return runs
 	}

@@ -53,6 +53,7 @@ func newRowSets(c nonSimpleComponent, in, out []index.Index) (Precomputed, error
 			}
 		}
 		n := int32(len(s.rows))
+		// IsComputable promised one, so the indexes are not those that the compiler asked about.
 		if n == s.start[len(s.start)-1] {
 			return nil, fmt.Errorf("%s: output %v has no input: %w", c.Type(), x, ErrShape)
 		}
@@ -93,6 +94,8 @@ func (v window) computable(x index.Index, has func(index.Index) bool, used *[]in
 				*used = append(*used, x)
 			}
 		}
+		// Without used, the first input decides, and the rest of a window of up to a million need
+		// not be looked at.
 		return !found || used != nil
 	})
 	return found
@@ -149,6 +152,9 @@ func (c *statisticsExtractionComponent) Fields(f *Fields) {
 
 // stretch returns the times of the stretch that contains t.
 func (c *statisticsExtractionComponent) stretch(t int32) window {
+	// Division rounds down, also for negative times, which context before the first frame has: -1
+	// belongs to the stretch from -period on. 64 bits, because the ends of a stretch may not fit an
+	// index; eachTime leaves those out.
 	first := int64(floorDiv(t, int32(c.outputPeriod))) * int64(c.outputPeriod)
 	return window{first, first + int64(c.outputPeriod-c.inputPeriod), int64(c.inputPeriod)}
 }

@@ -106,6 +106,8 @@ func (c *tdnnComponent) PrecomputeIndexes(in, out []index.Index, needBackprop bo
 		}
 		pre.Runs[i] = findRuns(rows)
 		for _, r := range pre.Runs[i] {
+			// Backprop adds the derivative to the input rows of a run in one product. If two
+			// outputs took the same row, it would be written twice at a time.
 			if r.InStep == 0 && r.Count > 1 {
 				return nil, fmt.Errorf("%s: output %v appears twice: %w", c.Type(), out[r.Out], ErrShape)
 			}
@@ -177,6 +179,9 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 	}
 	// One sum of products writes each row of dx. The rows between two edges take part in the same
 	// products.
+	// Kaldi adds the products of the blocks to dx one after the other, with a pass over dx for
+	// each. Here the rows are cut where any block begins or ends, and each part is one sum over the
+	// blocks that reach it.
 	edges := w.rowEdges(x)
 	for k := range edges[1:] {
 		first, last := edges[k], edges[k+1]

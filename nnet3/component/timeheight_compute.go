@@ -30,6 +30,8 @@ func (m *convolutionModel) patches(in kernel.Matrix, pre *offsetRows, first int,
 
 // copyPiece sets row h of dst to what the piece sees of an input row at height h of the output.
 func (m *convolutionModel) copyPiece(dst kernel.Matrix, in []float32, piece patchPiece) {
+	// Heights from lo to hi see the whole piece: they are copied in one go, at the first of them.
+	// Only at the borders must it be cut and filled up with zeros.
 	lo, hi := m.whole(piece)
 	for h := range dst.Rows {
 		if h == lo && lo < hi {
@@ -116,10 +118,15 @@ type convolutionChunk struct {
 func (c *timeHeightConvolutionComponent) eachChunk(w *Workspace, out kernel.Matrix, f func(convolutionChunk)) {
 	defer w.Release(w.Mark())
 	step := c.chunk(out.Rows)
+	// Patches repeat each input element once per place of the filter that sees it. All at once they
+	// would be many times the input; a chunk of them stays in the cache between being made and
+	// being multiplied.
 	buffer := w.Matrix(step*c.heightOut, c.m.Cols)
 	inner := w.Mark()
 	for first := 0; first < out.Rows; first += step {
 		rows := kernel.Rows(out, first, min(step, out.Rows-first))
+		// The product has a row for each height, and the output one for each time. Without gaps
+		// between its rows, the output is both.
 		y, view := kernel.Reshape(rows, c.filtersOut)
 		if !view {
 			y = w.Matrix(rows.Rows*c.heightOut, c.filtersOut)
@@ -174,6 +181,8 @@ func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPas
 			u.update(u.learningRate, k.patches, k.y)
 		}
 		if wanted(pass.InDeriv) {
+			// The patches of the input are no longer needed, so their derivatives take their place.
+			// This has to come after the update.
 			kernel.MulNN(1, k.y, c.elements(), 0, k.patches)
 			c.addPatches(pass.InDeriv, x, k.first, k.patches)
 		}

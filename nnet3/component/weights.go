@@ -219,6 +219,8 @@ func (w *weights) part(col, n int) *weights {
 		return w
 	}
 	if w.whole != nil {
+		// A part of a part is a part of the whole, so that there is one prepared form for the same
+		// columns, however they were reached.
 		return w.whole.part(w.col+col, n)
 	}
 	if w.parts == nil {
@@ -253,6 +255,8 @@ func (w *weights) copy() weights {
 func (w *weights) changed() {
 	w.prepared, w.integers, w.rounding = nil, [forms][]*kernel.QuantizedWeights{}, [forms][]rounding{}
 	w.version++
+	// There may be another matrix by now. Parts are views of the old one, which they would keep in
+	// memory, and multiply by.
 	if w.parts == nil || !w.parts.of(w.m) {
 		w.parts = new(parts)
 		return

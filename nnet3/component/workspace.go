@@ -67,12 +67,18 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 	if w.run == 0 {
 		return nil
 	}
+	// To prepare weights pays only if they are multiplied by at least twice before they change.
+	// That can't be known at the first use, so that one goes without. What was used twice in an
+	// earlier run (prepared is not nil) probably will be again, and is prepared at once.
 	k := slices.IndexFunc(w.backward, func(b backwardWeights) bool { return b.of == p })
 	if k < 0 {
 		w.backward = append(w.backward, backwardWeights{of: p, version: p.version, run: w.run})
 		return nil
 	}
 	b := &w.backward[k]
+	// Between runs, parameters may change in ways that don't count as versions, such as a caller
+	// that writes to them. Within a run only components with this workspace change them, and they
+	// count.
 	if b.run != w.run || b.version != p.version {
 		b.run, b.version, b.ready = w.run, p.version, false
 		if b.prepared == nil {
@@ -138,6 +144,8 @@ func (w *Workspace) Vector(n int) []float32 {
 				w.at.used = min((w.at.used+n+15)&^15, len(c))
 				return v
 			}
+			// The chunk is empty and still too small. Nothing refers to it, so a larger one takes
+			// its place. An older vector may only be in chunks before it.
 			if w.at.used == 0 {
 				w.chunks[w.at.chunk] = make([]float32, max(n, 2*len(c)))
 				continue
@@ -147,6 +155,8 @@ func (w *Workspace) Vector(n int) []float32 {
 		}
 		size := firstChunk
 		if k := len(w.chunks); k > 0 {
+			// Sizes double, so a computation that is repeated soon finds everything in few chunks,
+			// and none of them moves while vectors in it are in use.
 			size = 2 * len(w.chunks[k-1])
 		}
 		w.chunks = append(w.chunks, make([]float32, max(n, size)))
@@ -218,6 +228,7 @@ func (w *Workspace) transposed(number int, p *weights) *kernel.Weights {
 // needed.
 func (w *Workspace) newMemo(rows, cols int) *memoMatrix {
 	for k := len(w.memos) - 1; k >= 0; k-- {
+		// The most recently freed one that is large enough is the warmest in the cache.
 		if m := w.memos[k]; cap(m.Data) >= rows*cols {
 			w.memos = append(w.memos[:k], w.memos[k+1:]...)
 			m.Matrix = kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: m.Data[:rows*cols]}

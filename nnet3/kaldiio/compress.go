@@ -108,11 +108,14 @@ func (w *Writer) header(h matrixHeader) {
 func (h matrixHeader) quantize(v float32, top int) int {
 	f := (v - h.min) / h.scale
 	switch {
+	// The comparison is negated to catch NaN, whose conversion to an integer differs between
+	// processors.
 	case !(f > 0): // NaN too
 		f = 0
 	case f > 1:
 		f = 1
 	}
+	// Kaldi adds 0.499, not 0.5, in double precision. This way its bytes and ours agree.
 	return int(float64(float32(f*float32(top))) + 0.499)
 }
 
@@ -160,6 +163,8 @@ func (h matrixHeader) percentiles(sorted []float32) [4]uint16 {
 			p[k] = h.quantize16(sorted[at[k]])
 		}
 		if k > 0 {
+			// The four must differ, because the reader divides by nothing but the writer divides by
+			// their distances. The upper bounds 65532+k leave room for those that follow.
 			p[k] = max(p[k], p[k-1]+1)
 		}
 		p[k] = min(p[k], uint16(65532+k))

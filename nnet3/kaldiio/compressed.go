@@ -81,6 +81,7 @@ func readSpeech[T real](r *Reader, h matrixHeader, what string) ([]T, error) {
 			p[k] = h.percentile(binary.LittleEndian.Uint16(percentiles[percentileBytes*j+2*k:]))
 		}
 		for v := range value {
+			// A column has 256 possible values, and usually more rows than that.
 			value[v] = T(speechValue(p, v))
 		}
 		for i, v := range raw[j*h.rows : (j+1)*h.rows] {

@@ -38,6 +38,8 @@ func ContinueTable[T any](o *Opener, wspecifier string, write func(*Writer, T), 
 		return nil, nil, err
 	}
 	left := &remains{hasty: o.hasty, archive: archive, name: spec.Archive, script: spec.Script, pass: pass}
+	// Nothing is changed until it is certain that these files are an archive and its script:
+	// whoever names the wrong file must not lose it.
 	if err := left.recover(o.context()); err != nil {
 		archive.Close()
 		return nil, nil, err
@@ -103,6 +105,10 @@ func (l *remains) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// There are three kinds of objects, in this order in the archive: those that the script lists,
+	// which were synced before; those that were written but are not listed yet; and perhaps a torn
+	// one. The first may be many, and only their heads and the last of them are read. The others
+	// are few and are read in full.
 	l.keepListed(lines)
 	if err := l.keepUnlisted(ctx); err != nil {
 		return err
@@ -112,6 +118,8 @@ func (l *remains) recover(ctx context.Context) error {
 			return err
 		}
 	}
+	// From here on the files change: first the archive loses what is torn, then the script is
+	// replaced. If this is interrupted in between, the next call finds the same objects.
 	if err := l.archive.Truncate(l.end); err != nil {
 		return err
 	}
@@ -122,6 +130,7 @@ func (l *remains) recover(ctx context.Context) error {
 	if bytes.Equal(old, l.text) && old != nil {
 		return nil
 	}
+	// The same promise as in writing: a listed object survives a loss of power.
 	if !l.hasty { // before the script lists what it lacked
 		if err := fileio.Sync(l.archive); err != nil {
 			return err
@@ -150,6 +159,8 @@ func (l *remains) readScript() (lines []listed, err error) {
 		}
 		line, err := ParseScriptLine(string(l.text[begin : begin+n]))
 		if err != nil {
+			// A torn first line looks like this as well, but a script of one torn line has no
+			// newline, and so ended the loop above.
 			if len(lines) == 0 {
 				return nil, badName(l.script, "this is no script: "+err.Error())
 			}
@@ -170,6 +181,8 @@ func (l *remains) readScript() (lines []listed, err error) {
 // head is damaged.
 func (l *remains) keepListed(lines []listed) {
 	k := 0
+	// A head costs one small read and finds both a script of another archive and pages that a file
+	// system lost.
 	for k < len(lines) && l.hasHead(&lines[k]) {
 		k++
 	}
@@ -179,6 +192,8 @@ func (l *remains) keepListed(lines []listed) {
 		if begin < 0 {
 			continue
 		}
+		// Only the last object needs to be read to its end, for that is where writing goes on. If
+		// it is torn, the one before it is tried.
 		key, end, err := l.object(begin)
 		if err == nil && key == line.key {
 			l.end = end
@@ -233,6 +248,8 @@ func (l *remains) keepUnlisted(ctx context.Context) error {
 		if err != nil || key == "" {
 			return nil
 		}
+		// After a loss of power a file may have its full size but zeros where data never reached
+		// the disk. A binary matrix of zeros is a valid object, so reading it proves nothing.
 		if lost, err := l.lost(l.end, end); err != nil || lost {
 			return err
 		}
@@ -282,6 +299,8 @@ func (l *remains) object(begin int64) (key string, end int64, err error) {
 		return "", 0, err
 	}
 	end = r.Offset()
+	// In text, "1.2" may be the beginning of "1.25". Only a newline proves that the object is
+	// whole.
 	if !r.Binary() { // a number or a line may go on
 		var last [1]byte
 		if _, err := l.archive.ReadAt(last[:], end-1); err != nil || last[0] != '\n' {

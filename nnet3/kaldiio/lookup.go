@@ -45,6 +45,8 @@ func NewTableLookup[T any](o *Opener, rspecifier string, h Holder[T]) (*TableLoo
 	t.files.opener = o
 	if !t.spec.Script {
 		t.held, t.bad = make(map[string]T), make(map[string]error)
+		// Strings, such as speakers, are no larger than the notes about their places would be.
+		// Matrices of a whole corpus don't fit into memory, but their places do.
 		if _, short := any(*new(T)).(string); !short && list.list.size >= 0 {
 			err = t.note()
 		}
@@ -95,6 +97,8 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 	if t.spec.Sorted && t.spec.CalledSorted {
 		t.forget(key)
 	}
+	// The object was passed over on the way to another. Its error concerns who asks for it, once,
+	// and Close if no one does.
 	if err, ok := t.bad[key]; ok {
 		delete(t.bad, key)
 		return v, false, err
@@ -122,6 +126,8 @@ func (t *TableLookup[T]) readAgain(key string, at int64) (v T, err error) {
 			err = fmt.Errorf("key %s: %w", fileio.Excerpt(key, 0), err)
 		}
 	}()
+	// The file has one position, and the reader of the rest has read ahead of its own. Afterwards
+	// the file must be where that reader's buffer ends, not where the reader is.
 	rest := t.list.list
 	if _, err = t.file.Seek(t.start+at, io.SeekStart); err != nil {
 		return v, err
@@ -146,6 +152,8 @@ func (t *TableLookup[T]) forget(key string) {
 
 // readTo reads an archive up to a key.
 func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
+	// In a sorted archive, a later key proves that this one is missing. Otherwise the whole rest
+	// must be read to know.
 	for !(t.spec.Sorted && t.last > key) {
 		if !t.list.Next() {
 			more, err := t.list.Skip()
@@ -170,6 +178,7 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 		if _, noted := t.at[k]; twice || noted {
 			return none, false, fmt.Errorf("%s: key %s occurs twice: %w", fileio.Excerpt(t.spec.Name, 0), k, ErrCorrupt)
 		}
+		// With both promises no later call can ask for an earlier key.
 		if !(t.spec.Sorted && t.spec.CalledSorted && k < key) {
 			t.keep(k, v)
 		}

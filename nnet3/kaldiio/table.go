@@ -94,6 +94,8 @@ func (t *TableReader[T]) Next() bool {
 		// A permissive reader skips unreadable objects of a script, but ends an archive early.
 		t.err = nil
 		if !t.spec.Script {
+			// The end of a broken object in an archive is unknown, so the next key is, too. A
+			// script has a line for each, and the next line is as good as if nothing had happened.
 			t.list.pos, t.list.end, t.list.srcErr = 0, 0, io.EOF
 		}
 	}
@@ -119,6 +121,8 @@ func (t *TableReader[T]) objectOfArchive() bool {
 		return false
 	}
 	t.at = t.list.Offset()
+	// Each object says for itself whether it is binary. Archives that were made by concatenation
+	// may have both.
 	if t.err = t.list.detectBinary(); t.err == nil {
 		t.inText = t.inText && !t.list.binary
 		t.value, t.err = t.holder.Read(t.list)
@@ -144,6 +148,9 @@ func (r *Reader) archiveKey() (key string, more bool, err error) {
 	w, err := r.token("the key of an object")
 	if err == nil {
 		for _, c := range w {
+			// Control characters mean that the last object ended elsewhere than where its reader
+			// thought, or that this is no archive. Reading on would find keys in the middle of
+			// numbers.
 			if c < ' ' || c == 0x7f {
 				return "", false, r.Errorf("%s can't be a key: is this an archive?", quote(w))
 			}
@@ -158,6 +165,8 @@ func (t *TableReader[T]) nextOfScript() bool {
 		line, more, err := t.list.scriptLine()
 		if !more || err != nil {
 			t.err = err
+			// A malformed line means that this is no script, or a damaged one. What follows can't
+			// be trusted, so it ends even a permissive reader.
 			if err != nil { // permissive or not
 				t.spec.Permissive, t.broken = false, true
 			}
@@ -220,8 +229,12 @@ func (t *TableReader[T]) skip() (passed int64, more bool) {
 		return left, false
 	}
 	switch from := r.Offset(); {
+	// The object is intact but of another kind, such as a vector among matrices. It can be read as
+	// what it is, and the next key follows at once.
 	case errors.Is(t.err, errOtherKind):
 		more = r.passObject() == nil
+	// In text, the beginning of an object can be recognized. In binary any bytes may look like one,
+	// so there is no search there: it could find "objects" inside of the data of another.
 	case t.inText && errors.Is(t.err, ErrCorrupt):
 		more = r.findObject()
 		passed = r.Offset() - from
@@ -263,6 +276,8 @@ func readScripted[T any](files *fileCache, line ScriptLine, h Holder[T]) (v T, e
 	r, err := files.open(line.Name)
 	if err == nil {
 		v, err = h.Read(r)
+		// Wait for a command before the object is used: what it has written may be whole and still
+		// be wrong, and only its exit status tells.
 		if closeErr := files.closeOther(); err == nil {
 			err = closeErr // a command may fail after an intact object
 		}
@@ -294,6 +309,8 @@ func (c *fileCache) open(rxfilename string) (*Reader, error) {
 	name, offset := splitOffset(rxfilename)
 	f, ok := c.in.(io.Seeker)
 	if ok && name == c.name {
+		// Scripts made with an archive name it on every line. Without this, each line would open
+		// the file anew and read a whole buffer for it.
 		if _, err := f.Seek(offset, io.SeekStart); err == nil {
 			return c.restart(rxfilename, offset)
 		}
@@ -320,6 +337,8 @@ func (c *fileCache) restart(name string, offset int64) (*Reader, error) {
 		c.reader.spare, c.reader.scratch = old.spare, old.scratch
 	}
 	c.reader.base = offset
+	// size was computed from what is left of the file at this offset, and errors and limits count
+	// from its beginning.
 	if c.reader.size >= 0 {
 		c.reader.size += offset
 	}

@@ -54,6 +54,8 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 		return nil, err
 	}
 	t := &TableWriter[T]{opener: o, spec: spec, write: write, stop: func() bool { return true }, ends: make([]end, 1)}
+	// A script alone says where each object goes; each is a file of its own, opened in Write. There
+	// is nothing to open yet and nothing to cut back.
 	if !spec.HasArchive {
 		if err := t.readNames(); err != nil {
 			return nil, fmt.Errorf("wspecifier %q: scp: alone needs a script that says where each object goes (ark,scp: makes one): %w", fileio.Excerpt(wspecifier, 0), err)
@@ -130,9 +132,14 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 	w := t.archive
 	begin := w.n
 	w.Token(key)
+	// The line points to the object behind its key, so it must be made before the object's header
+	// is written.
 	line := fmt.Sprintf("%s %s:%d\n", key, t.spec.Archive, w.n)
 	w.Header()
 	t.write(w, v)
+	// The object could not be written, although the disk would have taken it: its key and perhaps
+	// half of it are in the archive. If they can be removed, only this object is lost. In a pipe
+	// they can't, and the table ends here.
 	if err := w.failed; err != nil && t.takeBack(begin) {
 		t.objects--
 		return err
@@ -148,6 +155,8 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 			t.err = t.script.Flush()
 		}
 	}
+	// The order matters: the end is noted only after the object and its line are in the buffers,
+	// and it counts as safe only once both buffers have been written up to there.
 	if w.Err() == nil {
 		t.noteEnd(line)
 	}
@@ -182,6 +191,9 @@ type lastingScript[T any] struct{ t *TableWriter[T] }
 
 func (s lastingScript[T]) Write(p []byte) (int, error) {
 	t := s.t
+	// This runs when the buffer of the script is full or flushed. First the archive reaches the
+	// disk and then the lines, never the other way round: a line without its object would make a
+	// reader fail, and an object without its line is found again by ContinueTable.
 	if err := t.archive.Flush(); err != nil {
 		return 0, err
 	}
@@ -201,6 +213,8 @@ func (t *TableWriter[T]) noteEnd(line string) {
 	e := end{archive: t.archive.n, objects: t.objects, line: line}
 	e.script = t.ends[len(t.ends)-1].script + int64(len(line))
 	t.ends = append(t.ends, e)
+	// Keep the last end that has reached both files, as the place to cut back to, and all after it.
+	// Their number is bounded by what the two buffers hold.
 	buffered := slices.IndexFunc(t.ends[1:], func(e end) bool {
 		return e.archive > t.archive.written() || t.script != nil && e.script > t.script.written()
 	})
@@ -227,11 +241,16 @@ func (t *TableWriter[T]) cutBack() (left int) {
 	if !isFile {
 		size = t.archive.written()
 	}
+	// Find the last object that is whole in the file. The write that failed may have written a part
+	// of its data, so the size of the file decides, not what was handed to it.
 	kept := len(t.ends)
 	for kept > 1 && t.ends[kept-1].archive > size {
 		kept--
 	}
 	for ; ; kept-- {
+		// Archive first, then script, as when writing. If the disk is so full that even the list of
+		// what is there does not fit, give up one more object, which makes the list shorter, until
+		// it does.
 		last := t.ends[kept-1]
 		if isFile {
 			archive.Truncate(last.archive) // the error of the write is reported, not this one
@@ -271,6 +290,7 @@ func (t *TableWriter[T]) rewriteScript(ends []end) bool {
 			return err == nil
 		}
 	}
+	// A pipe can't be rewritten. It gets the lines that it lacks, unless it is what failed.
 	if there := t.script.written() - ends[0].script; t.script.Err() == nil && there < int64(len(text)) {
 		io.WriteString(t.outputs[1], text[there:])
 	}
@@ -333,6 +353,8 @@ func (t *TableWriter[T]) close() {
 	if t.archive == nil {
 		return
 	}
+	// The archive is flushed before the script, see lastingScript. After an error the rest of the
+	// script is not: cutBack writes the lines that are true.
 	if err := t.archive.Flush(); t.err == nil {
 		t.err = err
 	}
@@ -348,6 +370,7 @@ func (t *TableWriter[T]) close() {
 			t.err = err
 		}
 	}
+	// What a failed command did with its input is unknown.
 	if errors.Is(t.err, ErrFailed) {
 		t.whole = 0
 	}

@@ -42,6 +42,8 @@ func WriteArchive[T any](o *Opener, archive, script string, write func(*Writer, 
 			return err
 		}
 		// An older script does not fit the new archive.
+		// From here until the new script is in place there is none. That is safe; an old script
+		// with the new archive would give wrong objects without any error.
 		if err := os.Remove(script); err != nil && !os.IsNotExist(err) {
 			return err
 		}
