@@ -48,6 +48,8 @@ func (a *archive) Write(p []byte) (int, error) {
 
 // put adds the rows of an utterance.
 func (a *archive) put(key string, m kernel.Matrix) error {
+	// The offset in a script is that of the object, after its key: so the key is flushed and
+	// counted first.
 	a.table.Token(key)
 	if err := a.table.Flush(); err != nil {
 		return err

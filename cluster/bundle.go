@@ -44,6 +44,8 @@ func take(ctx context.Context, most int) (done func(), err error) {
 // await waits until a condition on busy.count holds, and then adds to it. It returns false if ctx is
 // done before.
 func await(ctx context.Context, condition func() bool, add int) bool {
+	// A condition variable knows no context, so its end wakes all that wait; each then looks at its
+	// own context.
 	defer context.AfterFunc(ctx, func() {
 		busy.changed.L.Lock()
 		defer busy.changed.L.Unlock()
@@ -83,6 +85,8 @@ func newBundle(ctx context.Context, w *work, m *model) *bundle {
 // start scores a shard in the background. It waits for a free slot. After an error, of any
 // shard, it waits for all shards and returns the error.
 func (b *bundle) start(id string) error {
+	// ProcessElement returns while its shard is being scored, which makes a runner send the next
+	// one. The wait for a slot is what slows it down, in all bundles of this process together.
 	release, err := take(b.ctx, b.work.workers())
 	if err != nil {
 		return b.wait()

@@ -29,6 +29,8 @@ func claim(ctx context.Context, w *work) (release func(), err error) {
 		if err := os.MkdirAll(w.path(shardsDir), 0o777); err != nil {
 			return nil, err
 		}
+		// The lock belongs to the process, so a job that was killed leaves none. The file stays,
+		// because to remove it would let two processes lock two files of one name.
 		lock := flock.New(w.path(lockFile))
 		locked, err := lock.TryLock()
 		if err == nil && !locked {
@@ -51,6 +53,9 @@ func own(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	// Shards of another recipe have other IDs, so they can't be mixed up. But out.scp and the
+	// summary would be overwritten, and the files that the other job has left would never be
+	// removed. So a directory belongs to its first recipe.
 	there, err := w.readFile(ctx, jobFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -27,6 +27,8 @@ func countFrames(ctx context.Context, o *kaldiio.Opener, j *Job, w *work, entrie
 	if err != nil {
 		return nil, err
 	}
+	// The table of the job comes last, so that counts that it has override those of an earlier run
+	// without it.
 	frames := earlierFrames(ctx, w, sum, entries)
 	if frames == nil {
 		if frames, err = readHeaders(ctx, o, entries, table); err != nil {

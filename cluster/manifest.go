@@ -48,6 +48,8 @@ func readManifest(ctx context.Context, w *work, id string) *manifest {
 	if json.Unmarshal(text, m) != nil || m.Shard != id {
 		return nil
 	}
+	// A manifest is written after its files, but they may be removed or truncated later. Sizes show
+	// that without reading the archives again; the digest is for users who want to be sure.
 	for _, f := range []struct {
 		name  string
 		bytes int64

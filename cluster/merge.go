@@ -47,6 +47,9 @@ func merge(ctx context.Context, w *work) (*Summary, error) {
 		return nil, err
 	}
 	sum := &Summary{Shards: len(shards), Run: w.Run}
+	// An utterance longer than a shard has one of its own, in the middle of the lines of another
+	// shard, so the lines of a shard are ranges. Two shards with equal lists have one ID and one
+	// set of files, but each counts with its own lines; what they cost counts once.
 	of := make([]int32, head.Lines) // the shard of each line
 	parts := make([]*part, len(shards))
 	met := make(map[string]bool, len(shards))
@@ -69,9 +72,14 @@ func merge(ctx context.Context, w *work) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The scripts no longer need what is removed here. Before they were written, an earlier out.scp
+	// may still have pointed to it.
 	if err := clean(ctx, w, keep); err != nil {
 		return nil, err
 	}
+	// Object stores have no locks. A job that was started there later has written its own plan over
+	// this one, and may have removed or replaced files since. The first job notices here, before it
+	// writes a summary that would vouch for them.
 	if head, err := readHead(ctx, w); err != nil || head.Run != w.Run {
 		return nil, fmt.Errorf("another job was started in %s before this one had ended: what is there may be of either: %w", w.Dir, cmp.Or(err, ErrBusy))
 	}
@@ -174,6 +182,8 @@ func (p *part) next(ctx context.Context) (line string, failed bool, err error) {
 		}
 		p.script = bufio.NewScanner(p.file)
 	}
+	// Scripts stay open from the first to the last line of their shard. Shards are joined in the
+	// order of the features, so few are open at a time: those around long utterances.
 	defer func() {
 		p.index++
 		if p.left--; p.left == 0 || err != nil {

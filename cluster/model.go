@@ -55,6 +55,8 @@ var shared struct {
 
 // modelKey is what a model and its preparation depend on.
 func (w *work) modelKey() (string, error) {
+	// Two jobs in one process share a model only if it is prepared in the same way. The digest is
+	// not known before the model is read, so it is compared afterwards.
 	r := w.recipe()
 	r.Scoring.CacheCapacity, r.ModelSum = w.Scoring.CacheCapacity, "" // load compares the digest
 	text, err := json.Marshal(r)

@@ -84,6 +84,8 @@ func absent(name string, err error) error {
 }
 
 func (objects) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	// The whole object is read at once, so that a read that breaks off can be repeated. Plans,
+	// lists and scripts are small; archives are never read.
 	var text []byte
 	err := again(ctx, name, func(s filesystem.Interface) (err error) {
 		text, err = filesystem.Read(ctx, s, name)
@@ -117,6 +119,7 @@ func (objects) commit(ctx context.Context, f *os.File, name string) error {
 		if err := put(ctx, s, name, f); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
+		// An object of another size was cut off. It is written again, as after an error.
 		if n, err := s.Size(ctx, name); err != nil || n != info.Size() {
 			return fmt.Errorf("write %s: it has %d bytes instead of %d: %w", name, n, info.Size(), cmp.Or(err, io.ErrShortWrite))
 		}

@@ -34,6 +34,8 @@ var (
 func build(p *beam.Pipeline, w *work) {
 	s := p.Root()
 	shards := beam.ParDo(s.Scope("Plan"), &planFn{Work: *w}, beam.Impulse(s))
+	// Without this, a runner would fuse planning and scoring into one stage, on one machine. The
+	// second barrier is the grouping by a fixed key: merging begins when all shards are complete.
 	shards = beam.Reshuffle(s.Scope("Spread"), shards)
 	done := beam.ParDo(s.Scope("Score"), &scoreFn{Work: *w}, shards)
 	s = s.Scope("Merge")

@@ -47,6 +47,8 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 	if len(entries) == 0 {
 		return fmt.Errorf("no utterances in %s", j.Features)
 	}
+	// Frames decide which utterances share a shard, and so the IDs. They have to be the same when
+	// the job is run again, or nothing would be found complete: see countFrames.
 	frames, err := countFrames(ctx, o, j, w, entries, sum)
 	if err != nil {
 		return err
@@ -54,6 +56,8 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 	refuseLong(j, entries, frames)
 	shards := cut(frames, cmp.Or(j.FramesPerShard, DefaultFramesPerShard))
 	w.Shards = len(shards)
+	// The recipe is digested once and not with every list. An ID depends on all that rows depend
+	// on, and on nothing else: neither on the place of a shard in the plan nor on this run.
 	base, err := digest(w.recipe())
 	if err != nil {
 		return err
@@ -150,6 +154,8 @@ func cut(frames []int64, most int64) (shards []planned) {
 	}
 	for i, n := range frames {
 		n = max(n, 1)
+		// The open shard stays open: a long utterance between two short ones must not divide them,
+		// or a corpus with one in ten would have shards of nine utterances.
 		if n > most {
 			shards = append(shards, planned{Frames: n, Utterances: 1, Lines: [][2]int{{i, 1}}})
 			continue
@@ -179,6 +185,7 @@ func writeList(ctx context.Context, w *work, base string, s *planned, entries []
 		return err
 	}
 	name := join(shardsDir, s.ID+".list")
+	// The ID is a digest of the list, so one that is there has the same contents.
 	if _, err := w.store().size(ctx, w.path(name)); err == nil {
 		return nil
 	}

@@ -50,6 +50,8 @@ func watch(ctx context.Context, j *Job, w *work) (stop func()) {
 			frames[s.ID] += s.Frames
 		}
 		start := time.Now()
+		// The speed is that of this run, and the time that is left follows from it: what was
+		// complete before took no time.
 		before, _ := measure(ctx, w, frames) // without it, what was complete counts as done in this run
 		tick := time.NewTicker(cmp.Or(j.ProgressInterval, 10*time.Second))
 		defer tick.Stop()

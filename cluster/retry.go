@@ -35,6 +35,9 @@ func newRetrier() *retrier { return &retrier{lost: make(map[string]bool), sleep:
 // do reads from a file, again and again until that succeeds or is hopeless.
 func (r *retrier) do(ctx context.Context, file string, read func() error) error {
 	tries := maxTries
+	// A file whose reads failed six times will likely fail again, and a disk that is gone fails for
+	// all of its files. Without these two bounds a shard of ten thousand utterances would wait for
+	// hours.
 	switch {
 	case r.lost[file]:
 		tries = 1

@@ -164,6 +164,8 @@ func run(ctx context.Context, p *beam.Pipeline) (beam.PipelineResult, error) {
 		}
 	case <-ctx.Done():
 	}
+	// Beam may take long to notice that its context has ended. Shards in work need a moment to
+	// remove their temporary files; nothing else is worth waiting for.
 	patient, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	await(patient, func() bool { return busy.count == 0 }, 0)

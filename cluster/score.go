@@ -33,6 +33,8 @@ func scoreShard(ctx context.Context, w *work, scorer scorer, id string) (*manife
 		*notes = append(*notes, note{Index: index, Utterance: key, Reason: reason(err)})
 	}
 	sum, err := scorer.Run(ctx, r.utterances(list), func(u decodable.Utterance, out kernel.Matrix) error {
+		// The scorer reports utterances in the order of the list, each once: as rows here or as a
+		// failure below. So the count is the index of the one that is reported.
 		done++
 		return a.put(u.Key, out)
 	}, decodable.RunOptions{
@@ -49,10 +51,17 @@ func scoreShard(ctx context.Context, w *work, scorer scorer, id string) (*manife
 	}
 	m.Utterances, m.Frames, m.Rows, m.RepeatedReads = sum.Utterances, sum.Frames, sum.Rows, r.retry.repeated
 	m.ComputeSeconds = sum.Busy.Seconds()
+	// From here on the order of writes is what makes a shard complete or absent: the archive, then
+	// the script that points into it, then the manifest that names both. A crash in between leaves
+	// files that no manifest names, which merge removes.
 	if err := a.finish(ctx, m); err != nil {
 		return nil, fmt.Errorf("shard %s: %w", id, err)
 	}
 	m.Seconds = time.Since(start).Seconds()
+	// Two executions of a shard may differ, if a read failed for one of them. Whole manifests
+	// compete, and the one with fewer failures wins. Between this look and the write, the other
+	// execution may still write a better one, which is then lost; both are complete and consistent,
+	// and the rows that are lost are counted as failures.
 	if other := readManifest(ctx, w, id); other != nil && len(other.Failures) < len(m.Failures) {
 		return other, nil // scored by another execution, or before, with more success
 	}

@@ -62,6 +62,8 @@ func (b *builder) renumber() {
 			b.value[int(n.out)+k] = -1
 		}
 	}
+	// Values of nodes that are left out have -1 by now, and all others still have 0. The rest are
+	// numbered in the order in which they were met.
 	next := int32(0)
 	for i, v := range b.value {
 		if v == 0 {
@@ -129,6 +131,8 @@ func (b *builder) steps(record *profile.Record) {
 	for _, s := range b.segments {
 		b.out.roots = append(b.out.roots, pass[s.root])
 	}
+	// The lists of all steps are joined; a step has what lies between the ends of the step before
+	// and its own.
 	r, from := b.Recorder, changes{}
 	for i := range r.steps {
 		s := &r.steps[i]

@@ -117,6 +117,9 @@ func (b *builder) tieBefore(list []Command) {
 // what made the value, and one that frees a matrix to what used it last. One that takes memory, or
 // sets it to zero, belongs to what uses it next.
 func tieOthers(c *computation.Computation, list []Command) {
+	// Two passes over the commands. Forward, a copy or a deallocation takes the nodes of the last
+	// command on its matrix. Then backward, since memory is allocated and zeroed for what comes
+	// next.
 	last := make([]*Command, len(c.Matrices)) // by matrix
 	visit := func(i int, others func(computation.CommandType) bool) {
 		k, cmd := &list[i], c.Commands[i]

@@ -49,6 +49,9 @@ func newDescriber() *describer {
 
 // op describes an op.
 func (d *describer) op(op fgraph.Op) *opText {
+	// A network has thousands of applies with a few hundred different ops. Ops need not be
+	// comparable, so they are found by hash. Ops of one hash that differ are rare; the bound keeps
+	// a poor hash from costing quadratic time, at the price of describing an op twice.
 	h := fgraph.HashOp(op)
 	same := d.ops[h]
 	for _, t := range same[max(0, len(same)-mostAlike):] {

@@ -31,6 +31,9 @@ func (s *Subject) AddMisses(ctx context.Context) error {
 	opts := rewrite.OptionsFrom(ctx)
 	opts.Observe, opts.Steps = a.begin, true
 	opts.BeforePass = func(pass string) bool {
+		// A rule is asked when its pass has ended: earlier, it would say why it does not fire on
+		// what the pass was about to rewrite anyway. The end of a pass is the beginning of the next
+		// one, or that of the segment.
 		a.ask()
 		a.passes = append(a.passes, pass)
 		return true
@@ -38,6 +41,9 @@ func (s *Subject) AddMisses(ctx context.Context) error {
 	if err := s.Run(rewrite.WithOptions(ctx, opts)); err != nil {
 		return err
 	}
+	// The run was repeated, so nodes and passes have the numbers of the first run only if it took
+	// the same course. An optimizer is deterministic; if one is not, numbers that are out of range
+	// give it away.
 	numbers, outermost := a.numbers(), r.outermost()
 	for _, m := range a.misses {
 		m.Node = numbers[m.Node]
@@ -140,6 +146,9 @@ func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string)
 	if step < 0 || step > len(r.Steps) || node < 0 || int(node) >= len(r.Nodes) {
 		return nil, fmt.Errorf("%w: no step %d or no node %d", errNowhere, step, node)
 	}
+	// The graph after a step is nowhere kept, since a recording of thousands of steps would hold
+	// thousands of graphs. The run is repeated up to there, and the rules are asked on the graph
+	// that it leaves.
 	again := NewRecorder()
 	stopped, stop := context.WithCancel(ctx)
 	defer stop()
@@ -180,6 +189,9 @@ func (s *Subject) answers(ctx context.Context, g *fgraph.FunctionGraph, a *fgrap
 
 // find returns the apply of a node of a recording, which may have more steps.
 func (r *Recorder) find(in *Recording, node int32) (*segment, *fgraph.Apply) {
+	// The repeated run ends early, so it may know fewer nodes, and of later segments none. But
+	// within a segment nodes appear in the same order, so the node is found by its rank among those
+	// of its segment.
 	segment, before := in.Nodes[node].Segment, 0
 	for i := range in.Nodes[:node] {
 		if in.Nodes[i].Segment == segment {

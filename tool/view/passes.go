@@ -50,6 +50,8 @@ func (r *Recording) addPasses(root *profile.Record, times []time.Duration) map[*
 		numbers[rec] = n
 		path = append(path, n)
 		p := newPass(rec, parent)
+		// Steps have times and not passes, because a pass may contain others: its steps are those
+		// between its beginning and its end on the same clock.
 		for i, at := range [2]time.Duration{rec.Start, rec.Start + rec.Time} {
 			p.Steps[i] = sort.Search(len(times), func(k int) bool { return times[k] >= at })
 		}

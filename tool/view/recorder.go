@@ -105,6 +105,8 @@ func (r *Recorder) stopIfDone() {
 func (r *Recorder) Watch(ctx context.Context) context.Context {
 	opts := rewrite.OptionsFrom(ctx)
 	opts.Observe, opts.Steps = r.observe, true
+	// After the last step that is wanted, nothing may change any more: the run goes on until it
+	// notices that its context has ended, and the graph has to be that of the step.
 	if r.stop != nil {
 		opts.Allow = func(fgraph.Reason) bool { return len(r.steps) < r.limit }
 	}
@@ -151,6 +153,8 @@ func (s *segment) OnAttach(g *fgraph.FunctionGraph) error {
 
 // grow makes room for a graph, and for as much again that passes add.
 func (r *Recorder) grow(g *fgraph.FunctionGraph) {
+	// A recorder runs inside of every replacement. Room for all that a typical run adds is made
+	// once, so that none of its appends copies a list.
 	n := 0
 	for a := range g.Applies() {
 		n += len(a.Inputs())
@@ -165,6 +169,10 @@ func (r *Recorder) grow(g *fgraph.FunctionGraph) {
 // add gives an apply that joins the graph its number.
 func (s *segment) add(a *fgraph.Apply) int32 {
 	r := s.r
+	// An apply that was removed may come back, when a rewrite is undone or a rule puts together
+	// what it took apart. It keeps its number, so that the page shows one node and not two. Applies
+	// have numbers of their own only while they are in a graph; the map is for those that have left
+	// it.
 	n, again := r.gone[a]
 	if !again {
 		n = int32(len(r.nodes))
@@ -181,6 +189,8 @@ func (s *segment) add(a *fgraph.Apply) int32 {
 // join records the inputs of a node that is live for the first time.
 func (s *segment) join(n int32) {
 	r := s.r
+	// Two copies are kept: inputs changes with every step and is compared with the graph; first is
+	// what the node read when it appeared, which the recording shows.
 	at := int32(len(r.inputs))
 	for _, v := range r.nodes[n].apply.Inputs() {
 		r.inputs = append(r.inputs, s.value(v))
@@ -238,6 +248,7 @@ func (s *segment) OnImport(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Re
 func (s *segment) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
 	n := s.number[a.ID()]
 	s.r.gone[a] = n
+	// Only numbers are noted here, since the change may still be refused and undone.
 	s.touched = append(s.touched, n)
 }
 
@@ -255,10 +266,15 @@ func (s *segment) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, 
 	r := s.r
 	before := r.ends()
 	t := step{record: s.rec.Current(), rule: why.Rule, time: s.rec.Elapsed(), at: -1}
+	// A step is the difference between two valid graphs, and not the list of callbacks in between:
+	// a refused replacement, or an apply that joins and leaves again, is no step. Nodes come first,
+	// because a node that comes back has its inputs compared with what it last read, and outputs
+	// last, because they may be values of new nodes.
 	s.nodes()
 	s.wires()
 	s.ports(&t)
 	s.touched, s.rewired, s.ends = s.touched[:0], s.rewired[:0], false
+	// Everything was undone, or replaced by what it was.
 	if r.ends() == before && t.all == nil {
 		return
 	}

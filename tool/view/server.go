@@ -99,6 +99,8 @@ type recent struct {
 
 // NewServer returns a server of the page of a subject. in is what the page begins with.
 func NewServer(e Engine, s *Subject, in Input) *Server {
+	// The recording is copied: the same one may also be written to a file, where there is no server
+	// to ask.
 	live := *s.Recording
 	live.Live = &in
 	srv := &Server{engine: e, subject: &Subject{&live, s.Optimizer, s.Run}, mux: http.NewServeMux(), slots: make(chan struct{}, mostAtOnce)}
@@ -265,6 +267,9 @@ func work(ctx context.Context, slots chan struct{}, do func() ([]byte, error)) (
 	}
 	done := make(chan result, 1)
 	go func() {
+		// The slot is given back by the goroutine that works, and not by the request. So an engine
+		// that goes on after its context has ended can't be started over and over, until the
+		// machine is busy with answers that have no reader.
 		defer func() { <-slots }()
 		defer func() {
 			if p := recover(); p != nil {
@@ -308,6 +313,8 @@ func (s *Server) find(ctx context.Context, in Input) (*Subject, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Questions why a rule does not fire come by the dozen for one expression, each with the whole
+	// input: requests carry no state. To optimize it again for each would take most of the time.
 	if have := s.kept(string(key)); have != nil {
 		return have, nil
 	}
