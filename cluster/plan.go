@@ -68,17 +68,7 @@ func makePlan(ctx context.Context, j *Job, w *work) error {
 		}
 	}
 	head := planHead{Format: format, Run: w.Run, Features: j.Features, FeaturesSum: sum, Lines: len(entries)}
-	return writeLines(ctx, w, planFile, func(yield func(any) error) error {
-		if err := yield(head); err != nil {
-			return err
-		}
-		for _, s := range shards {
-			if err := yield(s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return writeLines(ctx, w, planFile, head, shards)
 }
 
 // readEntries reads the script of features and looks up i-vectors. It returns the digest of the
@@ -189,24 +179,24 @@ func writeList(ctx context.Context, w *work, base string, s *planned, entries []
 	if _, err := w.store().size(ctx, w.path(name)); err == nil {
 		return nil
 	}
-	return writeLines(ctx, w, name, func(yield func(any) error) error {
-		for _, e := range list {
-			if err := yield(e); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return writeLines(ctx, w, name, nil, list)
 }
 
-// writeLines writes a file of JSON objects, a line each.
-func writeLines(ctx context.Context, w *work, name string, fill func(yield func(any) error) error) error {
+// writeLines writes a file of JSON objects, a line each. The head, unless nil, comes first.
+func writeLines[T any](ctx context.Context, w *work, name string, head any, list []T) error {
 	return w.store().write(ctx, w.path(name), func(f io.Writer) error {
 		b := bufio.NewWriter(f)
 		e := json.NewEncoder(b)
 		e.SetEscapeHTML(false)
-		if err := fill(e.Encode); err != nil {
-			return err
+		if head != nil {
+			if err := e.Encode(head); err != nil {
+				return err
+			}
+		}
+		for _, v := range list {
+			if err := e.Encode(v); err != nil {
+				return err
+			}
 		}
 		return b.Flush()
 	})

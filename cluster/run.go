@@ -109,17 +109,10 @@ func keepInputs(j *Job, w *work) error {
 		}
 	}
 	for _, in := range inputs {
+		a, inErr := os.Stat(in)
 		for _, out := range []string{outFile, failuresFile, summaryFile, planFile, framesFile, jobFile, lockFile} {
-			if in == w.path(out) {
-				return fmt.Errorf("%w: %s is an input and would be overwritten", ErrJob, in)
-			}
-		}
-		a, err := os.Stat(in)
-		if err != nil {
-			continue
-		}
-		for _, out := range []string{outFile, failuresFile, summaryFile, planFile, framesFile} {
-			if b, err := os.Stat(w.path(out)); err == nil && os.SameFile(a, b) {
+			b, err := os.Stat(w.path(out))
+			if in == w.path(out) || inErr == nil && err == nil && os.SameFile(a, b) {
 				return fmt.Errorf("%w: %s is an input and would be overwritten", ErrJob, in)
 			}
 		}

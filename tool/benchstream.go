@@ -57,18 +57,15 @@ func benchStream(ctx context.Context, c *Console, net *networkFlags, f *streamFl
 	s, err := decodable.NewStreamer(ctx, nn, decodable.StreamOptions{
 		FramesPerChunk: net.chunk.Frames, FrameSubsampling: net.chunk.Subsampling, ExtraLeftContextInitial: f.initial, Optimizer: opt,
 	})
-	if errors.Is(err, decodable.ErrOptions) {
+	switch {
+	case errors.Is(err, decodable.ErrOptions):
 		return &usageError{err: err}
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%s: %w", model, err)
 	}
 	b, err := s.NewBatcher(ctx, decodable.BatcherOptions{MaxStreams: f.batch, MaxWait: f.wait, Workers: f.workers})
-	if errors.Is(err, decodable.ErrOptions) {
-		return &usageError{err: err}
-	}
 	if err != nil {
-		return err
+		return specifierUsage(err)
 	}
 	defer b.Close()
 	r := &streamReport{Model: model, Query: query, FramesPerChunk: s.FramesPerChunk(), StateBytes: s.StateBytes(), Workers: f.workers, Threads: runtime.GOMAXPROCS(0)}
@@ -87,11 +84,8 @@ func benchStream(ctx context.Context, c *Console, net *networkFlags, f *streamFl
 	} else {
 		found, err = b.Measure(ctx, load)
 	}
-	if errors.Is(err, decodable.ErrOptions) {
-		return &usageError{err: err}
-	}
 	if err != nil {
-		return err
+		return specifierUsage(err)
 	}
 	if found == nil {
 		return errors.New("not even one stream is in time")

@@ -24,26 +24,19 @@ rewrites that ends with the culprit.`,
 $0 bisect $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			output := outputFlag(fs, "before")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
-					return err
-				}
-				cas, err := readCase(c, args[0])
-				if err != nil {
-					return err
-				}
+			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, file string) error {
 				found, err := repro.Bisect(ctx, cas)
 				if err != nil {
 					return err
 				}
 				tellFinding(c, found)
-				name, err := output.write(ctx, found.Before, args[0])
+				name, err := output.write(ctx, found.Before, file)
 				if err != nil {
 					return err
 				}
 				c.Print("the reproducer before it has %d applies and the query %v, in %s\n", found.Before.Graph.NumApplies(), found.Before.Query, name)
 				return nil
-			}
+			})
 		},
 	}
 }

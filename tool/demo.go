@@ -300,8 +300,9 @@ func (d *demo) execute(ctx context.Context) error {
 	d.table(times)
 	d.Print("\n")
 	d.line("compile time", "%s, and %s for the optimizer", duration(d.plan.CompileTime), duration(d.plan.OptimizeTime))
+	value, difference := largest(outputs[0], outputs[1])
 	d.line("difference", "%.1e at most between the two outputs, whose elements go up to %.1f (%.1e of the norm)",
-		largestDifference(outputs[0], outputs[1]), largest(outputs[0]), diff.Relative())
+		difference, value, diff.Relative())
 	return nil
 }
 
@@ -342,28 +343,16 @@ func (d *demo) table(times [2]time.Duration) {
 	row("run time", duration(times[0]), duration(times[1]), float64(times[1])/float64(times[0]))
 }
 
-// largest returns the largest absolute value of the elements.
-func largest(m kernel.Matrix) float64 {
-	most := 0.0
-	for i := range m.Rows {
-		for _, v := range kernel.Row(m, i) {
-			most = max(most, math.Abs(float64(v)))
-		}
-	}
-	return most
-}
-
-// largestDifference returns the largest absolute difference between elements of matrices of one
-// size.
-func largestDifference(a, b kernel.Matrix) float64 {
-	most := 0.0
+// largest returns the largest absolute value of the elements of a, and of their differences from
+// those of b, which has the same size.
+func largest(a, b kernel.Matrix) (value, difference float64) {
 	for i := range a.Rows {
 		y := kernel.Row(b, i)
 		for j, v := range kernel.Row(a, i) {
-			most = max(most, math.Abs(float64(v)-float64(y[j])))
+			value, difference = max(value, math.Abs(float64(v))), max(difference, math.Abs(float64(v)-float64(y[j])))
 		}
 	}
-	return most
+	return value, difference
 }
 
 // kaldi runs the embedded reference case.

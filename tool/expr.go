@@ -80,7 +80,7 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
-	fs.Var((*traceFlag)(&f.watch.trace), "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
+	fs.Var(&bareFlag{&f.watch.trace, "all", nil}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
 	fs.StringVar(&f.watch.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.watch.most, "max-rewrites", -1, "Stop after this many rewrites, unless negative")
 	return f
@@ -92,21 +92,26 @@ func (f *exprFlags) declareInput(fs *flag.FlagSet) {
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 }
 
-// traceFlag is a list of names; a flag without a value means "all".
-type traceFlag string
+// bareFlag is a text that has a value of its own if the flag is given without one.
+type bareFlag struct {
+	value *string
+	bare  string
+	check func(text string) error // nil: any text
+}
 
-func (t *traceFlag) String() string   { return string(*t) }
-func (t *traceFlag) IsBoolFlag() bool { return true }
+func (b *bareFlag) String() string   { return "" }
+func (b *bareFlag) IsBoolFlag() bool { return true }
 
-// Set takes the names.
-func (t *traceFlag) Set(value string) error {
-	switch value {
-	case "true":
-		value = "all"
-	case "false":
-		value = ""
+// Set takes the text. A flag without a value arrives here as "true".
+func (b *bareFlag) Set(text string) error {
+	switch *b.value = text; {
+	case text == "true":
+		*b.value = b.bare
+	case text == "false":
+		*b.value = ""
+	case b.check != nil && text != "":
+		return b.check(text)
 	}
-	*t = traceFlag(value)
 	return nil
 }
 

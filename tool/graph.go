@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -154,16 +155,9 @@ func (p *stepPrinter) step(pass string) {
 		return
 	}
 	p.last = text
-	if p.err = p.print(f, cmpOr(pass, "the beginning")); p.err == nil {
+	if p.err = p.print(f, cmp.Or(pass, "the beginning")); p.err == nil {
 		p.err = p.console.Stdout.Flush()
 	}
-}
-
-func cmpOr(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // stepListing is the JSON form of a step.

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,13 +52,8 @@ const patienceAtEnd = 500 * time.Millisecond
 
 // endingSignals returns the signals that end the program, without those that its
 // parent, such as nohup, has it ignore.
-func endingSignals() (signals []os.Signal) {
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, hangUp} {
-		if !signal.Ignored(s) {
-			signals = append(signals, s)
-		}
-	}
-	return signals
+func endingSignals() []os.Signal {
+	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, hangUp}, signal.Ignored)
 }
 
 // Exit statuses.

@@ -27,10 +27,6 @@ $0 opt --every my.graph`,
 			watch := declareWatch(fs)
 			steps := declareSteps(fs)
 			withProfile := fs.Bool("profile", false, "Print what the optimizer did and what it cost, to standard error")
-			asked := false
-			for _, name := range []string{"query", "pipeline"} {
-				fs.Lookup(name).Value = &noticed{fs.Lookup(name).Value, &asked}
-			}
 			return func(ctx context.Context, c *Console, args []string) error {
 				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
 					return err
@@ -38,7 +34,7 @@ $0 opt --every my.graph`,
 				if err := steps.check(); err != nil {
 					return err
 				}
-				s, err := readSubject(cfg, c, args[0], flags, asked)
+				s, err := readSubject(cfg, c, args[0], flags)
 				if err != nil {
 					return err
 				}
@@ -60,8 +56,8 @@ $0 opt --every my.graph`,
 }
 
 // readSubject reads a file of graphs, and the network that it names. The query of the file counts
-// unless one was asked for.
-func readSubject(cfg *Config, c *Console, name string, flags *passFlags, asked bool) (*subject, error) {
+// unless a flag selects passes.
+func readSubject(cfg *Config, c *Console, name string, flags *passFlags) (*subject, error) {
 	text, head, err := readText(c, name)
 	if err != nil {
 		return nil, err
@@ -75,7 +71,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags, asked b
 	if err != nil {
 		return nil, err
 	}
-	if query := f.Field(fieldQuery); query != "" && !asked {
+	if query := f.Field(fieldQuery); query != "" && c.inVain("", "query", "pipeline") == nil {
 		flags.query = query
 	}
 	flags.vocab = cfg.vocabularyFor(nn)
@@ -102,15 +98,3 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags, asked b
 
 // fieldQuery has the passes that opt runs without --query.
 const fieldQuery = "query"
-
-// noticed is the value of a flag that tells when it is set.
-type noticed struct {
-	flag.Value
-	set *bool
-}
-
-// Set sets the value.
-func (n *noticed) Set(text string) error {
-	*n.set = true
-	return n.Value.Set(text)
-}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -93,19 +92,11 @@ var errNotOptimized = errors.New("nothing was optimized, so there is no profile"
 
 // readProfile reads an earlier profile of an optimizer.
 func readProfile(name string) (*profile.Function, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
+	f, err := readWith(name, "the profile", profile.ReadJSON)
+	if err == nil && f.Optimizer == nil {
+		err = fmt.Errorf("%s: has no profile of an optimizer", name)
 	}
-	defer file.Close()
-	f, err := profile.ReadJSON(fileio.Limit(file, "the profile", fileio.MaxText))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if f.Optimizer == nil {
-		return nil, fmt.Errorf("%s: has no profile of an optimizer", name)
-	}
-	return f, nil
+	return f, err
 }
 
 // addProfiles adds the optimizer profiles of earlier runs to f.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -31,14 +30,10 @@ const (
 
 // newProgress returns a progress if standard error is a terminal.
 func newProgress(c *Console, position func() (done, size int64)) *progress {
-	f, ok := c.Stderr.(*os.File)
-	if !ok {
+	if !isTerminal(c.Stderr) {
 		return nil
 	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	p := &progress{w: f, position: position, start: time.Now(), stop: make(chan struct{}), gone: make(chan struct{})}
+	p := &progress{w: c.Stderr, position: position, start: time.Now(), stop: make(chan struct{}), gone: make(chan struct{})}
 	go p.show()
 	return p
 }

@@ -25,14 +25,7 @@ $0 reduce --output=small.graph $0-failure-1.graph`,
 			var opts repro.ReduceOptions
 			fs.IntVar(&opts.Runs, "runs", 5000, "Run the optimizer at most this many times")
 			fs.DurationVar(&opts.Time, "time", 10*time.Minute, "Look for smaller cases so long at most")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
-					return err
-				}
-				cas, err := readCase(c, args[0])
-				if err != nil {
-					return err
-				}
+			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, file string) error {
 				last := 0
 				opts.Progress = func(p repro.Progress) {
 					if p.Applies != last {
@@ -44,14 +37,14 @@ $0 reduce --output=small.graph $0-failure-1.graph`,
 				if err != nil {
 					return err
 				}
-				name, err := output.write(ctx, small, args[0])
+				name, err := output.write(ctx, small, file)
 				if err != nil {
 					return err
 				}
 				c.Say("%v", small.Failure)
 				c.Say("%d applies instead of %d, query %v, in %s", small.Graph.NumApplies(), cas.Graph.NumApplies(), small.Query, name)
 				return nil
-			}
+			})
 		},
 	}
 }

@@ -26,21 +26,14 @@ $0 reproduce --trace=all $0-failure-1.graph`,
 			watch := declareWatch(fs)
 			var query string
 			fs.StringVar(&query, "query", "", "Select passes in place of those in FILE")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
-					return err
-				}
-				cas, err := readCase(c, args[0])
-				if err != nil {
-					return err
-				}
+			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, _ string) (err error) {
 				if query != "" {
 					if cas.Query, err = optdb.ParseQuery(query); err != nil {
 						return &usageError{err: err}
 					}
 				}
 				return reproduce(ctx, c, watch, cas)
-			}
+			})
 		},
 	}
 }

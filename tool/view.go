@@ -47,7 +47,7 @@ $0 view --listen --vars='x: vector' 'exp(log(x))'`,
 			fs.StringVar(&f.in.Variables, "vars", "", "Variables of an expression and their types, such as \"x y: vector; n: int64 scalar\"; others are float64 scalars")
 			fs.StringVar(&f.in.Grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
-			fs.Var((*listenFlag)(&f.listen), "listen", "Serve the page at this address; without a value at "+anyPort)
+			fs.Var(&bareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
 			return func(ctx context.Context, c *Console, args []string) error {
 				args = f.takeAddress(args)
 				if err := wantArgs(args, 1, 1, "MODEL, EXPR or PROFILE"); err != nil {
@@ -59,17 +59,16 @@ $0 view --listen --vars='x: vector' 'exp(log(x))'`,
 	}
 }
 
-// anyPort is the default of --listen.
+// anyPort is the address of --listen without a value.
 const anyPort = "127.0.0.1:0"
-
-// listenFlag is an address. The flag without a value means anyPort.
-type listenFlag string
-
-func (l *listenFlag) String() string   { return string(*l) }
-func (l *listenFlag) IsBoolFlag() bool { return true }
 
 // address is what an address looks like, and no file or expression does.
 var address = regexp.MustCompile(`^[^\s/]*:[0-9]+$`)
+
+func isAddress(text string) error {
+	_, _, err := net.SplitHostPort(text)
+	return err
+}
 
 // takeAddress takes the address of --listen from the arguments, if it is one of them.
 func (f *viewFlags) takeAddress(args []string) []string {
@@ -79,22 +78,6 @@ func (f *viewFlags) takeAddress(args []string) []string {
 	}
 	f.listen = args[i]
 	return slices.Delete(slices.Clone(args), i, i+1)
-}
-
-// Set takes the address.
-func (l *listenFlag) Set(value string) error {
-	switch value {
-	case "true":
-		value = anyPort
-	case "false":
-		value = ""
-	}
-	*l = listenFlag(value)
-	if value == "" {
-		return nil
-	}
-	_, _, err := net.SplitHostPort(value)
-	return err
 }
 
 // viewFlags are the flags of view.
@@ -176,7 +159,7 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.
 	case err != nil:
 		return nil, err
 	case bytes.HasPrefix(head, []byte("<!DOCTYPE html>")):
-		r, err := readPage(arg)
+		r, err := readWith(arg, "the page", view.ReadPage)
 		return &view.Subject{Recording: r}, err
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		p, err := readProfile(arg)
@@ -202,18 +185,17 @@ func (f *viewFlags) inVain(c *Console, head []byte, isExpr bool) error {
 	return c.inVain(forNetwork, "vars", "grad")
 }
 
-// readPage reads the recording in a page.
-func readPage(name string) (*view.Recording, error) {
+// readWith reads what a file holds, up to the limit of texts.
+func readWith[T any](name, what string, read func(io.Reader) (T, error)) (v T, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
 	defer file.Close()
-	r, err := view.ReadPage(fileio.Limit(file, "the page", fileio.MaxText))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if v, err = read(fileio.Limit(file, what, fileio.MaxText)); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return r, nil
+	return v, err
 }
 
 // headOf returns the first bytes of a file; "-" has none.

@@ -143,17 +143,14 @@ func undoers(ctx context.Context, entries []Entry, reports []Report, first int, 
 	return list
 }
 
-// mayFire reports whether a rule tracks an op of a graph, as far as can be seen from outside.
+// mayFire reports whether a rule looks at an op of a graph.
 func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
-	list := r.Tracks()
 	for a := range g.Applies() {
-		for _, t := range list {
-			if t.Op() == nil || fgraph.OpsEqual(t.Op(), a.Op()) {
-				return true
-			}
+		if rewrite.Wants(r, a.Op()) {
+			return true
 		}
 	}
-	return list == nil
+	return false
 }
 
 // canonical returns a text that is the same for equal expressions of inputs with equal names, in any

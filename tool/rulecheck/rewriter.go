@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -76,7 +77,10 @@ func (c *checker) expression(r rewrite.NodeRewriter, outputs []*fgraph.Variable)
 	if err != nil {
 		return 0
 	}
-	for _, a := range tracked(c.ctx, r, g) {
+	for _, a := range slices.Collect(g.Ordered()) {
+		if !rewrite.Wants(r, a.Op()) {
+			continue
+		}
 		in := &instance{graph: g}
 		ok, err := in.fireAt(rewrite.NewContext(c.ctx, g), r, a)
 		switch {
@@ -105,16 +109,4 @@ func (c *checker) replaced(in *instance) {
 		c.fired = append(c.fired, fired{in.left[0], in.right[0]})
 	}
 	c.compare(in, nil)
-}
-
-// tracked returns the applies of a graph that a rule wants to see.
-func tracked(ctx context.Context, r rewrite.NodeRewriter, g *fgraph.FunctionGraph) (list []*fgraph.Apply) {
-	see := rewrite.Rule{Name: "see", On: r.Tracks(), Depth: 1, Fn: func(_ *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		list = append(list, a)
-		return rewrite.Result{}, nil
-	}}
-	if err := rewrite.In2Out("see", see).Apply(ctx, g, nil); err != nil {
-		return nil
-	}
-	return list
 }
