@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"slices"
@@ -40,24 +41,13 @@ $0 compile --why-not=local_overwrite net.config`,
 			both := fs.Bool("both", false, "Print both, first as compiled")
 			matrices := fs.Bool("debug-info", false, "Show the indexes of the rows of each matrix")
 			asJSON := fs.Bool("json", false, "Print counts of both as a JSON object instead of commands")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
+			return taking(1, 1, "MODEL", func(ctx context.Context, c *Console, args []string) error {
+				if err := cmp.Or(
+					c.apart("json", "diff", "before"), c.apart("json", "diff", "both"), c.apart("before", "both"),
+					c.inVainIf(!*diff, "without --diff", "width"),
+					c.inVainIf(*asJSON, "beside --json, which counts commands", "debug-info"),
+				); err != nil {
 					return err
-				}
-				for _, err := range []error{c.apart("json", "diff", "before"), c.apart("json", "diff", "both"), c.apart("before", "both")} {
-					if err != nil {
-						return err
-					}
-				}
-				if !*diff {
-					if err := c.inVain("without --diff", "width"); err != nil {
-						return err
-					}
-				}
-				if *asJSON {
-					if err := c.inVain("beside --json, which counts commands", "debug-info"); err != nil {
-						return err
-					}
 				}
 				query, p, err := net.build(ctx, c, args[0], pipeline.Options{DebugInfo: *matrices})
 				if err != nil {
@@ -98,7 +88,7 @@ $0 compile --why-not=local_overwrite net.config`,
 				tellCounts(c, p)
 				tellPrecisions(c, p)
 				return nil
-			}
+			})
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -31,12 +32,9 @@ $0 copy --vectors ark:ivectors.ark ark,scp:iv.ark,iv.scp`,
 			fs.BoolVar(&f.compress, "compress", false, "Write matrices in compressed form")
 			fs.IntVar(&f.method, "compression-method", int(kaldiio.CompressAuto), "Kaldi's number of the compression method, 1 to 7")
 			fs.BoolVar(&f.pipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 2, 2, "IN OUT"); err != nil {
-					return err
-				}
+			return taking(2, 2, "IN OUT", func(ctx context.Context, c *Console, args []string) error {
 				return pipesHint(f.copy(ctx, c, args[0], args[1]))
-			}
+			})
 		},
 	}
 }
@@ -92,16 +90,11 @@ func matricesOnly() kaldiio.Holder[kaldiio.Matrix] {
 
 // checkTable returns an error for flags that have no meaning for a table.
 func (f *copyFlags) checkTable(c *Console) error {
-	if err := c.inVain("for a table: ark,t: as OUT writes text", "binary", "raw"); err != nil {
-		return err
-	}
-	if f.vectors {
-		return c.inVain("for vectors, which Kaldi does not compress", "compress", "compression-method")
-	}
-	if !f.compress {
-		return c.inVain("without --compress", "compression-method")
-	}
-	return nil
+	return cmp.Or(
+		c.inVain("for a table: ark,t: as OUT writes text", "binary", "raw"),
+		c.inVainIf(f.vectors, "for vectors, which Kaldi does not compress", "compress", "compression-method"),
+		c.inVainIf(!f.compress, "without --compress", "compression-method"),
+	)
 }
 
 // copyModel copies a model.

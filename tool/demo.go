@@ -56,17 +56,14 @@ $0 demo --html profile.html --svg memory.svg`,
 			full := fs.Bool("profile", false, "Print the whole profile, in Theano's layout")
 			html := fs.String("html", "", "Write the page of \"$0 view\" to this file")
 			svg := fs.String("svg", "", "Draw the memory in use to this file, as an SVG picture")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
-					return err
-				}
+			return taking(0, 0, "the flags", func(ctx context.Context, c *Console, args []string) error {
 				query, opt, err := passes.build()
 				if err != nil {
 					return err
 				}
 				d := &demo{Console: c, query: query, opt: opt, full: *full, html: *html, svg: *svg}
 				return d.run(ctx)
-			}
+			})
 		},
 	}
 }

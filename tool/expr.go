@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -44,15 +45,12 @@ $0 expr --vars='x: vector' --grad=x --eval='x=[1, 2]' 'sum(tanh(x))'
 $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := declareExpr(cfg, fs)
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "EXPR"); err != nil {
-					return err
-				}
+			return taking(1, 1, "EXPR", func(ctx context.Context, c *Console, args []string) error {
 				if err := f.check(c); err != nil {
 					return err
 				}
 				return f.run(ctx, c, args[0])
-			}
+			})
 		},
 	}
 }
@@ -120,20 +118,11 @@ func (f *exprFlags) check(c *Console) error {
 	if !slices.Contains([]string{"graph", "tree", "dot", "html"}, f.format) {
 		return Usagef("--format=%s: want graph, tree, dot or html", fileio.Excerpt(f.format, 0))
 	}
-	if f.asJSON {
-		if err := c.inVain("beside --json", "format"); err != nil {
-			return err
-		}
-	}
-	if f.format == "html" {
-		if err := c.inVain("beside --format=html, a page without values", "eval", "profile"); err != nil {
-			return err
-		}
-	}
-	if f.eval != "random" {
-		return c.inVain("without --eval=random", "srand")
-	}
-	return nil
+	return cmp.Or(
+		c.inVainIf(f.asJSON, "beside --json", "format"),
+		c.inVainIf(f.format == "html", "beside --format=html, a page without values", "eval", "profile"),
+		c.inVainIf(f.eval != "random", "without --eval=random", "srand"),
+	)
 }
 
 // exprReport is the output of expr --json.

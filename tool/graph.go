@@ -36,10 +36,7 @@ $0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			subject := declareSubject(cfg, fs)
 			steps := declareSteps(fs)
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "MODEL or EXPR"); err != nil {
-					return err
-				}
+			return taking(1, 1, "MODEL or EXPR", func(ctx context.Context, c *Console, args []string) error {
 				if err := steps.check(); err != nil {
 					return err
 				}
@@ -48,7 +45,7 @@ $0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 					return err
 				}
 				return steps.run(ctx, c, s, subject.net.watch, nil)
-			}
+			})
 		},
 	}
 }

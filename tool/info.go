@@ -20,18 +20,13 @@ $0 info final.mdl`,
 			var seed uint64
 			seedFlag(fs, &seed)
 			asJSON := fs.Bool("json", false, "Print a JSON object")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
-					return err
-				}
+			return taking(1, 1, "MODEL", func(ctx context.Context, c *Console, args []string) error {
 				nn, fromConfig, err := loadNetwork(c, args[0], seed)
 				if err != nil {
 					return err
 				}
-				if !fromConfig {
-					if err := c.inVain(ownParameters, "srand"); err != nil {
-						return err
-					}
+				if err := c.inVainIf(!fromConfig, ownParameters, "srand"); err != nil {
+					return err
 				}
 				report := newInfoReport(nn)
 				if *asJSON {
@@ -47,7 +42,7 @@ $0 info final.mdl`,
 				}
 				c.Print("%s", nn.Info())
 				return nil
-			}
+			})
 		},
 	}
 }

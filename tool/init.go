@@ -24,10 +24,7 @@ $0 init --srand=7 --binary=false net.config -`,
 			var seed uint64
 			seedFlag(fs, &seed)
 			binary := fs.Bool("binary", true, "Write the model in binary")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 2, 2, "CONFIG OUT"); err != nil {
-					return err
-				}
+			return taking(2, 2, "CONFIG OUT", func(ctx context.Context, c *Console, args []string) error {
 				if sameFile(args[0], args[1]) {
 					return Usagef("%s is an input and would be overwritten", args[0])
 				}
@@ -46,7 +43,7 @@ $0 init --srand=7 --binary=false net.config -`,
 				}
 				c.Say("wrote %s: %s parameters in %d components", args[1], thousands(nn.NumParameters()), len(nn.Components))
 				return nil
-			}
+			})
 		},
 	}
 }

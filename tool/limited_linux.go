@@ -34,11 +34,8 @@ func supervise(name string) (status int, done bool) {
 	// The worker writes to a duplicate of standard error, so that it still has a terminal if there is
 	// one. To its file 2, which is a pipe to this process, only the runtime writes.
 	fd, err := syscall.Dup(int(os.Stderr.Fd()))
-	if err != nil {
-		return 0, false
-	}
-	self, err := os.Executable()
-	if err != nil {
+	self, selfErr := os.Executable()
+	if err != nil || selfErr != nil {
 		return 0, false
 	}
 	var fault bytes.Buffer

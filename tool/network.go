@@ -228,19 +228,15 @@ const ownParameters = "for a model, which has its parameters"
 
 // load reads a model and the request.
 func (f *networkFlags) load(c *Console, name string) (*nnet3.Nnet, *computation.Request, error) {
-	if f.request != "" {
-		if err := c.inVain("beside --request, which says what is computed", chunkFlags...); err != nil {
-			return nil, nil, err
-		}
+	if err := c.inVainIf(f.request != "", "beside --request, which says what is computed", chunkFlags...); err != nil {
+		return nil, nil, err
 	}
 	nn, fromConfig, err := loadNetwork(c, name, f.seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !fromConfig && !f.random {
-		if err := c.inVain(ownParameters, "srand"); err != nil {
-			return nil, nil, err
-		}
+	if err := c.inVainIf(!fromConfig && !f.random, ownParameters, "srand"); err != nil {
+		return nil, nil, err
 	}
 	var req *computation.Request
 	if f.request != "" {

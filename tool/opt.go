@@ -27,10 +27,7 @@ $0 opt --every my.graph`,
 			watch := declareWatch(fs)
 			steps := declareSteps(fs)
 			withProfile := fs.Bool("profile", false, "Print what the optimizer did and what it cost, to standard error")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "FILE"); err != nil {
-					return err
-				}
+			return taking(1, 1, "FILE", func(ctx context.Context, c *Console, args []string) error {
 				if err := steps.check(); err != nil {
 					return err
 				}
@@ -50,7 +47,7 @@ $0 opt --every my.graph`,
 				}
 				rec.End()
 				return rec.Record().WriteText(c.Stderr)
-			}
+			})
 		},
 	}
 }

@@ -43,19 +43,17 @@ $0 passes --rules`,
 				if err := c.apart("ablation", "as-pipeline", "explain", "rules"); err != nil {
 					return err
 				}
+				if err := c.inVainIf(*ablation, "beside --ablation", "query", "json"); err != nil {
+					return err
+				}
 				if *ablation {
-					if err := c.inVain("beside --ablation", "query", "json"); err != nil {
-						return err
-					}
 					return printAblation(ctx, c, cfg.Database(), args)
 				}
 				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
 				}
-				if *asPipeline || *explain != "" {
-					if err := c.inVain("beside --as-pipeline and --explain", "json"); err != nil {
-						return err
-					}
+				if err := c.inVainIf(*asPipeline || *explain != "", "beside --as-pipeline and --explain", "json"); err != nil {
+					return err
 				}
 				if *asPipeline {
 					_, opt, err := newPassFlags(cfg, cmp.Or(*query, defaultQuery)).build()

@@ -38,19 +38,14 @@ $0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
 			diff := fs.String("diff", "", "Print the differences from an earlier profile (a file of --format=json) instead of the profile")
 			runs := fs.Int("run", 0, "Execute the computation this many times on random inputs")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 1, 1, "MODEL"); err != nil {
-					return err
-				}
+			return taking(1, 1, "MODEL", func(ctx context.Context, c *Console, args []string) error {
 				write := profileWriter(*format)
 				if write == nil {
 					return Usagef("--format=%s: want text, json, html, pprof or trace", *format)
 				}
 				net.random = *runs > 0
-				if *diff != "" {
-					if err := c.inVain("beside --diff, which prints text", "format"); err != nil {
-						return err
-					}
+				if err := c.inVainIf(*diff != "", "beside --diff, which prints text", "format"); err != nil {
+					return err
 				}
 				if sameFile(args[0], *output) {
 					return Usagef("%s is an input and would be overwritten", args[0])
@@ -83,7 +78,7 @@ $0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 					return errNotOptimized
 				}
 				return writeTo(ctx, c.Stdout, *output, func(w io.Writer) error { return profile.WriteDiff(w, before.Optimizer, f.Optimizer) })
-			}
+			})
 		},
 	}
 }

@@ -69,16 +69,13 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 
 // onCase returns the action of a verb on the reproducer in a file, its argument.
 func onCase(act func(ctx context.Context, c *Console, cas *repro.Case, file string) error) Action {
-	return func(ctx context.Context, c *Console, args []string) error {
-		if err := wantArgs(args, 1, 1, "FILE"); err != nil {
-			return err
-		}
+	return taking(1, 1, "FILE", func(ctx context.Context, c *Console, args []string) error {
 		cas, err := readCase(c, args[0])
 		if err != nil {
 			return err
 		}
 		return act(ctx, c, cas, args[0])
-	}
+	})
 }
 
 // world returns the world of graphs of a network, or of tensors if it is nil.

@@ -38,10 +38,7 @@ $0 run --looped --frames-per-chunk=21 --frame-subsampling-factor=3 --ivectors=ar
 $0 run --skip-done=out.scp --query='+fast_run +int8' --ivectors=ark:ivectors.ark final.mdl scp:feats.scp ark,scp:out.ark,out.scp`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := declareRun(cfg, fs)
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 3, 3, "MODEL FEATS OUT"); err != nil {
-					return err
-				}
+			return taking(3, 3, "MODEL FEATS OUT", func(ctx context.Context, c *Console, args []string) error {
 				s, err := f.scoring()
 				if err != nil {
 					return err
@@ -49,7 +46,7 @@ $0 run --skip-done=out.scp --query='+fast_run +int8' --ivectors=ark:ivectors.ark
 				f.Scoring = *s
 				f.model, f.Tables.Features, f.out = args[0], args[1], args[2]
 				return pipesHint(f.run(ctx, c))
-			}
+			})
 		},
 	}
 }

@@ -28,6 +28,14 @@ func (c *Console) inVain(why string, names ...string) error {
 	return nil
 }
 
+// inVainIf is inVain if a condition holds.
+func (c *Console) inVainIf(condition bool, why string, names ...string) error {
+	if !condition {
+		return nil
+	}
+	return c.inVain(why, names...)
+}
+
 // only is inVain for all flags but those of these names.
 func (c *Console) only(why string, names ...string) error {
 	for _, f := range c.flags() {

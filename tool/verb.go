@@ -64,6 +64,16 @@ func wantArgs(args []string, least, most int, what string) error {
 	return nil
 }
 
+// taking returns an action that begins with wantArgs.
+func taking(least, most int, what string, act Action) Action {
+	return func(ctx context.Context, c *Console, args []string) error {
+		if err := wantArgs(args, least, most, what); err != nil {
+			return err
+		}
+		return act(ctx, c, args)
+	}
+}
+
 // meant suggests the nearest name.
 func meant(nearest string) string {
 	if nearest == "" {

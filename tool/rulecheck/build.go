@@ -68,11 +68,7 @@ func walk(e pattern.Expr, f func(pattern.Expr)) {
 
 // build makes an expression in a graph of its own.
 func (b *builder) build(e pattern.Expr, t *tape) (in *instance, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errUnfit, p)
-		}
-	}()
+	defer recovered(&err, errUnfit)
 	b.tape, b.consts = t, nil
 	b.vars, b.rests, b.params = make(map[string]*variable), make(map[string][]*variable), make(map[string]any)
 	b.dtype, b.shape = dtypes[t.draw(len(dtypes))], baseShapes[t.draw(len(baseShapes))]

@@ -155,6 +155,13 @@ const maxBytes = 1 << 20
 
 var errPanic = errors.New("panic")
 
+// recovered is deferred to make an error of a panic, which wraps as.
+func recovered(err *error, as error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %v", as, p)
+	}
+}
+
 // run computes both sides, with noise unless that is nil.
 func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	t := trace{values: make([]*array.Array, c.slots)}
@@ -199,11 +206,7 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 
 // run computes an apply.
 func (s *step) run(ws *array.Workspace, values []*array.Array) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errPanic, p)
-		}
-	}()
+	defer recovered(&err, errPanic)
 	in, out := make([]*array.Array, len(s.in)), make([]*array.Array, len(s.out))
 	for i, k := range s.in {
 		in[i] = values[k]

@@ -2,7 +2,6 @@ package rulecheck
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
@@ -25,11 +24,7 @@ func (in *instance) fire(c *rewrite.Context, r rewrite.NodeRewriter) (bool, erro
 
 // fireAt lets a rule replace an apply.
 func (in *instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgraph.Apply) (fired bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errPanic, p)
-		}
-	}()
+	defer recovered(&err, errPanic)
 	result, err := r.Transform(c, root)
 	if err != nil || result.Empty() {
 		return false, err
