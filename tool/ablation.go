@@ -106,6 +106,8 @@ func loadCases(folders []string) ([]*refcase.Case, error) {
 // ablate runs the cases under fast_run, without an entry and with all of them.
 func ablate(ctx context.Context, db *optdb.SequenceDB, cases []*refcase.Case, whole *optdb.Optimizer, entry string) (a, all ablation, err error) {
 	q := optdb.Include("fast_run").Excluding(entry)
+	// Everything is measured anew for each entry, with and without it in turns: times drift by more
+	// than the effect of most passes over the minutes that the table takes.
 	opt, err := db.Build(q)
 	if err != nil {
 		return a, all, err

@@ -45,6 +45,8 @@ func (r *addedRules) read() error {
 		if err != nil {
 			return fmt.Errorf("--rules: %w", err)
 		}
+		// The files become one text, which is also what a reproducer holds. So each is parsed here
+		// once, for an error with its own name and line.
 		if _, err := pattern.ParseRules(file, string(text)); err != nil { // join does not know the file
 			return Usagef("--rules: %w", err)
 		}

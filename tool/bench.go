@@ -206,6 +206,8 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	r.RunSeconds, r.RunSecondsMedian, r.RenewSeconds, r.Runs = &best, &median, times.Renew.Seconds(), times.Runs
 	r.Operations = program.Operations()
 	r.GFlops = gflops(r.Operations, best)
+	// Reading the clock after every command takes time, so the parts are measured in runs of their
+	// own.
 	timing := new(exec.Timing)
 	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience.Runs}, timing)
 	if err != nil {

@@ -99,6 +99,8 @@ func benchCompile(ctx context.Context, c *Console, net *networkFlags, file, unit
 		if err != nil {
 			return err
 		}
+		// The unit is measured beside every case, and its smallest value is used for all of them.
+		// So no line is printed before all cases are measured.
 		if unitSeconds == 0 || s < unitSeconds { // other work can only make it slower
 			unitSeconds = s
 		}

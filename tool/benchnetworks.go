@@ -100,6 +100,9 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 		return nil, err
 	}
 	var seconds, renew, units, inUnits []float64
+	// The unit is measured in the same round as the network, so that a machine that is busy or
+	// throttled slows down both. The best run of a round is the least disturbed one; the median
+	// over rounds drops those that were disturbed as a whole.
 	for range rounds {
 		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience, nil)
 		if err != nil {

@@ -149,6 +149,8 @@ func (r *streamReport) add(l *decodable.LoadReport, s *decodable.Streamer) {
 	r.ChunkSeconds = s.ChunkTime(l.Load).Seconds()
 	r.Frames, r.Rows, r.RowsWanted = l.Frames, l.Rows, l.Wanted
 	r.ElapsedSeconds, r.CPUSeconds = l.Elapsed.Seconds(), l.CPU.Seconds()
+	// Processor time is what a server can be planned with: elapsed time includes the waiting for
+	// frames, which come by the clock.
 	used := r.CPUSeconds
 	if used == 0 { // the system does not tell
 		used = r.ElapsedSeconds

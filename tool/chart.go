@@ -54,6 +54,8 @@ func area(s *strings.Builder, left int, class string, live []int64, commands int
 		return panelBottom - (panelBottom-panelTop)*float64(v)/float64(max(1, most))
 	}
 	fmt.Fprintf(s, `<path class="%s" d="M%d %d`, class, left, panelBottom)
+	// Memory changes at few commands. A path with a point for each of thousands would be a large
+	// file.
 	last := math.NaN()
 	for i, v := range live {
 		if h := y(v); h != last {

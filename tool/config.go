@@ -100,6 +100,8 @@ func (cfg *Config) verbs() []Verb {
 		benchVerb(),
 		versionVerb(),
 	}
+	// A verb of the configuration takes the place of one of ours in the list as well, so that help
+	// shows it where users look for it.
 	for _, v := range cfg.Verbs {
 		if i := slices.IndexFunc(all, func(a Verb) bool { return a.Name == v.Name }); i >= 0 {
 			all[i] = v

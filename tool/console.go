@@ -81,6 +81,8 @@ func isClosed(stdout io.Writer) bool {
 	if info, err := f.Stat(); err != nil || !isNull(info) {
 		return false
 	}
+	// The null device that the runtime opens can be read, and is at its end. One that a shell
+	// opened for writing can't be read.
 	_, err := f.Read(make([]byte, 1))
 	return err == io.EOF
 }

@@ -135,6 +135,8 @@ func copyTable[T any](ctx context.Context, c *Console, o *kaldiio.Opener, in, ou
 		return specifierUsage(err)
 	}
 	failed := 0
+	// An object that can't be read is reported, and copying continues with the next line of a
+	// script, or with the next object of an archive that can be recognized.
 	for err == nil {
 		if !r.Next() {
 			var more bool

@@ -312,6 +312,8 @@ func (d *demo) race(ctx context.Context, both [2]*computation.Computation) (best
 			return best, err
 		}
 	}
+	// In turns, and the best of all: another program that starts in the middle must not decide
+	// which of the two is faster.
 	for round := range 6 {
 		for i, p := range programs {
 			times, err := pipeline.Measure(ctx, p, d.nn, d.in, pipeline.Patience{Runs: 2, Time: 100 * time.Millisecond}, nil)

@@ -76,6 +76,8 @@ func likeness(a, b diffCommand) int32 {
 		return 0
 	case a.typ == computation.AllocMatrix || a.typ == computation.DeallocMatrix || a.typ == computation.SetConst:
 		return 0 // matrices have other numbers on the other side
+	// A derived component has a number of its own. What it was fused from is recognized by the size
+	// of the output: the columns are the same, and unless runs were merged the rows as well.
 	case run && b.derived && a.cols != b.cols:
 		return 0
 	case run && b.derived && a.rows != b.rows:
@@ -93,6 +95,10 @@ func likeness(a, b diffCommand) int32 {
 // alignCommands returns the alignment with the highest score, with moves marked.
 func alignCommands(a, b []diffCommand) []diffRow {
 	n := len(b) + 1
+	// This is the alignment of Needleman and Wunsch: best[i][j] is the highest score of the
+	// commands from i and from j on, so it is filled from the end, and the alignment is then read
+	// from the beginning. A score in place of equality is needed because commands have no names:
+	// matrices are numbered anew by the optimizer, and components that it fuses replace several.
 	best := make([]int32, (len(a)+1)*n) // [i][j]: of the commands from i and from j on
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
@@ -131,6 +137,9 @@ func alignCommands(a, b []diffCommand) []diffRow {
 // markMoves marks runs, inputs and outputs that are gone in one place and new in
 // another.
 func markMoves(rows []diffRow, a, b []diffCommand) {
+	// An alignment keeps the order, so a command that moved is gone in one place and new in
+	// another. Runs, inputs and outputs are recognized by component or node, whose sizes may have
+	// changed on the way. The first that is gone is paired with the first that is new.
 	gone := map[diffCommand][]int{} // rows
 	for r := range rows {
 		if rows[r].mark == markGone && likeness(a[rows[r].left], a[rows[r].left]) > 1 {
@@ -156,6 +165,8 @@ func markMoves(rows []diffRow, a, b []diffCommand) {
 
 // markMerges marks runs that are gone right above a run made by the optimizer.
 func markMerges(rows []diffRow, a []diffCommand) {
+	// From the end, since a run merges into the next derived run below it. A run that is kept in
+	// between ends the search: what is above it was merged into something else, or removed.
 	into := computation.CommandType(-1)
 	for r := len(rows) - 1; r >= 0; r-- {
 		row := &rows[r]

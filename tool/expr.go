@@ -150,6 +150,8 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	}
 	inputs := usedInputs(scope, outputs)
 	ctx, told := f.watch.start(ctx, c, opt)
+	// The expression as typed is compiled first. Its function copies the graph, so the optimizer
+	// can't change what its result is compared with.
 	plain, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Check: opt.Debugging()})
 	if err != nil {
 		return err
@@ -161,6 +163,8 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	if err := told(); err != nil {
 		return err
 	}
+	// In debug mode values decide as well as structure. A rewrite that makes them wrong is looked
+	// for before anything is printed, as the output would be wrong.
 	if opt.Debugging() {
 		if err := unlessCanceled(ctx, func() error { return f.blame(ctx, c, plain, inputs, outputs) }); err != nil {
 			return err
@@ -205,6 +209,8 @@ func unlessCanceled(ctx context.Context, work func() error) error {
 
 // parse returns the outputs: the expression, or its gradients.
 func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) {
+	// Each call makes variables of its own, so an expression that is recorded several times is
+	// parsed as often: an optimizer owns its graph.
 	scope := f.cfg.Language.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
 		return nil, nil, Usagef("--vars: %v", err)
@@ -321,6 +327,8 @@ func (f *exprFlags) evaluate(ctx context.Context, report *exprReport, plain *exe
 	if err != nil {
 		return nil, fmt.Errorf("evaluating the optimized expression: %w", err)
 	}
+	// The optimized expression runs on the same arguments as the typed one, which has left them as
+	// they were. Both run before anything is printed, because either may fail.
 	diff := 0.0
 	for i, a := range got {
 		diff = max(diff, array.MaxRelDiff(a, want[i]))

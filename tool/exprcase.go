@@ -68,6 +68,7 @@ func (f *exprFlags) blame(ctx context.Context, c *Console, plain *exec.Function,
 	if err != nil || failure.Kind == repro.None {
 		return err
 	}
+	// The failure is known; a bisection costs a dozen more runs, and names the rewrite.
 	found, err := repro.Bisect(ctx, cas)
 	if err != nil {
 		return err

@@ -112,6 +112,8 @@ func (p *stepPrinter) optimize(ctx context.Context, rec *profile.Recorder) error
 	s := p.subject
 	opts := rewrite.OptionsFrom(ctx)
 	previous := ""
+	// Drivers announce passes before they run them. So the graph after a pass is seen when the next
+	// one is announced, or at the end; and --after stops by refusing the next.
 	opts.BeforePass = func(pass string) bool {
 		p.step(previous)
 		if previous != "" && previous == p.flags.after || p.err != nil {

@@ -25,6 +25,7 @@ func supervise(name string) (status int, done bool) {
 	if syscall.Getrlimit(rlimitAS, &limit) != nil || limit.Cur == ^uint64(0) {
 		return 0, false
 	}
+	// This is the worker. Its own children must inherit neither the variable nor the file.
 	if fd, err := strconv.Atoi(os.Getenv(stderrVar)); err == nil {
 		os.Unsetenv(stderrVar)
 		syscall.CloseOnExec(fd)
@@ -62,6 +63,8 @@ func supervise(name string) (status int, done bool) {
 	if state, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && state.Signaled() {
 		status = 128 + int(state.Signal())
 	}
+	// A verb that fails writes nothing to file 2. What is there comes from the runtime: shown as it
+	// is, unless it is about memory.
 	if !errors.As(err, new(*exec.ExitError)) && err != nil || fault.Len() == 0 {
 		return status, true
 	}

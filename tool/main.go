@@ -70,13 +70,18 @@ const (
 func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cfg = cfg.complete()
 	c := newConsole(ctx, &cfg, args, stdin, stdout, stderr)
+	// Verbs that know which file their network came from have added a reproducer to the error of a
+	// pass. For the others it is done here, with the network in a file of its own.
 	name, err := dispatch(ctx, c, args)
 	err = networkFailed(ctx, c, err, "", -1, new(addedRules)) // of verbs that do not name the model
+	// What was printed before an error is still shown. A failing flush counts only if nothing else
+	// failed: it is mostly the consequence, such as a pipe without a reader.
 	for _, flush := range []func() error{c.Stdout.Flush, c.plain.Close} {
 		if flushErr := flush(); err == nil {
 			err = flushErr
 		}
 	}
+	// "context canceled" tells a user nothing. The cause names the signal.
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause
 	}

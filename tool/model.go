@@ -52,6 +52,8 @@ func keepInput(wspecifier string, inputs ...string) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	// Both names of ark,scp: are written. A wspecifier with a script alone writes to the files that
+	// the script names, so the script is read.
 	outputs := []string{w.Archive}
 	if w.HasArchive {
 		outputs = append(outputs, w.Script) // without an archive, the script is an input

@@ -132,6 +132,9 @@ func (f *passFlags) buildAnew() (string, *optdb.Optimizer, error) {
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
+	// The query is put together in the order of precedence: what the user typed, passes that flags
+	// leave out, Kaldi's switches, the limit of the error. Rules of flags join the database last,
+	// because a query that is printed can't name them.
 	given := q
 	for _, name := range f.excluded {
 		if q, err = optdb.ParseQuery(q.String() + " -" + name); err != nil { // unlike Excluding, it keeps settings, which are a mistake
@@ -150,12 +153,15 @@ func (f *passFlags) buildAnew() (string, *optdb.Optimizer, error) {
 	if err != nil {
 		return "", nil, &usageError{err: err}
 	}
+	// Flags that would change nothing are errors: a user who limits an error that no pass makes has
+	// forgotten a tag.
 	if f.most != "" && !slices.ContainsFunc(quantizers, opt.Selected) {
 		return "", nil, Usagef("--quantize.error limits what quantized products change, and %s quantizes none; add +int8 or +int16 to --query", q)
 	}
 	if err := f.checkOn(opt); err != nil {
 		return "", nil, err
 	}
+	// The query as typed is what reports show, if the flags have changed nothing.
 	if asked.Equal(given) {
 		return f.query, opt, nil
 	}

@@ -79,6 +79,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags) (*subje
 	s := &subject{file: *f, dialect: world.Dialect(), opt: opt}
 	s.file.Remove(fieldQuery) // it will be done
 	s.failed = func(ctx context.Context, err error, segment int) error {
+		// The optimizer has changed the graph by now, so the text is parsed once more.
 		again, fault := graphfile.Parse(name, text, world.Dialect())
 		if fault != nil {
 			return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)

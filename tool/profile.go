@@ -54,6 +54,9 @@ $0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 				if err != nil {
 					return err
 				}
+				// Effects on commands and memory show only when a graph is emitted. So the
+				// optimizer runs again for every pass that changed something, up to that pass;
+				// these runs are not part of the times.
 				if err := p.MeasureEffects(ctx, net.passes.built.opt); err != nil {
 					return err
 				}

@@ -48,6 +48,7 @@ func (p *progress) show() {
 			p.clear()
 			return
 		case now := <-tick.C:
+			// A run of less than a second shows no line that would flicker.
 			if took := now.Sub(p.start); took >= progressDelay {
 				p.mu.Lock()
 				fmt.Fprintf(p.w, "\r%s\x1b[K", p.line(took))

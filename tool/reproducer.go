@@ -161,6 +161,10 @@ func (e *reproducedError) Unwrap() error { return e.err }
 
 // writeReproducer is reproducing with an error that does not tell that it has been here.
 func writeReproducer(ctx context.Context, c *Console, err error, cas *repro.Case) error {
+	// The case is run once more before it is written. A file that does not reproduce the failure
+	// would be worse than none; and the second run finds the place of the failure, by which the
+	// case is recognized from then on. The options of the first run, such as a trace, must not
+	// print everything twice.
 	ctx = rewrite.WithOptions(ctx, rewrite.Options{})
 	failure, fault := repro.Check(ctx, cas)
 	switch {
@@ -184,6 +188,8 @@ func writeReproducer(ctx context.Context, c *Console, err error, cas *repro.Case
 
 // newReproducer writes a case to a new file.
 func newReproducer(ctx context.Context, c *Console, cas *repro.Case) (name string, err error) {
+	// The working directory is where a user looks, but it may be read-only. From another directory
+	// the name of the network has to be absolute.
 	for _, dir := range []string{".", os.TempDir()} {
 		if name, err = newFile(dir, c.cfg.Name+"-failure-"); err != nil {
 			continue
@@ -213,6 +219,8 @@ func newFile(dir, prefix string) (name string, err error) {
 	for n := 1; n <= mostReproducers; n++ {
 		var f *os.File
 		name = filepath.Join(dir, prefix+strconv.Itoa(n)+".graph")
+		// The file is created with the name, so that two programs that fail at once don't get the
+		// same one.
 		if f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil {
 			return name, f.Close()
 		}
@@ -280,6 +288,9 @@ func networkFailed(ctx context.Context, c *Console, err error, model string, bud
 		setNote(&base, fieldMode, mode)
 	}
 	// The segment that fails is the first that fails by itself.
+	// Segments of a looped computation are graphs of their own, and a case has one. An error does
+	// not say in which it happened, so each is tried. If none fails by itself, the first one is the
+	// case, and will be reported as not failing.
 	chosen := base
 	for _, p := range chain.Programs {
 		one := base
@@ -308,6 +319,9 @@ func sameNetwork(c *Console, file string, nn *nnet3.Nnet) (mode string, ok bool)
 	if pipeline.Save(&want, nn, true) != nil {
 		return "", false
 	}
+	// The network in memory may be in test mode, and may have been changed in other ways. Only if
+	// writing it gives the bytes of the file in some mode, the reproducer names the file; otherwise
+	// it gets a copy.
 	for _, mode := range []string{"", modeAll, modeNotBatch} {
 		var have bytes.Buffer
 		if setMode(loaded, mode) == nil && pipeline.Save(&have, loaded, true) == nil && bytes.Equal(have.Bytes(), want.Bytes()) {

@@ -136,6 +136,9 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 // databaseEntries returns the rules for tensors of the database. One that is a Go function can be
 // checked only where its tests have expressions on which it fires.
 func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
+	// Rules come from two places: the families of this module, which have cases for Go functions,
+	// and entries that the configuration adds, which are checked if they are text. A family may be
+	// missing from the database of a configuration.
 	cases := make(map[string][]rulecheck.Case)
 	for _, k := range tensorpass.Cases() {
 		cases[k.Rule] = append(cases[k.Rule], rulecheck.Case{Vars: k.Vars, Expr: k.Expr})

@@ -37,6 +37,7 @@ func listRules(list []optdb.Listing) []*listedRule {
 			rules = append(rules, r)
 			byName[l.Name] = r
 		}
+		// A rule that is in several groups has an entry in each. It is listed once, at the first.
 		group := l.Name
 		if l.Class == "rule" {
 			group = path.Base(path.Dir(l.Path))

@@ -122,6 +122,8 @@ func (f *runFlags) run(ctx context.Context, c *Console) error {
 
 // checkSpecifiers checks the arguments before anything is read.
 func (f *runFlags) checkSpecifiers() error {
+	// All names are checked before the model is read, which may take seconds, and before an output
+	// is opened, which may destroy an input.
 	inputs := []string{f.Tables.Features, f.Tables.Ivectors, f.Tables.Speakers, f.Tables.OnlineIvectors}
 	for i, in := range inputs {
 		if _, err := kaldiio.ParseRspecifier(in); err != nil && (i == 0 || in != "") {
@@ -155,6 +157,7 @@ func (f *runFlags) score(ctx context.Context, c *Console, scorer scorer, tables 
 	bar := newProgress(c, tables.Position)
 	defer bar.end()
 	sum, err := scorer.RunRows(ctx, tables.Utterances(), func(u decodable.Utterance, r *decodable.Rows) error {
+		// With the first rows, what only the beginning needed can be returned.
 		f.memory.settle()
 		bar.add(u.Features.Rows)
 		return out.Write(u.Key, r)

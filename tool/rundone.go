@@ -37,6 +37,9 @@ func (f *runFlags) output(o *kaldiio.Opener, tables *decodable.Tables) (*kaldiio
 	if err != nil {
 		return nil, fmt.Errorf("--skip-done: %w", err)
 	}
+	// The keys of a table that is continued are those of whole objects, since ContinueTable cuts
+	// off what a killed run left torn. Another script only lists keys, so doneKeys leaves out those
+	// whose matrices can't be read.
 	done := make(map[string]bool, len(keys))
 	for _, key := range keys {
 		done[key] = true

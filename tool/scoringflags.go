@@ -66,6 +66,7 @@ func (f *scoringFlags) read() (*Scoring, error) {
 	if s.Tables.OnlineIvectors == "" && f.given("online-ivector-period") {
 		return nil, Usagef("--online-ivector-period has no meaning without --online-ivectors")
 	}
+	// Defaults differ with --looped, so a flag that was given has to be told from its default.
 	if s.Looped {
 		if err := f.checkLooped(); err != nil {
 			return nil, err

@@ -50,6 +50,7 @@ func declareSubject(cfg *Config, fs *flag.FlagSet) *subjectFlags {
 // load returns the subject that an argument names: a network, if there is such a file, and
 // otherwise an expression.
 func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subject, error) {
+	// A directory may be named like a variable.
 	if info, err := os.Stat(arg); arg == "-" || err == nil && !info.IsDir() {
 		return f.network(ctx, c, arg)
 	}
@@ -106,6 +107,8 @@ func (f *subjectFlags) network(ctx context.Context, c *Console, arg string) (*su
 		s.file.Set(fieldSeed, strconv.FormatUint(f.net.seed, 10))
 	}
 	s.file.Set(fieldMode, prepare(nn, req))
+	// The optimizer changes the graphs, so a reproducer is made from the computation, which
+	// lowering gives again.
 	s.failed = func(ctx context.Context, err error, _ int) error {
 		return networkFailed(ctx, c, &pipeline.FailedError{Err: err, Net: nn, Request: req, Compiled: comp, Query: opt.Query()}, arg, f.net.watch.most, &f.net.passes.added)
 	}

@@ -20,6 +20,8 @@ func (c *Console) flags() (list []*flag.Flag) {
 func (c *Console) inVain(why string, names ...string) error {
 	for _, f := range c.flags() {
 		for _, name := range names {
+			// Flags are visited in the order of their names, so of several the error names the same
+			// one each time.
 			if f.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(f.Name, name) {
 				return Usagef("--%s has no meaning %s", f.Name, why)
 			}

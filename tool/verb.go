@@ -92,6 +92,8 @@ var errHelp = errors.New("help requested")
 // not a flag.
 func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 	var rest []string
+	// Package flag stops at the first argument that is no flag. Kaldi's users write flags after
+	// arguments as well, so this loop is our own; values are still set by package flag.
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -108,6 +110,8 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 			return nil, errHelp
 		}
 		f := fs.Lookup(name)
+		// Of a verb that takes expressions, -x is one. But -trce is a misspelt flag: what resembles
+		// a flag is reported, and not optimized.
 		if f == nil && minus && arg[1] != '-' && !hasValue && nearestFlag(fs, name) == "" {
 			rest = append(rest, arg)
 			continue
@@ -125,6 +129,7 @@ func parseFlags(fs *flag.FlagSet, args []string, minus bool) ([]string, error) {
 			value, args = args[0], args[1:]
 		}
 		if err := fs.Set(name, value); err != nil {
+			// The error of a flag may quote its value, which may be a megabyte of text.
 			short, why := fileio.Excerpt(value, 0), err.Error()
 			if short != value {
 				why = strings.ReplaceAll(why, value, short)

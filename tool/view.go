@@ -144,6 +144,8 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.
 		}
 		f.net.passes.vocab = f.cfg.vocabulary()
 	}
+	// What the argument is decides which flags have a meaning. An existing file is recognized by
+	// its beginning: a page, a profile, or else a model.
 	if err := f.inVain(c, head, isExpr); err != nil {
 		return nil, err
 	}
@@ -249,6 +251,8 @@ func (f *viewFlags) repeatable(s *view.Subject) *view.Subject {
 	if s == nil || f.net.watch.most < 0 {
 		return s
 	}
+	// A question about a step repeats the run, which must end where the recorded one did. The
+	// question may have a limit of its own, which is lower.
 	run := s.Run
 	s.Run = func(ctx context.Context) error {
 		opts := rewrite.OptionsFrom(ctx)

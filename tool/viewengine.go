@@ -80,6 +80,8 @@ func addLooseRules(f *exprFlags, text string) error {
 		return Usagef("%v", err)
 	}
 	var names []string
+	// A rule that is typed on the page need not say where it belongs. It joins canonicalize, and is
+	// selected by its name under any query: it was typed to be seen at work.
 	for i := range rules {
 		if len(rules[i].Groups) == 0 {
 			rules[i].Groups = []string{"canonicalize"}

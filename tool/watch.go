@@ -65,6 +65,8 @@ func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer
 	w.names = strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
 	all := len(w.names) > 0 && w.names[0] == "all"
 	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.Stderr))
+	// Names that made a rewrite are noted, so that the others can be reported at the end: such a
+	// name is misspelt or not selected, or its rule did not fire.
 	opts := rewrite.Options{Trace: func(e rewrite.Event) {
 		w.event(e)
 		asked := all
@@ -80,6 +82,8 @@ func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer
 	if w.rule != "" {
 		opts.WhyNot = w.miss
 	}
+	// Drivers need not describe events that nothing asks for, so they are told the names. They know
+	// rules by their own names, without the databases around them.
 	if !all {
 		for _, name := range append(slices.Clone(w.names), w.rule) {
 			opts.TraceOnly = append(opts.TraceOnly, name[strings.LastIndexByte(name, '/')+1:])
@@ -129,6 +133,8 @@ func (w *watch) note(pass string, n *fgraph.Apply, why string) {
 	if n != nil {
 		at = n.String()
 	}
+	// The same reason at applies with the same text is one line with a count. A network has
+	// hundreds of them.
 	if !strings.Contains(at, w.at) {
 		return
 	}
@@ -163,6 +169,8 @@ func (w *watch) tell(c *Console, opt *optdb.Optimizer) error {
 	if w.rule == "" {
 		return nil
 	}
+	// A rule that said nothing may not exist or may not be selected. That is a better answer than
+	// none.
 	if w.fired == 0 && len(w.misses) == 0 {
 		if err := known("--why-not", w.rule, opt); err != nil {
 			return err
