@@ -16,8 +16,8 @@ import (
 // is in a scratch file until they are known.
 //
 // kaldiio.WriteArchive is not enough here: two workers that score one shard at the same time, one
-// of them with an utterance less because a read failed, would mix the archive of one with the script
-// of the other.
+// of them with an utterance less because a read failed, would mix the archive of one with the
+// script of the other.
 type archive struct {
 	w      *work
 	id     string

@@ -41,8 +41,8 @@ func take(ctx context.Context, most int) (done func(), err error) {
 	return func() { await(context.Background(), func() bool { return true }, -1) }, nil
 }
 
-// await waits until a condition on busy.count holds, and then adds to it. It returns false if ctx is
-// done before.
+// await waits until a condition on busy.count holds, and then adds to it. It returns false if ctx
+// is done before.
 func await(ctx context.Context, condition func() bool, add int) bool {
 	// A condition variable knows no context, so its end wakes all that wait; each then looks at its
 	// own context.

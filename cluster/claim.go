@@ -21,8 +21,8 @@ var ErrBusy = errors.New("another job is at work there")
 
 // claim makes the directory of a job and takes it for the job until release is called. The error
 // wraps ErrBusy if another process has it, and ErrJob if it has results of another model or other
-// options. A directory with a scheme is not locked: of two jobs there, the one that was started first
-// ends with an error.
+// options. A directory with a scheme is not locked: of two jobs there, the one that was started
+// first ends with an error.
 func claim(ctx context.Context, w *work) (release func(), err error) {
 	release = func() {}
 	if !kaldiio.HasScheme(w.Dir) {

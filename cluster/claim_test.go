@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/cluster/internal/corpustest"
 )
 
-// TestClaim: a directory that another job uses, or that has the results of another model or of other
-// options, is refused and stays as it is.
+// TestClaim: a directory that another job uses, or that has the results of another model or of
+// other options, is refused and stays as it is.
 func TestClaim(t *testing.T) {
 	c := corpustest.New(t, 100)
 	j := jobFor(t, c)
@@ -50,8 +50,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestTwoJobs: of two jobs that use a directory in an object store, where nothing can be locked, the
-// one that was started first ends with an error.
+// TestTwoJobs: of two jobs that use a directory in an object store, where nothing can be locked,
+// the one that was started first ends with an error.
 func TestTwoJobs(t *testing.T) {
 	t.Cleanup(plain.Clear)
 	c := corpustest.New(t, 100)
@@ -64,8 +64,8 @@ func TestTwoJobs(t *testing.T) {
 	corpustest.Same(t, fetched(t, &j), c.Run(t, 0, c.Features))
 }
 
-// TestModelChanges: a model that is another one, or no longer whole, when a worker loads it ends the
-// job.
+// TestModelChanges: a model that is another one, or no longer whole, when a worker loads it ends
+// the job.
 func TestModelChanges(t *testing.T) {
 	c := corpustest.New(t, 50)
 	model := must(os.ReadFile(c.Model))

@@ -14,8 +14,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// unknownFrames is the number of frames of utterances whose features can't be read, or don't come from
-// a regular file: ten seconds.
+// unknownFrames is the number of frames of utterances whose features can't be read, or don't come
+// from a regular file: ten seconds.
 const unknownFrames = 1000
 
 // countFrames returns the frames of each line. It takes them from the table of the job, from the
@@ -46,8 +46,8 @@ func countFrames(ctx context.Context, o *kaldiio.Opener, j *Job, w *work, entrie
 	return frames, nil
 }
 
-// earlierFrames reads what saveFrames has written for a script, nil if the last plan was for another
-// one.
+// earlierFrames reads what saveFrames has written for a script, nil if the last plan was for
+// another one.
 func earlierFrames(ctx context.Context, w *work, sum string, entries []entry) []int64 {
 	if head, err := readHead(ctx, w); err != nil || head.FeaturesSum != sum {
 		return nil

@@ -40,8 +40,8 @@ type ranger interface {
 	OpenRange(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
 }
 
-// A remoteFile is a file of a file system of Beam's, open for reading. It opens the file when something
-// is read from it.
+// A remoteFile is a file of a file system of Beam's, open for reading. It opens the file when
+// something is read from it.
 type remoteFile struct {
 	ctx    context.Context
 	system filesystem.Interface

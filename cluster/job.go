@@ -53,17 +53,17 @@ type Job struct {
 	Looped bool
 	// MaxFrames bounds the frames of an utterance; longer ones fail. 0 means no bound.
 	MaxFrames int64
-	// Limit bounds the time in which an utterance is read, and that in which it is scored. If it takes
-	// longer, it fails. 0 means DefaultLimit.
+	// Limit bounds the time in which an utterance is read, and that in which it is scored. If it
+	// takes longer, it fails. 0 means DefaultLimit.
 	Limit time.Duration
-	// Progress, if not nil, is called about every ProgressInterval while shards are scored. An interval
-	// of 0 means ten seconds.
+	// Progress, if not nil, is called about every ProgressInterval while shards are scored. An
+	// interval of 0 means ten seconds.
 	Progress         func(Progress)
 	ProgressInterval time.Duration
 }
 
-// DefaultLimit is the default of Job.Limit. Ten hours of speech take a large recurrent network less on
-// one processor.
+// DefaultLimit is the default of Job.Limit. Ten hours of speech take a large recurrent network less
+// on one processor.
 const DefaultLimit = 3 * time.Hour
 
 // DefaultFramesPerShard is the default of Job.FramesPerShard: an hour of speech, which takes a

@@ -13,8 +13,8 @@ import (
 	"github.com/nnopt/nnopt/cluster/internal/corpustest"
 )
 
-// TestLong: a long utterance does not hold up others. It is so long here that it does not end before
-// they do: its features come from a FIFO.
+// TestLong: a long utterance does not hold up others. It is so long here that it does not end
+// before they do: its features come from a FIFO.
 func TestLong(t *testing.T) {
 	for _, looped := range []bool{false, true} {
 		t.Run(fmt.Sprint("looped=", looped), func(t *testing.T) { longOne(t, looped) })

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	os.Exit(runIn(m))
 }
 
-// runIn runs the tests with a folder of their own for temporary files: Beam leaves one for each job.
+// runIn runs the tests with a folder of their own for temporary files: Beam leaves one for each
+// job.
 func runIn(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "nnopt-cluster-*")
 	if err != nil {

@@ -35,8 +35,8 @@ type Summary struct {
 	FirstFailures []string `json:"-"`
 }
 
-// merge joins the scripts and failures of all shards, in the order of the features, and removes what
-// executions have left that did not finish. The summary comes last.
+// merge joins the scripts and failures of all shards, in the order of the features, and removes
+// what executions have left that did not finish. The summary comes last.
 func merge(ctx context.Context, w *work) (*Summary, error) {
 	head, shards, err := readPlan(ctx, w)
 	if err != nil {
@@ -90,8 +90,8 @@ func merge(ctx context.Context, w *work) (*Summary, error) {
 	return sum, w.writeFile(ctx, append(text, '\n'), summaryFile)
 }
 
-// mergeReaders is the number of manifests that are read at a time. An object store takes a while for
-// each.
+// mergeReaders is the number of manifests that are read at a time. An object store takes a while
+// for each.
 const mergeReaders = 16
 
 // readManifests returns the manifests of shards by their IDs.

@@ -21,7 +21,8 @@ var systems struct {
 	of map[string]filesystem.Interface
 }
 
-// systemOf returns the file system for a name with a scheme, of those that are registered with Beam.
+// systemOf returns the file system for a name with a scheme, of those that are registered with
+// Beam.
 func systemOf(name string) (_ filesystem.Interface, err error) {
 	scheme, _, _ := strings.Cut(name, "://")
 	systems.Lock()
@@ -49,8 +50,8 @@ func systemOf(name string) (_ filesystem.Interface, err error) {
 }
 
 // objects is the store of names with a scheme, such as gs://bucket/scored. There an object appears
-// when all of it has been written, so nothing is renamed: what is to be committed waits in a file of
-// this machine until it is whole. What fails is repeated.
+// when all of it has been written, so nothing is renamed: what is to be committed waits in a file
+// of this machine until it is whole. What fails is repeated.
 type objects struct{}
 
 // again repeats an operation on an object until it succeeds or is hopeless.

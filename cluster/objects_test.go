@@ -76,9 +76,9 @@ func fetched(t *testing.T, j *Job) string {
 	return script
 }
 
-// TestObjectStore: a job whose files are all in a store in which every operation on a file fails before it
-// succeeds, lists are late and nothing can be renamed gives what nnopt run gives, and goes on where an
-// earlier one ended.
+// TestObjectStore: a job whose files are all in a store in which every operation on a file fails
+// before it succeeds, lists are late and nothing can be renamed gives what nnopt run gives, and
+// goes on where an earlier one ended.
 func TestObjectStore(t *testing.T) {
 	c := corpustest.New(t, 200)
 	want := c.Run(t, 0, c.Features)
@@ -129,8 +129,8 @@ func TestMemory(t *testing.T) {
 	corpustest.Same(t, fetched(t, &j), c.Run(t, 0, c.Features, "--looped", "--frames-per-chunk=50"))
 }
 
-// TestFullStore: when a store takes no more, the error names the file, nothing is half valid, and the
-// job goes on when there is room again.
+// TestFullStore: when a store takes no more, the error names the file, nothing is half valid, and
+// the job goes on when there is room again.
 func TestFullStore(t *testing.T) {
 	t.Cleanup(plain.Clear)
 	c := corpustest.New(t, 100)
@@ -159,8 +159,8 @@ func TestFullStore(t *testing.T) {
 	}
 }
 
-// TestRemoteFile: reading here and there gives the bytes of the file, whether the store can seek, open
-// at an offset, or neither, and reads no more than it must.
+// TestRemoteFile: reading here and there gives the bytes of the file, whether the store can seek,
+// open at an offset, or neither, and reads no more than it must.
 func TestRemoteFile(t *testing.T) {
 	const size = 8 << 20
 	data := make([]byte, size)

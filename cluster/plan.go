@@ -128,8 +128,8 @@ func tooLong(frames, most int64) error {
 	return fmt.Errorf("the utterance has %d frames; max-frames allows %d", frames, most)
 }
 
-// maxUtterances bounds the utterances of a shard, which may all be tiny or missing, so that lists and
-// manifests are small.
+// maxUtterances bounds the utterances of a shard, which may all be tiny or missing, so that lists
+// and manifests are small.
 const maxUtterances = 10_000
 
 // cut puts utterances into shards of at most most frames, in their order. A longer utterance has a

@@ -18,8 +18,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// A poisoned component panics where its input has the first of these values, and does not end before
-// the test where it has the second.
+// A poisoned component panics where its input has the first of these values, and does not end
+// before the test where it has the second.
 type poisoned struct {
 	component.Component
 	end <-chan struct{}
@@ -58,8 +58,8 @@ func poison(t *testing.T, c *corpustest.Corpus, i int, value float32) string {
 	return corpustest.Lines(t, name+".scp")[0]
 }
 
-// TestPoison: utterances that make the scorer panic, or keep it busy or their reader waiting forever,
-// are in the table of failures, and all others are scored.
+// TestPoison: utterances that make the scorer panic, or keep it busy or their reader waiting
+// forever, are in the table of failures, and all others are scored.
 func TestPoison(t *testing.T) {
 	c := corpustest.New(t, 150)
 	lines := append([]string{}, c.Lines...)

@@ -31,8 +31,8 @@ func (p Progress) String() string {
 	return text
 }
 
-// watch tells the progress of a job until stop is called. It looks for manifests in the directory of
-// the job, because shards may be scored anywhere.
+// watch tells the progress of a job until stop is called. It looks for manifests in the directory
+// of the job, because shards may be scored anywhere.
 func watch(ctx context.Context, j *Job, w *work) (stop func()) {
 	if j.Progress == nil {
 		return func() {}

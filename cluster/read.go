@@ -70,8 +70,8 @@ func (r *reader) utterances(list []entry) iter.Seq2[decodable.Utterance, error] 
 // leaveAfter is how long reading may take to notice that its time is up.
 const leaveAfter = time.Second
 
-// utterance reads an utterance within the limit of time. A read that does not end even after that is
-// left behind with its files, as on a disk of another machine that is gone.
+// utterance reads an utterance within the limit of time. A read that does not end even after that
+// is left behind with its files, as on a disk of another machine that is gone.
 func (r *reader) utterance(e entry) (u decodable.Utterance, err error) {
 	if e.Error != "" {
 		return u, errors.New(e.Error)

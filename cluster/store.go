@@ -14,15 +14,16 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// A store keeps the files of a job. A file in it is there as a whole or not at all, even after a failure.
+// A store keeps the files of a job. A file in it is there as a whole or not at all, even after a
+// failure.
 type store interface {
 	// open opens a file for reading. The error wraps fs.ErrNotExist if there is none.
 	open(ctx context.Context, name string) (io.ReadCloser, error)
 	size(ctx context.Context, name string) (int64, error)
 	// scratch makes a file of this machine for something that will be committed into a directory.
 	scratch(dir, id string) (*os.File, error)
-	// commit puts a scratch file into the store under a name. It closes the file; who made it removes
-	// what is left of it.
+	// commit puts a scratch file into the store under a name. It closes the file; who made it
+	// removes what is left of it.
 	commit(ctx context.Context, f *os.File, name string) error
 	// write commits what fill writes.
 	write(ctx context.Context, name string, fill func(io.Writer) error) error

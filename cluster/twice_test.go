@@ -83,8 +83,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// merged merges and checks that there is an archive, a script, a list and a manifest for each shard,
-// and nothing else.
+// merged merges and checks that there is an archive, a script, a list and a manifest for each
+// shard, and nothing else.
 func merged(t *testing.T, w *work, shards, utterances int) {
 	t.Helper()
 	sum, err := merge(t.Context(), w)

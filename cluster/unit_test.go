@@ -15,7 +15,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// TestCut: shards have at most the given number of frames, longer utterances are alone and divide nothing.
+// TestCut: shards have at most the given number of frames, longer utterances are alone and divide
+// nothing.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		frames []int64
@@ -51,8 +52,8 @@ func TestOrderOfWork(t *testing.T) {
 	}
 }
 
-// TestRetrier: 10,000 reads that fail one time in five all succeed in the end, hopeless ones are not
-// repeated, and those of a file that is gone only at first.
+// TestRetrier: 10,000 reads that fail one time in five all succeed in the end, hopeless ones are
+// not repeated, and those of a file that is gone only at first.
 func TestRetrier(t *testing.T) {
 	defer func(short time.Duration) { firstDelay = short }(firstDelay)
 	firstDelay = 50 * time.Millisecond

@@ -110,8 +110,8 @@ func TestComponents(t *testing.T) {
 	cfg.call("info", file(t, "x.config", strings.Replace(gainNetwork, "=GainComponent", "=GianComponent", 1))).fails(t, statusFault, "did you mean GainComponent?")
 }
 
-// TestComponentFailure: a wrong rule about a component type of the caller is found, and its reproducer
-// is read again.
+// TestComponentFailure: a wrong rule about a component type of the caller is found, and its
+// reproducer is read again.
 func TestComponentFailure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	cfg := gainConfig(t)

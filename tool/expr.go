@@ -194,8 +194,9 @@ func (f *exprFlags) run(ctx context.Context, c *Console, text string) error {
 	return f.print(ctx, c, text, report, fn, values)
 }
 
-// unlessCanceled returns what work returns, or the cause if the context is canceled before. An op may
-// take minutes and knows no context, so work then goes on in its goroutine until the program ends.
+// unlessCanceled returns what work returns, or the cause if the context is canceled before. An op
+// may take minutes and knows no context, so work then goes on in its goroutine until the program
+// ends.
 func unlessCanceled(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()

@@ -32,8 +32,8 @@ func supervise(name string) (status int, done bool) {
 		os.Stderr = os.NewFile(uintptr(fd), os.Stderr.Name())
 		return 0, false
 	}
-	// The worker writes to a duplicate of standard error, so that it still has a terminal if there is
-	// one. To its file 2, which is a pipe to this process, only the runtime writes.
+	// The worker writes to a duplicate of standard error, so that it still has a terminal if there
+	// is one. To its file 2, which is a pipe to this process, only the runtime writes.
 	fd, err := syscall.Dup(int(os.Stderr.Fd()))
 	self, selfErr := os.Executable()
 	if err != nil || selfErr != nil {

@@ -14,8 +14,8 @@ import (
 // which is much of it for each thread.
 const limitedShell = `ulimit -v 6000000 && exec "$0" "$@"`
 
-// TestOutOfMemory: a program that gets no memory says so on one line, and ends with status 1. Others
-// say what they say without the limit.
+// TestOutOfMemory: a program that gets no memory says so on one line, and ends with status 1.
+// Others say what they say without the limit.
 func TestOutOfMemory(t *testing.T) {
 	proctest.NeedsPrograms(t)
 	run := func(args ...string) (status int, stdout, stderr string) {

@@ -1,10 +1,10 @@
 // Package tool is the command line of nnopt as a library: verbs, their flags, and what
 // they print.
 //
-// [Main] builds a program over what its caller hands in by a [Config]: a name, a
-// database of passes, a language, component types, and verbs of its own. So another program can do with its passes
-// all that nnopt does with its own. [Config.Run] is the same without the
-// process, for tests and for programs that have a command line already.
+// [Main] builds a program over what its caller hands in by a [Config]: a name, a database of
+// passes, a language, component types, and verbs of its own. So another program can do with its
+// passes all that nnopt does with its own. [Config.Run] is the same without the process, for tests
+// and for programs that have a command line already.
 //
 // Every verb is thin: it reads its arguments, calls the library and prints. A [Verb] of
 // a caller is like those of this package: it declares flags, and its action reads and

@@ -83,9 +83,9 @@ func declareQuery(cfg *Config, fs *flag.FlagSet) *passFlags {
 	return f
 }
 
-// DeclarePasses declares the flags by which run and other verbs select passes, and returns a function
-// that reads them once they are parsed: the query that they amount to, and its optimizer. It leaves
-// out flags that add rules, because a query can't name those.
+// DeclarePasses declares the flags by which run and other verbs select passes, and returns a
+// function that reads them once they are parsed: the query that they amount to, and its optimizer.
+// It leaves out flags that add rules, because a query can't name those.
 func DeclarePasses(cfg *Config, fs *flag.FlagSet) func() (query string, opt *optdb.Optimizer, err error) {
 	return declareQuery(cfg, fs).build
 }

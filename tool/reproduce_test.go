@@ -265,7 +265,8 @@ func TestReproduceUsage(t *testing.T) {
 	}
 }
 
-// TestSaturationBlamed: of a saturation the rule to blame is named, an equation that is false for negative numbers.
+// TestSaturationBlamed: of a saturation the rule to blame is named, an equation that is false for
+// negative numbers.
 func TestSaturationBlamed(t *testing.T) {
 	longtest.Only(t)
 	t.Chdir(t.TempDir())
@@ -274,8 +275,8 @@ func TestSaturationBlamed(t *testing.T) {
 	testReproducer(t, Config{}, nnopt(t, args...), "values in saturate/absolute_product", "saturate/absolute_product: ")
 }
 
-// TestReproducerOfValues: the values of --eval, the rules of --rules and the budget of --max-rewrites
-// are part of the reproducer.
+// TestReproducerOfValues: the values of --eval, the rules of --rules and the budget of
+// --max-rewrites are part of the reproducer.
 func TestReproducerOfValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	rules := file(t, "wrong.rules", "# The absolute value of a number is the number.\nwrong: canonicalize; fast_run\n    (abs x) => x\n")

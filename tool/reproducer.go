@@ -260,7 +260,8 @@ func absoluteNetwork(cas *repro.Case) error {
 }
 
 // networkFailed is reproducing for an error of package pipeline. It returns any other error as it
-// is. model is the file that the network was read from, budget the most rewrites, or negative, and added what flags add to the database.
+// is. model is the file that the network was read from, budget the most rewrites, or negative, and
+// added what flags add to the database.
 func networkFailed(ctx context.Context, c *Console, err error, model string, budget int, added *addedRules) error {
 	var failed *pipeline.FailedError
 	var again *reproducedError

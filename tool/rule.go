@@ -167,8 +167,8 @@ func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
 	return entries
 }
 
-// replacing returns the groups whose rules replace, and may undo each other for ever: all but that of
-// saturation.
+// replacing returns the groups whose rules replace, and may undo each other for ever: all but that
+// of saturation.
 func replacing(groups []string) []string {
 	return slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == tensorpass.Saturate.Names()[0] })
 }

@@ -74,8 +74,8 @@ func TestRunLoopedSame(t *testing.T) {
 	}
 }
 
-// TestRunLoopedNumbers: a network whose output is known, at all lengths, with scale, exponential and
-// subsampling.
+// TestRunLoopedNumbers: a network whose output is known, at all lengths, with scale, exponential
+// and subsampling.
 func TestRunLoopedNumbers(t *testing.T) {
 	model := smallModel(t, smallRun)
 	in := "ark:" + file(t, "feats", smallFeatures)

@@ -17,9 +17,9 @@ type Scoring struct {
 	AllowPipes bool // run commands in place of file names
 }
 
-// DeclareScoring declares the flags by which run scores utterances, and returns a function that reads
-// them once they are parsed. Tables.Features, an argument of run, stays empty. The error is one about
-// wrong usage.
+// DeclareScoring declares the flags by which run scores utterances, and returns a function that
+// reads them once they are parsed. Tables.Features, an argument of run, stays empty. The error is
+// one about wrong usage.
 func DeclareScoring(fs *flag.FlagSet) func() (*Scoring, error) {
 	f := new(scoringFlags)
 	f.given = func(name string) (given bool) {

@@ -14,9 +14,9 @@ func (c *Console) flags() (list []*flag.Flag) {
 	return list
 }
 
-// inVain returns an error if one of the flags is on the command line, where it would change nothing. why
-// ends the sentence "--name has no meaning". A name with a dot at its end stands for all flags that begin
-// so.
+// inVain returns an error if one of the flags is on the command line, where it would change
+// nothing. why ends the sentence "--name has no meaning". A name with a dot at its end stands for
+// all flags that begin so.
 func (c *Console) inVain(why string, names ...string) error {
 	for _, f := range c.flags() {
 		for _, name := range names {
@@ -48,7 +48,8 @@ func (c *Console) only(why string, names ...string) error {
 	return nil
 }
 
-// apart returns an error if two of the flags are on the command line, each of which says what the verb is to do.
+// apart returns an error if two of the flags are on the command line, each of which says what the
+// verb is to do.
 func (c *Console) apart(names ...string) error {
 	first := ""
 	for _, f := range c.flags() {

@@ -59,7 +59,8 @@ func TestNothingInVain(t *testing.T) {
 	} {
 		nnopt(t, strings.Split(c.args, "|")...).fails(t, statusUsage, c.want)
 	}
-	// Passes are also left out of the optimizer of an expression, and rules of flags join the database once.
+	// Passes are also left out of the optimizer of an expression, and rules of flags join the
+	// database once.
 	contains(t, nnopt(t, "graph", "--optimization.canonicalize=false", "--optimization.stabilize=false", "--optimization.specialize=false", "x*y/y").ok(t).stdout, "true_div")
 	// A file that is missing is a fault of the world, however it is named.
 	for _, args := range [][]string{{"expr", "--rules=" + missing, "x"}, {"compile", "--rules=" + missing, config}, {"rule", "check", "--file=" + missing}} {

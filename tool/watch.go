@@ -54,8 +54,8 @@ type miss struct {
 	times         int
 }
 
-// start returns the context for a run, and a function to call after it, which returns an error for a
-// name that no pass and no rule has.
+// start returns the context for a run, and a function to call after it, which returns an error for
+// a name that no pass and no rule has.
 func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func() error) {
 	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
 		return ctx, func() error { return nil }

@@ -57,8 +57,8 @@ func text(t *testing.T, c *repro.Case) string {
 	return s
 }
 
-// TestReduceAgain: a case is reduced to the same case every time, a reduced one to itself, and a limit
-// ends with a case that fails.
+// TestReduceAgain: a case is reduced to the same case every time, a reduced one to itself, and a
+// limit ends with a case that fails.
 func TestReduceAgain(t *testing.T) {
 	const expression = "[exp(tanh(x*y) + 1)*y - sqrt(abs(x)), tanh(x)/y]"
 	reduce := func(c *repro.Case, runs int) *repro.Case {
@@ -89,7 +89,8 @@ func TestReduceAgain(t *testing.T) {
 	}
 }
 
-// TestSameFailure: a reduction keeps to the fault that it began with, although the graph has others.
+// TestSameFailure: a reduction keeps to the fault that it began with, although the graph has
+// others.
 func TestSameFailure(t *testing.T) {
 	rules := []string{"first: (tanh x) => (sin x)", "second: (abs x) => x", "third: (sqrt (exp x)) => x"}
 	c := caseOf(t, "tanh(x)*y + abs(y)*sqrt(exp(x*y))", rules...)

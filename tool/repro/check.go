@@ -15,8 +15,8 @@ import (
 // error means that the case can't be run, or that ctx has ended.
 //
 // Rewrite options of ctx apply, such as Trace. Pass and rule of a failure after optimization, such
-// as other values, are those of a rewrite that makes the difference. If all rewrites of the pass and
-// the rule that c expects make it together, these are named, even if others would do as well.
+// as other values, are those of a rewrite that makes the difference. If all rewrites of the pass
+// and the rule that c expects make it together, these are named, even if others would do as well.
 func Check(ctx context.Context, c *Case) (Failure, error) {
 	r, err := c.prepare(ctx)
 	if err != nil {

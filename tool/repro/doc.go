@@ -11,8 +11,9 @@
 //	small, err := repro.Reduce(ctx, c, repro.ReduceOptions{})
 //	text, err := graphfile.Format(small.File(), small.World.Dialect())
 //
-// Cases are files, see [Case.File] and [FromFile]: graphs with the query and the failure in their head.
+// Cases are files, see [Case.File] and [FromFile]: graphs with the query and the failure in their
+// head.
 //
-// A [World] knows how graphs of a dialect are run: [Tensors] and [Network] are worlds. All functions
-// are deterministic. A case may be used by one goroutine at a time.
+// A [World] knows how graphs of a dialect are run: [Tensors] and [Network] are worlds. All
+// functions are deterministic. A case may be used by one goroutine at a time.
 package repro

@@ -70,8 +70,8 @@ func (w network) Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) er
 	return g.Attach(&p)
 }
 
-// Random draws the elements of each matrix from the normal distribution. They depend on the seed and
-// the name of the input. States have no value.
+// Random draws the elements of each matrix from the normal distribution. They depend on the seed
+// and the name of the input. States have no value.
 func (w network) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	values := make([]any, len(g.Inputs()))
 	for i, v := range g.Inputs() {
@@ -92,8 +92,8 @@ func (w network) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64)
 	return values, nil
 }
 
-// Evaluate emits the commands of the program and runs them. If no pass has planned the storage, each
-// value has a matrix of its own.
+// Evaluate emits the commands of the program and runs them. If no pass has planned the storage,
+// each value has a matrix of its own.
 func (w network) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 	p, ok := lower.ProgramOf(g)
 	if !ok {

@@ -44,8 +44,8 @@ func damaging(op fgraph.Op, kind int) rewrite.Rule {
 	}}
 }
 
-// testReduced tests that a case that fails is reduced to at most five applies, which fail in the same
-// way when they are read from a file. It returns false if the case does not fail.
+// testReduced tests that a case that fails is reduced to at most five applies, which fail in the
+// same way when they are read from a file. It returns false if the case does not fail.
 func testReduced(t *testing.T, name string, c *repro.Case) bool {
 	t.Helper()
 	var err error

@@ -29,8 +29,8 @@ type Progress struct {
 	Query                    string
 }
 
-// Reduce returns a case that is as small as possible and fails in the same way as c: the same kind of
-// failure, in the same pass and rule. It leaves out outputs and applies, makes inputs of what is
+// Reduce returns a case that is as small as possible and fails in the same way as c: the same kind
+// of failure, in the same pass and rule. It leaves out outputs and applies, makes inputs of what is
 // computed, replaces applies by their operands, makes ops simpler and values smaller, and shortens
 // the query. If a limit is reached, the result is the smallest case so far. The error is an ErrCase
 // if c does not fail.

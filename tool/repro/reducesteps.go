@@ -35,8 +35,8 @@ func (r *reducer) window() {
 	}
 }
 
-// minimize drops parts of a list of n elements, large parts first. try drops some elements, given in
-// ascending order, and reports whether that fails in the same way; the others then move up.
+// minimize drops parts of a list of n elements, large parts first. try drops some elements, given
+// in ascending order, and reports whether that fails in the same way; the others then move up.
 func minimize(n int, try func(drop []int) bool) {
 	// This is the minimizing delta debugging of Zeller and Hildebrandt without its complements:
 	// parts of halving size, from all elements to single ones. After a part was dropped, the next

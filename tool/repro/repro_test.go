@@ -157,8 +157,8 @@ func planted(t *testing.T, f fault, g *fgraph.FunctionGraph) *repro.Case {
 	return &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: q, Seed: 1}
 }
 
-// TestFaults: every planted fault is found in a graph of a thousand applies, bisected to the rewrite,
-// and reduced to a few applies that fail in the same way when they are read from a file.
+// TestFaults: every planted fault is found in a graph of a thousand applies, bisected to the
+// rewrite, and reduced to a few applies that fail in the same way when they are read from a file.
 func TestFaults(t *testing.T) {
 	applies := 1000
 	if !longtest.Enabled() {

@@ -13,15 +13,16 @@ import (
 type World interface {
 	// Dialect returns how graphs are written.
 	Dialect() graphfile.Dialect
-	// Attach attaches the features that passes and Evaluate need to a graph that has none. inputs and
-	// outputs say for each of its inputs and outputs which one of graph like it replaces, -1 for none.
+	// Attach attaches the features that passes and Evaluate need to a graph that has none. inputs
+	// and outputs say for each of its inputs and outputs which one of graph like it replaces, -1
+	// for none.
 	Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) error
 	// Random returns random values for the inputs of a graph.
 	Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error)
 	// Evaluate computes the outputs of a graph.
 	Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) (outputs []any, err error)
-	// Record computes variables of a graph that no pass has changed. It returns nil if that takes too
-	// much memory.
+	// Record computes variables of a graph that no pass has changed. It returns nil if that takes
+	// too much memory.
 	Record(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, vars []*fgraph.Variable) ([]any, error)
 	// Differ says how the outputs differ from those that are right, or returns "".
 	Differ(outputs, right []any) string
@@ -32,8 +33,8 @@ type World interface {
 	Inputs(t fgraph.Type) Multiplicity
 	// Outputs reports whether a value of a type can be an output.
 	Outputs(t fgraph.Type) bool
-	// Simpler yields simpler ops for an apply, with inputs among its own, and with the same types of
-	// outputs.
+	// Simpler yields simpler ops for an apply, with inputs among its own, and with the same types
+	// of outputs.
 	Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply]
 	// Shrink yields ways to make values smaller, all over the graph. values, which may be nil, are
 	// those of the inputs.

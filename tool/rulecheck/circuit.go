@@ -174,8 +174,8 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	ws.MaxBytes = maxBytes
 	for i := range c.steps {
 		// A run that is canceled looks like one whose left side fails: there is nothing to compare.
-		// So the loops that repeat runs, to classify a difference or to shrink an example, soon have
-		// no reason to continue, and need no check of their own.
+		// So the loops that repeat runs, to classify a difference or to shrink an example, soon
+		// have no reason to continue, and need no check of their own.
 		if t.leftError = c.ctx.Err(); t.leftError != nil {
 			return t
 		}

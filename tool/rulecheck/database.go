@@ -89,8 +89,8 @@ type Undone struct {
 // mostUndone bounds how many of the expressions that a rule replaced others are tried on.
 const mostUndone = 12
 
-// undoing lets every rule of a group fire on what the others have made, and looks for what was there
-// before.
+// undoing lets every rule of a group fire on what the others have made, and looks for what was
+// there before.
 func undoing(ctx context.Context, entries []Entry, reports []Report) ([]Undone, error) {
 	lists, err := mapAll(entries, func(i int) ([]Undone, error) {
 		var list []Undone
@@ -153,8 +153,8 @@ func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
 	return false
 }
 
-// canonical returns a text that is the same for equal expressions of inputs with equal names, in any
-// order of operands that commute.
+// canonical returns a text that is the same for equal expressions of inputs with equal names, in
+// any order of operands that commute.
 func canonical(v *variable) string {
 	texts := make(map[*variable]string)
 	leaf := func(v *variable) string { return fmt.Sprintf("%v:%v", plainText(v), v.Type()) }
@@ -169,8 +169,9 @@ func canonical(v *variable) string {
 			slices.Sort(args)
 		}
 		for i, out := range a.Outputs() {
-			// A digest, because the text of an expression whose parts are shared may have exponential
-			// length: add(x, x) contains that of x twice, and add(add(x, x), add(x, x)) four times.
+			// A digest, because the text of an expression whose parts are shared may have
+			// exponential length: add(x, x) contains that of x twice, and add(add(x, x), add(x, x))
+			// four times.
 			digest := sha256.Sum256(fmt.Appendf(nil, "%v(%s).%d", a.Op(), strings.Join(args, ", "), i))
 			texts[out] = string(digest[:])
 		}

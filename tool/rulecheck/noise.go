@@ -127,7 +127,8 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 	return opKind{exact: !outType(a).IsFloat()}
 }
 
-// inexact reports whether something rounds on the way to v, up to the last op that has several inputs.
+// inexact reports whether something rounds on the way to v, up to the last op that has several
+// inputs.
 func inexact(v *variable) bool {
 	for a := v.Owner(); a != nil; a = a.Inputs()[0].Owner() {
 		op, ok := a.Op().(tensor.Op)
@@ -243,9 +244,9 @@ func signUnknown(ins []*array.Array, out *array.Array, i int) bool {
 	return base >= 0 && exponent >= 0 && ins[0].Float(base) < 0 && math.Abs(ins[1].Float(exponent)) >= 1/epsilon(ins[1].DType())
 }
 
-// angleUnknown reports whether an element is a function of an angle so large that the numbers around
-// it are other angles. The largest number does not count: it represents an angle that overflowed,
-// which has no sine.
+// angleUnknown reports whether an element is a function of an angle so large that the numbers
+// around it are other angles. The largest number does not count: it represents an angle that
+// overflowed, which has no sine.
 func angleUnknown(angles, out *array.Array, i int) bool {
 	k := elementNear(angles, unravel(out.Shape(), i))
 	if k < 0 {
@@ -256,11 +257,12 @@ func angleUnknown(angles, out *array.Array, i int) bool {
 	return angle*epsilon(angles.DType()) >= 1 && angle < largest
 }
 
-// arguments is what is known of the arguments of an element: whether they are finite, and whether one is zero or NaN.
+// arguments is what is known of the arguments of an element: whether they are finite, and whether
+// one is zero or NaN.
 type arguments struct{ finite, zero, nan bool }
 
-// argumentsOf returns what is known of the arguments of each element of a result. Those of an op that is not element-wise are all
-// elements.
+// argumentsOf returns what is known of the arguments of each element of a result. Those of an op
+// that is not element-wise are all elements.
 func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arguments {
 	if _, ok := s.apply.Op().(tensor.Elemwise); !ok {
 		all := arguments{finite: true}

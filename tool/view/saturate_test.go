@@ -7,7 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tool/view"
 )
 
-// TestSaturation: the page has the chain of rules of a saturation as steps, and the figures of its laps.
+// TestSaturation: the page has the chain of rules of a saturation as steps, and the figures of its
+// laps.
 func TestSaturation(t *testing.T) {
 	r := record(t, "+saturate", "x y z w: vector", "x*y + x*z + w*y + w*z").Recording
 	i := slices.IndexFunc(r.Passes, func(p view.Pass) bool { return p.Name == "saturate" })

@@ -203,8 +203,8 @@ cd /
 	corpustest.Same(t, filepath.Join(out, "out.scp"), c.Run(t, 0, c.Features))
 }
 
-// TestTwoAtOnce: a directory has one job at a time. The second one ends at once, and the first one is
-// not disturbed. It tells its progress.
+// TestTwoAtOnce: a directory has one job at a time. The second one ends at once, and the first one
+// is not disturbed. It tells its progress.
 func TestTwoAtOnce(t *testing.T) {
 	c := corpustest.New(t, 100)
 	late := c.Path("late.mat")

@@ -45,8 +45,8 @@ output-node name=output input=out
 `
 )
 
-// PerArchive is the number of utterances of an archive of features. Their frames are FramesPerArchive
-// together.
+// PerArchive is the number of utterances of an archive of features. Their frames are
+// FramesPerArchive together.
 const PerArchive, FramesPerArchive = 50, 1927
 
 // New makes a corpus.
@@ -139,8 +139,8 @@ func Nnopt(t testing.TB, status int, args ...string) {
 	}
 }
 
-// Same fails the test unless two scripts have the same keys in the same order, and the same bits. It
-// returns the keys.
+// Same fails the test unless two scripts have the same keys in the same order, and the same bits.
+// It returns the keys.
 func Same(t testing.TB, got, want string) (keys []string) {
 	t.Helper()
 	a, b := rows(t, got), rows(t, want)

@@ -1,5 +1,6 @@
-// Package objecttest has an object store for tests, as unpleasant as object stores may be: operations
-// fail, lists are late, and nothing can be renamed. Objects appear when all of them has been written.
+// Package objecttest has an object store for tests, as unpleasant as object stores may be:
+// operations fail, lists are late, and nothing can be renamed. Objects appear when all of them has
+// been written.
 package objecttest
 
 import (
