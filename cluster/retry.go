@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -74,12 +75,8 @@ func (r *retrier) do(ctx context.Context, file string, read func() error) error 
 // hopeless reports whether a read fails in the same way whenever it is repeated. Files that are
 // missing or too short may be on their way to this machine.
 func hopeless(err error) bool {
-	for _, target := range []error{kaldiio.ErrSpecifier, kaldiio.ErrCommand, kaldiio.ErrRange, kaldiio.ErrCorrupt, errAbsent, fileio.ErrLimit, fs.ErrPermission} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+	all := []error{kaldiio.ErrSpecifier, kaldiio.ErrCommand, kaldiio.ErrRange, kaldiio.ErrCorrupt, errAbsent, fileio.ErrLimit, fs.ErrPermission}
+	return slices.ContainsFunc(all, func(target error) bool { return errors.Is(err, target) })
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph/graphfile"
@@ -41,12 +42,8 @@ type Config struct {
 
 // complete returns the configuration with its defaults.
 func (cfg Config) complete() Config {
-	if cfg.Name == "" {
-		cfg.Name = "nnopt"
-	}
-	if cfg.Doc == "" {
-		cfg.Doc = cfg.Name + " optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them."
-	}
+	cfg.Name = cmp.Or(cfg.Name, "nnopt")
+	cfg.Doc = cmp.Or(cfg.Doc, cfg.Name+" optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them.")
 	if cfg.Database == nil {
 		cfg.Database = passes.Default
 	}

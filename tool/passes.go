@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"flag"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,19 +109,12 @@ type lister interface {
 
 // explainPass says why a pass is selected or not.
 func explainPass(c *Console, query, name string) error {
-	if query == "" {
-		query = defaultQuery
-	}
-	f := newPassFlags(c.cfg, query)
+	f := newPassFlags(c.cfg, cmp.Or(query, defaultQuery))
 	_, opt, err := f.build()
 	if err != nil {
 		return err
 	}
-	known := false
-	for _, l := range f.db.Outline() {
-		known = known || l.Name == name || l.Path == name
-	}
-	if !known {
+	if !slices.ContainsFunc(f.db.Outline(), func(l optdb.Listing) bool { return l.Name == name || l.Path == name }) {
 		return Usagef("%s", opt.Explain(name))
 	}
 	c.Print("%s\n", opt.Explain(name))

@@ -11,7 +11,9 @@ import (
 // bounds.
 const mostFrames = 1 << 24
 
-// ranges gives the bounds of each integer flag, for all verbs.
+// ranges gives the bounds of each integer flag, for all verbs. The libraries check what they need
+// themselves, since they have other callers. A flag is checked as well, so that a mistyped number is
+// reported at once, by the name of the flag, and not after a model of a gigabyte was read.
 var ranges = map[string][2]int{
 	"compiler.cache-capacity":               {0, 1 << 20},
 	"compression-method":                    {1, 7},

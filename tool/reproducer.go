@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,13 +123,8 @@ func writeCase(ctx context.Context, c *repro.Case, name string) error {
 
 // setNote sets a field of a case.
 func setNote(c *repro.Case, name, text string) {
-	notes := make([]graphfile.Field, 0, len(c.Notes)+1)
-	for _, n := range c.Notes {
-		if n.Name != name {
-			notes = append(notes, n)
-		}
-	}
-	if c.Notes = notes; text != "" {
+	c.Notes = slices.DeleteFunc(slices.Clone(c.Notes), func(n graphfile.Field) bool { return n.Name == name })
+	if text != "" {
 		c.Notes = append(c.Notes, graphfile.Field{Name: name, Text: text})
 	}
 }

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -206,25 +207,14 @@ func headOf(name string) ([]byte, error) {
 		return nil, nil
 	}
 	file, err := os.Open(name)
-	if errors.Is(err, os.ErrNotExist) || err != nil && !fileLike(name) {
-		return nil, os.ErrNotExist
-	}
 	if err != nil {
+		if _, statErr := os.Lstat(name); statErr != nil { // a name that no file can have, for example
+			err = os.ErrNotExist
+		}
 		return nil, err
 	}
 	defer file.Close()
-	head := make([]byte, 64)
-	n, err := file.Read(head)
-	if err == io.EOF {
-		err = nil
-	}
-	return head[:n], err
-}
-
-// fileLike reports whether something of that name exists.
-func fileLike(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
+	return io.ReadAll(io.LimitReader(file, 64))
 }
 
 // expression records the optimization of an expression.
@@ -310,10 +300,7 @@ type viewExpr struct {
 
 // newViewExpr reads what a page or the command line asks for.
 func newViewExpr(cfg *Config, in view.Input) (*viewExpr, error) {
-	f := &exprFlags{cfg: cfg, db: cfg.Database(), vars: in.Variables, grad: in.Grad, query: in.Query}
-	if f.query == "" {
-		f.query = defaultQuery
-	}
+	f := &exprFlags{cfg: cfg, db: cfg.Database(), vars: in.Variables, grad: in.Grad, query: cmp.Or(in.Query, defaultQuery)}
 	for _, name := range in.Without {
 		q, err := optdb.ParseQuery(f.query)
 		if err == nil {

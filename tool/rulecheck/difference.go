@@ -2,6 +2,7 @@ package rulecheck
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -24,16 +25,11 @@ const (
 
 // rank orders verdicts by how much they ask of a reader.
 func (v verdict) rank() int {
-	for i, c := range classes {
-		if c == v.class {
-			r := 2 * i
-			if v.integer {
-				r++
-			}
-			return r
-		}
+	r := 2 * slices.Index(classes, v.class)
+	if v.integer {
+		r++
 	}
-	return -1
+	return r
 }
 
 // A place is an element of a result: the number of the result and the index of the element, which

@@ -2,6 +2,7 @@ package rulecheck
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -184,11 +185,7 @@ func (in *instance) special(t trace, args []*array.Array) bool {
 	c := in.circuit
 	for i := range c.leftSteps {
 		for _, k := range c.steps[i].out {
-			result := false
-			for _, l := range c.left {
-				result = result || l == k
-			}
-			if has(t.values[k], notFinite) || !result && has(t.values[k], isZero) {
+			if has(t.values[k], notFinite) || !slices.Contains(c.left, k) && has(t.values[k], isZero) {
 				return true
 			}
 		}
@@ -244,10 +241,7 @@ func (s *step) wraps(values []*array.Array) bool {
 	if twin.run(&ws, state) != nil {
 		return false
 	}
-	pole := false
-	for _, a := range in {
-		pole = pole || s.kind.divides && has(a, isNothing)
-	}
+	pole := s.kind.divides && slices.ContainsFunc(in, func(a *array.Array) bool { return has(a, isNothing) })
 	return has(state[len(in)], func(_ array.DType, v float64) bool { return math.Abs(v) >= limit && !(pole && math.IsInf(v, 0)) })
 }
 
@@ -299,15 +293,6 @@ func (c *circuit) mixed() bool {
 
 // computesFloats reports whether the left side has floats at all.
 func (c *circuit) computesFloats() bool {
-	for _, v := range c.inputs {
-		if tensor.TypeOf(v).DType().IsFloat() {
-			return true
-		}
-	}
-	for _, s := range c.steps[:c.leftSteps] {
-		if outType(s.apply).IsFloat() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.inputs, func(v *variable) bool { return tensor.TypeOf(v).DType().IsFloat() }) ||
+		slices.ContainsFunc(c.steps[:c.leftSteps], func(s step) bool { return outType(s.apply).IsFloat() })
 }

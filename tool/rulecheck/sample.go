@@ -73,11 +73,9 @@ func (s *sampler) run() {
 	// bool or float16, which random choices may miss.
 	for d := range dtypes {
 		for shape := range 7 {
-			for try := range 4 {
+			for range 4 {
 				t := &tape{choices: []int{d, shape, 0}, rng: s.rng}
-				if try == 0 && s.attempt(t) {
-					break
-				} else if try > 0 && s.attempt(t) {
+				if s.attempt(t) {
 					break
 				}
 			}
@@ -118,11 +116,11 @@ func (s *sampler) attempt(t *tape) bool {
 		return false
 	}
 	// Tapes that differ only behind the last choice that was read make the same expression.
-	if key := fmt.Sprint(in.choices); s.seen[key] {
+	key := fmt.Sprint(in.choices)
+	if s.seen[key] {
 		return false
-	} else {
-		s.seen[key] = true
 	}
+	s.seen[key] = true
 	s.good = append(s.good, in.choices)
 	s.fires++
 	if len(s.checker.fired) < mostKept && in.left[0] == in.graph.Outputs()[0] {

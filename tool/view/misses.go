@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -58,13 +59,9 @@ func (s *Subject) AddMisses(ctx context.Context) error {
 
 // outermost returns the numbers of the passes that each segment consists of.
 func (r *Recording) outermost() []int {
-	isRoot := make(map[int]bool)
-	for _, p := range r.roots {
-		isRoot[p] = true
-	}
 	var list []int
 	for i := range r.Passes {
-		if isRoot[r.Passes[i].Parent] {
+		if slices.Contains(r.roots, r.Passes[i].Parent) {
 			list = append(list, i)
 		}
 	}
