@@ -85,7 +85,7 @@ func (r *reader) utterance(e entry) (u decodable.Utterance, err error) {
 		err error
 	}
 	// A read from a disk that is gone can't be interrupted. So it happens in a goroutine with files
-	// of its own, which can be left behind: the reader goes on with others, and remembers the file
+	// of its own, which can be left behind: the reader continues with others, and remembers the file
 	// so as not to wait for it once more. Archives hold many utterances, and each would take the
 	// whole limit.
 	f, done := r.files, make(chan result, 1)

@@ -19,11 +19,11 @@ import (
 
 // ErrSubmitted is the error of a job that was handed to a runner and not waited for (Beam's flag
 // async). The summary will be in the directory of the job.
-var ErrSubmitted = errors.New("the job is submitted, and goes on without this program")
+var ErrSubmitted = errors.New("the job is submitted, and continues without this program")
 
 // Score scores a job. The program must have called beam.Init after parsing its flags, which makes
 // it a worker where a runner starts it as one. Utterances that fail are counted in the Summary and
-// are no error. After another error or when ctx is done, the same call goes on with the shards that
+// are no error. After another error or when ctx is done, the same call continues with the shards that
 // are not complete.
 //
 // Notes, if it is not nil, is called with remarks on the options. The error wraps ErrJob or
@@ -173,7 +173,7 @@ func ofWorker(err error) error {
 	const last = "] failed:\n"
 	text := err.Error()
 	if i := strings.LastIndex(text, last); i >= 0 {
-		return fmt.Errorf("%s (the same job goes on with the shards that are not complete)", strings.TrimSpace(text[i+len(last):]))
+		return fmt.Errorf("%s (the same job continues with the shards that are not complete)", strings.TrimSpace(text[i+len(last):]))
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func readSummary(ctx context.Context, w *work) (*Summary, error) {
 		return nil, fmt.Errorf("%s: %w", w.path(summaryFile), err)
 	}
 	if s.Run != w.Run {
-		return nil, fmt.Errorf("%s belongs to another run of the job: the runner ended without an error, and without having come to the end", w.path(summaryFile))
+		return nil, fmt.Errorf("%s belongs to another run of the job: the runner ended without an error before the job was complete", w.path(summaryFile))
 	}
 	if s.Failed == 0 {
 		return s, nil

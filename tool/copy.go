@@ -161,7 +161,7 @@ func copyTable[T any](ctx context.Context, c *Console, o *kaldiio.Opener, in, ou
 	copied, lost := w.Count()
 	text := fmt.Sprintf("%s objects copied", thousands(copied))
 	if lost > 0 {
-		text += fmt.Sprintf(", %s were lost on their way out", thousands(lost))
+		text += fmt.Sprintf(", %s could not be written", thousands(lost))
 	}
 	if failed > 0 {
 		text += fmt.Sprintf(", %s could not be read", thousands(failed))

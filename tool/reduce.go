@@ -14,7 +14,7 @@ func reduceVerb() Verb {
 	return Verb{
 		Name:     "reduce",
 		Args:     "FILE",
-		Synopsis: "make a reproducer as small as it gets",
+		Synopsis: "make a reproducer as small as possible",
 		Detail: `
 FILE is a reproducer, see "$0 help reproduce". Reduce leaves out outputs and applies, makes inputs of what is computed, makes values
 smaller and shortens the query, as long as the case fails in the same way: the same kind of failure in the same pass and rule.`,
@@ -24,7 +24,7 @@ $0 reduce --output=small.graph $0-failure-1.graph`,
 			output := outputFlag(fs, "reduced")
 			var opts repro.ReduceOptions
 			fs.IntVar(&opts.Runs, "runs", 5000, "Run the optimizer at most this many times")
-			fs.DurationVar(&opts.Time, "time", 10*time.Minute, "Look for smaller cases so long at most")
+			fs.DurationVar(&opts.Time, "time", 10*time.Minute, "Stop looking for smaller cases after this time")
 			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, file string) error {
 				last := 0
 				opts.Progress = func(p repro.Progress) {

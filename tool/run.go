@@ -23,10 +23,10 @@ MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text). FEATS is an rspecifi
 scp:feats.scp; OUT is a wspecifier, such as ark:out.ark or ark,t:-. Flags have the names and meanings of those of nnet3-compute. Batch
 normalization and dropout are in test mode.
 
-With --looped an utterance is scored as a stream, as nnet3-latgen-faster-looped does: each chunk goes on where the one before ended, so
+With --looped an utterance is scored as a stream, as nnet3-latgen-faster-looped does: each chunk continues where the one before ended, so
 recurrent networks see all that is before it, and nothing is computed twice. A network that looks at all of the future can't be looped.
 
-With --skip-done=out.scp and ark,scp:out.ark,out.scp as OUT, a run goes on where an earlier one ended, even one that was killed. What
+With --skip-done=out.scp and ark,scp:out.ark,out.scp as OUT, a run continues where an earlier one ended, even one that was killed. What
 it left torn is cut off, and all else stays. Utterances that failed are tried again, and come last.
 
 Utterances that can't be scored are reported and the others are scored; the exit status is then 1. The output is valid even after an
@@ -206,7 +206,7 @@ func (f *runFlags) tell(c *Console, r *runReport, err error) error {
 	part(r.Skipped, "skipped as done before")
 	part(r.Failed, "failed")
 	part(r.NotFinite, "of features that are not finite")
-	part(r.Lost, "lost on their way out")
+	part(r.Lost, "could not be written")
 	part(r.Dropped, "read and not scored")
 	switch {
 	case r.UnreadLines > 0:

@@ -247,6 +247,6 @@ func (v Verb) help(c *Console) {
 		c.Print("\n")
 	}
 	if switches {
-		c.Print("\nKaldi's flags --%[1]s… are accepted too, such as --%[1]smax-deriv-time and --%[1]spropagate-in-place=false,\nand --%[1]sNAME=false leaves out the pass NAME, whichever it is.\n", optimizationPrefix)
+		c.Print("\nKaldi's flags --%[1]s… are accepted too, such as --%[1]smax-deriv-time and --%[1]spropagate-in-place=false,\nand --%[1]sNAME=false leaves out any other pass, NAME.\n", optimizationPrefix)
 	}
 }

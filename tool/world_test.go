@@ -208,7 +208,7 @@ func TestFileLimit(t *testing.T) {
 		if err == nil || n == 0 || a != s {
 			t.Errorf("%q: %v, %d and %d bytes of keys, %s", args, err, len(a), len(s), out)
 		}
-		contains(t, string(out), fmt.Sprintf("%d ", n), "lost on their way out", "too large")
+		contains(t, string(out), fmt.Sprintf("%d ", n), "could not be written", "too large")
 	}
 }
 
@@ -221,11 +221,11 @@ func TestStandardOutput(t *testing.T) {
 		args   []string
 		wanted []string
 	}{
-		{`"$0" "$@" >&-`, []string{"run", model, feats, "ark:-"}, []string{"standard output is closed", "0 utterances scored", "3 lost"}},
-		{`"$0" "$@" >&-`, []string{"copy", feats, "ark:-"}, []string{"standard output is closed", "0 objects", "3 were lost"}},
+		{`"$0" "$@" >&-`, []string{"run", model, feats, "ark:-"}, []string{"standard output is closed", "0 utterances scored", "3 could not be written"}},
+		{`"$0" "$@" >&-`, []string{"copy", feats, "ark:-"}, []string{"standard output is closed", "0 objects", "3 could not be written"}},
 		{`"$0" "$@" >&-`, []string{"copy", model, "-"}, []string{"standard output is closed"}},
 		{`"$0" "$@" >&-`, []string{"init", file(t, "c", smallRun), "-"}, []string{"standard output is closed"}},
-		{"", []string{"run", model, feats, "ark,t:-"}, []string{"broken pipe", "0 utterances scored", "3 lost"}},
+		{"", []string{"run", model, feats, "ark,t:-"}, []string{"broken pipe", "0 utterances scored", "3 could not be written"}},
 		{"", []string{"compile", file(t, "c", smallConfig)}, nil},
 		{"", []string{"passes"}, nil},
 		{"", []string{"help"}, nil},
@@ -262,9 +262,9 @@ func TestCommandsTold(t *testing.T) {
 		args   []string
 		wanted []string
 	}{
-		{[]string{"run", model, feats, "ark:| nosuchcommand"}, []string{"nosuchcommand", "127", "not found", "0 utterances scored", "3 lost"}},
-		{[]string{"run", model, feats, "ark:| cat > /dev/null; echo alas >&2; exit 3"}, []string{"exit status 3: alas", "3 lost"}},
-		{[]string{"copy", feats, "ark:| nosuchcommand"}, []string{"nosuchcommand", "127", "0 objects copied, 3 were lost"}},
+		{[]string{"run", model, feats, "ark:| nosuchcommand"}, []string{"nosuchcommand", "127", "not found", "0 utterances scored", "3 could not be written"}},
+		{[]string{"run", model, feats, "ark:| cat > /dev/null; echo alas >&2; exit 3"}, []string{"exit status 3: alas", "3 could not be written"}},
+		{[]string{"copy", feats, "ark:| nosuchcommand"}, []string{"nosuchcommand", "127", "0 objects copied, 3 could not be written"}},
 		{[]string{"copy", model, "| nosuchcommand"}, []string{"nosuchcommand", "127"}},
 		{[]string{"run", model, "ark:nosuchcommand |", "ark:" + out}, []string{"nosuchcommand", "127", "0 utterances"}},
 		{[]string{"run", model, "ark:echo 'a [ 1 2 ]'; echo alas >&2; exit 3 |", "ark:" + out}, []string{"exit status 3: alas", "1 utterances scored"}},

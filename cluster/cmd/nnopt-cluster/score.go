@@ -36,7 +36,7 @@ afterwards: out.scp has the rows of every utterance, in the order of FEATS; fail
 with its shard and the reason; summary.json counts. Rows have the bits that "$0 run" gives, and its flags have the same meaning.
 
 Shards that are complete are not scored again when the job is run again with the same OUT; a changed option, model or utterance makes
-other shards. So after an interrupt the same command goes on. The exit status is 1 if utterances failed.
+other shards. So after an interrupt the same command continues. The exit status is 1 if utterances failed.
 
 Without --runner the pipeline runs in this process (Prism). Beam's own flags select another runner; machines that work must see all files
 under the same names.`,
