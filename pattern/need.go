@@ -55,7 +55,7 @@ func (m *Matcher) needs(call *node) []rewrite.Need {
 			ops = append(ops, n)
 		}
 	}
-	if c, ok := call.expr.(*Call); ok && len(sameArgs(c.Args)) > 0 {
+	if c, ok := call.expr.(*Call); ok && sameArgs(c.Args) {
 		ops = append(ops, rewrite.Need{Same: true})
 	}
 	if !call.hasRest && call.op.MinInputs != call.op.MaxInputs && len(call.args) == 1 {
@@ -95,4 +95,23 @@ func either(a, b rewrite.Need) rewrite.Need {
 		Ops: slices.Concat(a.Ops, b.Ops), Through: slices.Concat(a.Through, b.Through), Counts: slices.Concat(a.Counts, b.Counts),
 		Constant: a.Constant || b.Constant, Same: a.Same || b.Same,
 	}
+}
+
+// sameArgs returns whether two arguments have the same name: (switch c x x).
+func sameArgs(args []Expr) bool {
+	seen := make(map[string]bool)
+	for _, arg := range args {
+		name := ""
+		switch arg := arg.(type) {
+		case Name:
+			name = string(arg)
+		case *Bind:
+			name = arg.Name
+		}
+		if name != "" && seen[name] {
+			return true
+		}
+		seen[name] = true
+	}
+	return false
 }

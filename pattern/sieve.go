@@ -1,389 +1,314 @@
 package pattern
 
 import (
-	"cmp"
-	"encoding/binary"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A tree decides which of many patterns can match at an apply, in a time that hardly depends on
-// their number. It ignores names, guards and clients, so it finds a few patterns too many.
+// A sieve decides which of many patterns can match at an apply, in a time that hardly depends on
+// their number. It ignores names, guards and clients, and looks at one path of each pattern, so it
+// finds some patterns too many, and never one too few.
 //
-// A spot is a position in patterns: the root, or an argument of a call at another spot. All
-// arguments of a commutative call are one spot. Patterns with the same ops above a spot share
-// it. What patterns expect at a spot are its parts: calls, numbers and alternatives, each of them
-// once. "Anything" is no part.
-//
-// Calls of one op at one spot are a shape. The parts that its arguments have to be form the edges
-// of a tree of knots, in which calls with the same first arguments share a path.
-type tree struct {
-	ops     operators
-	spots   []spot
-	shapes  []shape
-	knots   []knot
-	calls   table // spot, operator and output → shape
-	arities table // shape and number of inputs → knot, for calls without a rest
-	edges   table // branch and part → knot
-	within  [][]int32
-	rules   [][]int // for each part of the root spot, positions of rules
-	always  []int   // rules that can't be sifted
+// A path leads from the root of a pattern down to one of its calls or numbers: "mul; an argument of
+// it is computed by exp; an argument of that is 2". The paths of all patterns form a tree of knots.
+// A pattern can match only where all its paths can be followed in the graph, so it is enough to
+// store it at the end of a single one, which as few other patterns as possible have: among a
+// thousand products of something and a number, that of the number.
+type sieve struct {
+	numberer Numberer // the vocabulary, if it is one
+	match    []func(fgraph.Op) bool
+	byType   map[reflect.Type][]int32 // operators that may match ops of a Go type
+	untyped  []int32                  // operators that may match any op
+	values   map[float64]int32        // numbers in patterns, as edges have them
+	edges    map[edge]int32           // to knots
+	knots    []knot
 }
 
-// spot is a position in patterns.
-type spot struct {
-	calls   bool // some part is a call
-	numbers []number
-	values  []values
-	within  bool // some part is one of alternatives
-}
-
-// number is a literal that a variable is compared with.
-type number struct {
-	vocab Vocabulary
-	lit   Literal
-	part  int32
-}
-
-// values are the literals of a vocabulary that knows the values of variables.
-type values struct {
-	at    int // index of the vocabulary
-	vocab Numberer
-	parts map[float64][]int32
-}
-
-// shape is the calls of one op at one spot.
-type shape struct {
-	commutes bool
-	args     []int32 // spots of the arguments; a single one if the op commutes
-	rest     int32   // knot of the calls with a rest, or none
-	least    int     // the fewest arguments of these
-	rules    []int   // at the root: the rules
-}
-
-// knot is reached by calls with the same parts among their first arguments.
+// A knot is the end of a path. The first one is above the roots.
 type knot struct {
-	leaves   []leaf
-	branches []branch // by argument; at most one if the op commutes
+	above    int32
+	depth    int
+	commutes bool  // the order of arguments does not matter, so all of them are in place 0
+	numbers  bool  // an edge from here stands for a number
+	deeper   bool  // there are edges from here
+	passed   int   // cases that have the path
+	rules    []int // those whose path ends here
+	all      []int // at roots: all rules
 }
 
-// leaf is the end of the path of a call.
-type leaf struct {
-	part  int32
-	least int      // fewer inputs do not suffice
-	same  [][2]int // arguments that have the same name
-}
-
-// branch leads from a knot to others by the parts of one argument.
-type branch struct {
-	arg, id int32
-	edges   []edge
-}
-
-type edge struct{ part, to int32 }
+// An edge leads from a knot to what an argument of its call may be: an operator and the number of its
+// output, or a number if what is negative.
+type edge struct{ from, place, what, output int32 }
 
 const (
-	anything = -1 // the part of what every variable matches
-	deepest  = 32 // parts below this depth are ignored
-	mostOuts = 1 << 10
+	// longest bounds paths, and so the recursion of sifting.
+	longest = 32
+	// perRule is how many steps sifting may take for each rule with the op at its root. Eight steps
+	// cost as much as asking a rule in vain, so a sieve that excludes nothing at most doubles the time.
+	perRule = 8
+	// perInput is how many steps are free for every input of the root.
+	perInput = 2
 )
 
-// Sieve returns the sieve of rules, or nil if they are not just substitutions.
+// Sieve returns the sieve of rules, or nil if they are not just substitutions with one vocabulary.
 func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) rewrite.Sieve {
-	g := grower{tree: &tree{spots: make([]spot, 1)}, names: make(map[opName]known), parts: make(map[string]int32)}
+	vocab := s.Vocabulary()
+	if !reflect.TypeOf(vocab).Comparable() {
+		return nil
+	}
+	g := grower{sieve: &sieve{byType: make(map[reflect.Type][]int32), values: make(map[float64]int32), edges: make(map[edge]int32), knots: make([]knot, 1)}, names: make(map[string]int32)}
+	g.numberer, _ = vocab.(Numberer)
 	for i, r := range rules {
 		sub, ok := r.(*Substitution)
-		if !ok {
+		if !ok || sub.Vocabulary() != vocab {
 			return nil
 		}
-		g.add(i, sub)
+		for _, w := range sub.cases {
+			for _, root := range w.in.root.roots() {
+				at := len(g.ends)
+				g.paths(edge{}, root, 1)
+				to := g.ends[at]
+				g.knots[to].all = append(g.knots[to].all, i)
+				g.cases = append(g.cases, span{i, at, len(g.ends)})
+			}
+		}
 	}
-	return g.tree
+	// How many cases have a path is known only now.
+	for _, c := range g.cases {
+		g.store(c.rule, g.ends[c.from:c.to])
+	}
+	g.prune()
+	return g.sieve
 }
 
-// grower builds a tree.
+// A grower makes a sieve.
 type grower struct {
-	*tree
-	vocab  int // index of the vocabulary of the current rule
-	vocabs []Vocabulary
-	names  map[opName]known
-	parts  map[string]int32 // numbers, alternatives and leaves, by key
-	nth    int32            // branches so far
+	*sieve
+	names map[string]int32 // operators
+	ends  []int32          // of all paths of all cases, the root of a case first
+	cases []span
 }
 
-type opName struct {
-	vocab int
-	name  string
+// span is the ends of the paths of a case.
+type span struct{ rule, from, to int }
+
+// paths adds the paths to a part of a pattern and to what is below it. e is its edge but for what
+// the part is. Alternatives have no path, since a match needs only one of them.
+func (g *grower) paths(e edge, n *node, length int) {
+	switch x := n.lit.Float(); {
+	case n.kind == isCall:
+		e.what, e.output = g.operator(n), int32(n.output)
+	case n.kind == isLiteral && g.numberer != nil && !math.IsNaN(x): // a map does not find a NaN
+		if _, ok := g.values[x]; !ok {
+			g.values[x] = -1 - int32(len(g.values))
+		}
+		e.what = g.values[x]
+		g.knots[e.from].numbers = true
+	default:
+		return
+	}
+	to, ok := g.edges[e]
+	if !ok {
+		to = int32(len(g.knots))
+		g.edges[e] = to
+		g.knots = append(g.knots, knot{above: e.from, depth: length, commutes: n.kind == isCall && n.op.Commutes})
+	}
+	g.knots[to].passed++
+	g.ends = append(g.ends, to)
+	if length == longest {
+		return
+	}
+	for i, arg := range n.args {
+		next := edge{from: to, place: int32(i)}
+		if g.knots[to].commutes {
+			next.place = 0
+		}
+		g.paths(next, arg, length+1)
+	}
 }
 
-// known is an operator and its number.
-type known struct {
-	op Operator
-	at int32
-}
-
-// add adds a rule to the tree.
-func (g *grower) add(rule int, s *Substitution) {
-	for _, w := range s.cases {
-		g.vocab = g.vocabulary(w.in.vocab)
-		roots, _ := rootCall(w.in.pattern.Expr)
-		for _, c := range roots {
-			part, of := g.call(0, c, 0)
-			if part == anything {
-				g.always = append(g.always, rule)
-				return
+// operator returns the number of the operator of a call. Operators differ if their names do; what
+// rules call captured parameters does not count.
+func (g *grower) operator(n *node) int32 {
+	e := n.expr
+	if b, ok := e.(*Bind); ok {
+		e = b.Expr
+	}
+	name := e.(*Call).Op
+	if n.param != none {
+		name = name[:strings.IndexByte(name, '{')+1]
+	}
+	o, ok := g.names[name]
+	if !ok {
+		o = int32(len(g.match))
+		g.names[name] = o
+		g.match = append(g.match, n.op.Match)
+		if len(n.op.Tracks) == 0 {
+			g.untyped = append(g.untyped, o)
+		}
+		for _, t := range n.op.Tracks {
+			if list := g.byType[t.Type()]; !slices.Contains(list[max(0, len(list)-1):], o) {
+				g.byType[t.Type()] = append(list, o)
 			}
-			g.rules[part] = append(g.rules[part], rule)
-			g.shapes[of].rules = append(g.shapes[of].rules, rule)
+		}
+	}
+	return o
+}
+
+// store stores a rule at the end of the path that the fewest cases have. If there are several, a longer one
+// says more.
+func (g *grower) store(rule int, ends []int32) {
+	best := &g.knots[ends[0]]
+	for _, to := range ends[1:] {
+		if k := &g.knots[to]; k.passed < best.passed || k.passed == best.passed && k.depth > best.depth {
+			best = k
+		}
+	}
+	best.rules = append(best.rules, rule)
+}
+
+// prune removes the edges below which no rule is stored: sifting would follow them in vain.
+func (g *grower) prune() {
+	for i := len(g.knots) - 1; i > 0; i-- { // a knot comes after the one above it
+		if k := &g.knots[i]; len(k.rules) > 0 || k.deeper {
+			g.knots[k.above].deeper = true
+		}
+	}
+	for e, to := range g.edges {
+		if k := &g.knots[to]; len(k.rules) == 0 && !k.deeper {
+			delete(g.edges, e)
 		}
 	}
 }
 
-// vocabulary returns the index of a vocabulary.
-func (g *grower) vocabulary(v Vocabulary) int {
-	if reflect.ValueOf(v).Comparable() {
-		for i, w := range g.vocabs {
-			if reflect.ValueOf(w).Comparable() && v == w {
-				return i
+// sifting is the use of a sieve in one run.
+type sifting struct {
+	*sieve
+	graph *fgraph.FunctionGraph
+	known [][]int32 // operators that match an op, by number of the op in the graph
+	found []int32   // by knot: the last apply where its rules were found, counted from 1
+	nth   int32
+	steps int // left at this apply
+	total int // steps at all applies
+	list  []int
+}
+
+// Begin returns a function that sifts.
+func (t *sieve) Begin() rewrite.Sift {
+	return (&sifting{sieve: t, found: make([]int32, len(t.knots))}).sift
+}
+
+// sift appends the positions of the rules whose patterns may match at n. If following paths takes
+// more than it may save, these are all rules with the op at their root.
+func (s *sifting) sift(n *fgraph.Apply, list []int) []int {
+	operators := s.of(n)
+	if len(operators) == 0 || len(n.Outputs()) != 1 {
+		return list
+	}
+	budget := perInput * len(n.Inputs())
+	for _, o := range operators {
+		if to, ok := s.edges[edge{what: o}]; ok {
+			budget += perRule * len(s.knots[to].all)
+		}
+	}
+	s.nth++
+	s.steps, s.list = budget, list
+	done := s.call(edge{}, n)
+	s.total += budget - max(0, s.steps)
+	if done {
+		return s.list
+	}
+	list = s.list[:len(list)]
+	for _, o := range operators {
+		if to, ok := s.edges[edge{what: o}]; ok {
+			list = append(list, s.knots[to].all...)
+		}
+	}
+	return list
+}
+
+// call follows the edges for the operators of an apply, and returns false if there are no steps left. The
+// edge says where the apply is.
+func (s *sifting) call(e edge, a *fgraph.Apply) bool {
+	for _, o := range s.of(a) {
+		e.what = o
+		if to, ok := s.edges[e]; ok && !s.arguments(to, a.Inputs()) {
+			return false
+		}
+	}
+	return true
+}
+
+// arguments finds the rules at a knot, and follows the edges for the arguments of its call.
+func (s *sifting) arguments(at int32, inputs []*fgraph.Variable) bool {
+	k := &s.knots[at]
+	if s.found[at] != s.nth { // arguments of a commutative op may lead here several times
+		s.found[at] = s.nth
+		s.list = append(s.list, k.rules...)
+	}
+	if !k.deeper {
+		return true
+	}
+	for i, v := range inputs {
+		if s.steps--; s.steps < 0 {
+			return false
+		}
+		e := edge{from: at, place: int32(i)}
+		if k.commutes {
+			e.place = 0
+		}
+		if a := v.Owner(); a != nil {
+			e.output = int32(v.Index())
+			if !s.call(e, a) {
+				return false
+			}
+			e.output = 0
+		}
+		if k.numbers {
+			if x, ok := s.numberer.Number(v); ok && s.values[x] < 0 {
+				e.what = s.values[x]
+				if to, ok := s.edges[e]; ok && !s.arguments(to, nil) {
+					return false
+				}
 			}
 		}
 	}
-	g.vocabs = append(g.vocabs, v)
-	return len(g.vocabs) - 1
+	return true
 }
 
-// want returns the part at a spot that an expression stands for.
-func (g *grower) want(at int32, e Expr, depth int) int32 {
-	switch e := e.(type) {
-	case *Bind:
-		return g.want(at, e.Expr, depth)
-	case Literal:
-		return g.number(at, e)
-	case Or:
-		return g.anyOf(at, e, depth)
-	case *Call:
-		part, _ := g.call(at, e, depth)
-		return part
+// of returns the operators that match the op of an apply.
+func (s *sifting) of(a *fgraph.Apply) []int32 {
+	g := a.Graph()
+	if g == nil {
+		return s.find(a.Op())
 	}
-	return anything
+	if g != s.graph {
+		s.graph, s.known = g, nil
+	}
+	n := g.OpNumber(a)
+	if n >= len(s.known) {
+		s.known = append(s.known, make([][]int32, n+1-len(s.known)+max(32, n/4))...)
+	}
+	if s.known[n] == nil {
+		s.known[n] = s.find(a.Op())
+	}
+	return s.known[n]
 }
 
-// part returns the number of a part, and whether it is new. key holds what makes it distinct.
-func (g *grower) part(key []byte) (int32, bool) {
-	if p, ok := g.parts[string(key)]; ok {
-		return p, false
-	}
-	p := int32(len(g.parts))
-	g.parts[string(key)] = p
-	g.within, g.rules = append(g.within, nil), append(g.rules, nil)
-	return p, true
-}
-
-// key returns a key of parts.
-func key(kind byte, numbers ...int32) []byte {
-	k := []byte{kind}
-	for _, n := range numbers {
-		k = binary.LittleEndian.AppendUint32(k, uint32(n))
-	}
-	return k
-}
-
-func (g *grower) number(at int32, l Literal) int32 {
-	part, fresh := g.part(append(key('n', at, int32(g.vocab)), l...))
-	if !fresh {
-		return part
-	}
-	p := &g.spots[at]
-	v, ok := g.vocabs[g.vocab].(Numberer)
-	if !ok {
-		p.numbers = append(p.numbers, number{g.vocabs[g.vocab], l, part})
-		return part
-	}
-	i := slices.IndexFunc(p.values, func(w values) bool { return w.at == g.vocab })
-	if i < 0 {
-		i = len(p.values)
-		p.values = append(p.values, values{g.vocab, v, make(map[float64][]int32)})
-	}
-	p.values[i].parts[l.Float()] = append(p.values[i].parts[l.Float()], part)
-	return part
-}
-
-func (g *grower) anyOf(at int32, e Or, depth int) int32 {
-	alternatives := make([]int32, len(e))
-	for i, alt := range e {
-		if alternatives[i] = g.want(at, alt, depth); alternatives[i] == anything {
-			return anything
+// find returns the operators that match an op. It is not nil.
+func (s *sifting) find(op fgraph.Op) []int32 {
+	list := []int32{}
+	for _, some := range [][]int32{s.untyped, s.byType[reflect.TypeOf(op)]} {
+		for _, o := range some {
+			if s.match[o](op) {
+				list = append(list, o)
+			}
 		}
 	}
-	slices.Sort(alternatives)
-	if alternatives = slices.Compact(alternatives); len(alternatives) == 1 {
-		return alternatives[0]
-	}
-	part, fresh := g.part(key('o', alternatives...))
-	if fresh {
-		g.spots[at].within = true
-		for _, alt := range alternatives {
-			g.within[alt] = append(g.within[alt], part)
-		}
-	}
-	return part
-}
-
-// call returns the part of a call and its shape.
-func (g *grower) call(at int32, e *Call, depth int) (part, of int32) {
-	op, ok := g.operator(e.Op)
-	if !ok || depth > deepest || e.Output >= mostOuts {
-		return anything, none
-	}
-	g.spots[at].calls = true
-	of, fresh := g.calls.add(callKey(at, op.at, e.Output), int32(len(g.shapes)))
-	if fresh {
-		g.shapes = append(g.shapes, shape{commutes: op.op.Commutes, rest: none})
-	}
-	args, rest := fixedArgs(e)
-	var path []step
-	for i, arg := range args {
-		if p := g.want(g.argument(of, i), arg, depth+1); p != anything {
-			path = append(path, step{int32(i), p})
-		}
-	}
-	if op.op.Commutes {
-		for i := range path {
-			path[i].arg = 0
-		}
-		slices.SortFunc(path, func(a, b step) int { return cmp.Compare(a.part, b.part) })
-	}
-	at = g.start(of, len(args), rest)
-	for _, s := range path {
-		at = g.follow(at, s)
-	}
-	return g.leaf(at, len(args), sameArgs(args)), of
-}
-
-// step is an edge on the path of a call: the part that an argument has to be.
-type step struct{ arg, part int32 }
-
-// argument returns the spot of an argument of a shape.
-func (g *grower) argument(of int32, i int) int32 {
-	if g.shapes[of].commutes {
-		i = 0
-	}
-	for len(g.shapes[of].args) <= i {
-		g.shapes[of].args = append(g.shapes[of].args, int32(len(g.spots)))
-		g.spots = append(g.spots, spot{})
-	}
-	return g.shapes[of].args[i]
-}
-
-// start returns the first knot of calls with n arguments, and possibly a rest.
-func (g *grower) start(of int32, n int, rest bool) int32 {
-	s := &g.shapes[of]
-	switch {
-	case !rest:
-		k, fresh := g.arities.add(pair(of, int32(n)), int32(len(g.knots)))
-		if fresh {
-			g.knots = append(g.knots, knot{})
-		}
-		return k
-	case s.rest == none:
-		s.rest, s.least = int32(len(g.knots)), n
-		g.knots = append(g.knots, knot{})
-	}
-	s.least = min(s.least, n)
-	return s.rest
-}
-
-// follow returns the knot after a step from knot at.
-func (g *grower) follow(at int32, s step) int32 {
-	k := &g.knots[at]
-	i, ok := slices.BinarySearchFunc(k.branches, s.arg, func(b branch, arg int32) int { return cmp.Compare(b.arg, arg) })
-	if !ok {
-		k.branches = slices.Insert(k.branches, i, branch{arg: s.arg, id: g.nth})
-		g.nth++
-	}
-	b := &k.branches[i]
-	to, fresh := g.edges.add(pair(b.id, s.part), int32(len(g.knots)))
-	if fresh {
-		b.edges = append(b.edges, edge{s.part, to})
-		g.knots = append(g.knots, knot{})
-	}
-	return to
-}
-
-// leaf returns the part of the calls whose path ends at a knot.
-func (g *grower) leaf(at int32, least int, same [][2]int) int32 {
-	k := key('c', at, int32(least))
-	for _, s := range same {
-		k = append(k, key('=', int32(s[0]), int32(s[1]))...)
-	}
-	part, fresh := g.part(k)
-	if fresh {
-		g.knots[at].leaves = append(g.knots[at].leaves, leaf{part, least, same})
-	}
-	return part
-}
-
-// operator returns the operator of a name and its number.
-func (g *grower) operator(name string) (known, bool) {
-	if k, ok := g.names[opName{g.vocab, name}]; ok {
-		return k, true
-	}
-	c := compiler{vocab: g.vocabs[g.vocab]}
-	op, inBraces, ok := c.operator(name)
-	if !ok {
-		return known{}, false
-	}
-	family := name
-	if inBraces != "" { // captured parameters may have any name
-		family, _, _ = strings.Cut(name, "{")
-		family += "{"
-	}
-	k, again := g.names[opName{g.vocab, family}]
-	if !again {
-		k = known{op, g.ops.add(op)}
-		g.names[opName{g.vocab, family}] = k
-	}
-	g.names[opName{g.vocab, name}] = k
-	return k, true
-}
-
-// fixedArgs returns the arguments of a call without the rest, and whether there is one.
-func fixedArgs(e *Call) ([]Expr, bool) {
-	if n := len(e.Args); n > 0 {
-		if _, rest := e.Args[n-1].(Rest); rest {
-			return e.Args[:n-1], true
-		}
-	}
-	return e.Args, false
-}
-
-// sameArgs returns the pairs of arguments with the same name: (switch c x x).
-func sameArgs(args []Expr) [][2]int {
-	var pairs [][2]int
-	first := make(map[string]int)
-	for i, arg := range args {
-		name := ""
-		switch arg := arg.(type) {
-		case Name:
-			name = string(arg)
-		case *Bind:
-			name = arg.Name
-		}
-		if j, again := first[name]; again {
-			pairs = append(pairs, [2]int{j, i})
-		} else if name != "" {
-			first[name] = i
-		}
-	}
-	return pairs
-}
-
-func pair(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
-
-// callKey is distinct for up to 2²⁴ spots.
-func callKey(at, operator int32, output int) uint64 {
-	return uint64(uint32(at))<<40 | uint64(uint32(operator))<<10 | uint64(output)
+	return list
 }

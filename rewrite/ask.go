@@ -12,10 +12,10 @@ type asker struct {
 	dispatch
 	*memory
 	g      *fgraph.FunctionGraph
-	frozen bool    // the driver has frozen the graph
-	all    bool    // ask all rules that track the op
-	sieves *sieves // nil as long as nothing is sifted
-	sifts  []Sift
+	frozen bool   // the driver has frozen the graph
+	all    bool   // ask all rules that track the op
+	kinds  []kind // nil as long as nothing is sifted
+	sifts  []Sift // by kind, once something was sifted
 	found  []int
 	ask    []int
 }
@@ -25,16 +25,9 @@ func newAsker(set *ruleSet, opts *Options, g *fgraph.FunctionGraph, frozen bool)
 	a := asker{dispatch: dispatch{ruleSet: set}, memory: set.memory(), g: g, frozen: frozen}
 	a.all = opts != nil && (opts.AskAll || opts.WhyNot != nil)
 	if !a.all {
-		a.begin(0)
+		a.kinds = a.siever.get(a.ruleSet, 0)
 	}
 	return a
-}
-
-// begin makes the asker use sieves if that pays by now.
-func (a *asker) begin(more int) {
-	if len(a.siever.kinds) > 0 {
-		a.sieves = a.siever.get(a.ruleSet, more)
-	}
 }
 
 // factsOf returns what is known about the op of an apply.
@@ -99,14 +92,43 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 		return l, l.rules
 	}
 	// Two filters, each cheaper than what it saves. Needs compare bits of what the inputs are with
-	// bits that a rule needs, and leave few rules in nearly all graphs. The sieve, which compares
-	// patterns, is asked only where more than a few are left.
-	s, hopeful, many := a.signsOf(n), 0, false
-	prospects := l.prospects
-	if a.sieves != nil && a.sieves.plain[l.at].many {
-		r := &a.sieves.plain[l.at]
-		prospects, many = r.prospects, r.hopes&s != 0
+	// bits that a rule needs, and leave few rules in nearly all graphs. The sieve, which follows
+	// paths of patterns, is asked only where more than a few are left, or where looking at the needs
+	// of very many rules one by one would cost more.
+	s := a.signsOf(n)
+	many := a.kinds != nil && len(l.prospects)-len(l.plain) > mostListed
+	if !many {
+		hopeful := a.meet(l.prospects, s)
+		if hopeful > 0 && a.kinds == nil {
+			// Attempts that a sieve might have saved are counted, and it is made when they have
+			// cost as much as making it.
+			a.kinds = a.siever.get(a.ruleSet, hopeful)
+			return l, a.ask
+		}
+		if hopeful <= mostAsked {
+			return l, a.ask
+		}
 	}
+	if a.meet(l.plain, s); many && l.hopes&s == 0 {
+		return l, a.ask
+	}
+	if !a.sift(n) {
+		a.all = true
+		return l, l.rules
+	}
+	// A sieve knows neither which rules track this op, nor all that they need.
+	for _, i := range a.found {
+		if at, tracked := slices.BinarySearch(l.rules, i); tracked && l.prospects[at].meets(s) {
+			a.ask = append(a.ask, i)
+		}
+	}
+	slices.Sort(a.ask)
+	a.ask = slices.Compact(a.ask)
+	return l, a.ask
+}
+
+// meet sets a.ask to the rules whose needs are met, and returns how many of them are sifted.
+func (a *asker) meet(prospects []prospect, s sign) (hopeful int) {
 	a.ask = a.ask[:0]
 	for i := range prospects {
 		if p := &prospects[i]; p.meets(s) {
@@ -116,21 +138,7 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 			}
 		}
 	}
-	// No sieve yet. Attempts that it might have saved are counted, and it is made when they have
-	// cost as much as making it.
-	if hopeful > 0 && a.sieves == nil {
-		a.begin(hopeful)
-		return l, a.ask
-	}
-	if hopeful <= mostAsked && !many || len(a.sieves.kinds) == 0 {
-		return l, a.ask
-	}
-	if !a.sift(n) {
-		a.all = true
-		return l, l.rules
-	}
-	a.merge(l)
-	return l, a.ask
+	return hopeful
 }
 
 // sift sets a.found to the rules that the sieves leave. It returns false if a sieve panics or tries
@@ -150,32 +158,25 @@ func (a *asker) sift(n *fgraph.Apply) (ok bool) {
 		}
 	}()
 	if a.sifts == nil {
-		for _, k := range a.sieves.kinds {
-			a.sifts = append(a.sifts, k.sieve.Begin())
+		a.sifts = make([]Sift, len(a.kinds))
+		for i, k := range a.kinds {
+			if k.sieve != nil {
+				a.sifts[i] = k.sieve.Begin()
+			}
 		}
 	}
 	a.found = a.found[:0]
 	for i, sift := range a.sifts {
+		rules := a.kinds[i].rules
+		if sift == nil {
+			a.found = append(a.found, rules...)
+			continue
+		}
 		from := len(a.found)
 		a.found = sift(n, a.found)
-		rules := a.sieves.kinds[i].rules
 		for j, at := range a.found[from:] {
 			a.found[from+j] = rules[at]
 		}
 	}
 	return true
-}
-
-// merge replaces the sifted rules in a.ask by those that were found.
-func (a *asker) merge(l *ruleList) {
-	a.ask = slices.DeleteFunc(a.ask, func(i int) bool { return a.sieves.sifted[i] })
-	for _, i := range a.found {
-		if _, tracked := slices.BinarySearch(l.rules, i); tracked {
-			a.ask = append(a.ask, i)
-		}
-	}
-	if len(a.found) > 0 {
-		slices.Sort(a.ask)
-		a.ask = slices.Compact(a.ask)
-	}
 }

@@ -111,6 +111,11 @@ func (s *ruleSet) prospects(l *ruleList, sifted []bool) {
 		l.prospects = append(l.prospects, p)
 		// If every rule must be asked at every apply, looking at the inputs would be for nothing.
 		l.selects = l.selects || p.sifted || p.needs[0] != anything
+		if p.sifted {
+			l.hopes |= p.needs[0]
+		} else {
+			l.plain = append(l.plain, p)
+		}
 	}
 }
 
@@ -179,8 +184,10 @@ type ruleList struct {
 	op        fgraph.Op // nil: any of a type
 	rules     []int     // indices of the rules, increasing
 	prospects []prospect
-	selects   bool // some rule need not be asked about every apply
-	depth     int  // that of the rules for ops of the same type
+	plain     []prospect // those that are not sifted
+	hopes     sign       // without any of these signs, no sifted rule meets its needs
+	selects   bool       // some rule need not be asked about every apply
+	depth     int        // that of the rules for ops of the same type
 }
 
 // opTable is a map from ops.

@@ -34,21 +34,7 @@ type Sift func(n *fgraph.Apply, list []int) []int
 // kind is the rules of a set that are sifted together.
 type kind struct {
 	rules []int // indices in the set
-	sieve Sieve
-}
-
-// sieves are the kinds of the rules of a set, and what is left.
-type sieves struct {
-	kinds  []kind
-	sifted []bool // by rule
-	plain  []rest // for each list of rules
-}
-
-// rest is the rules of a list that are not sifted, if many are.
-type rest struct {
-	many      bool
-	prospects []prospect
-	hopes     sign // the signs at which sifting may find something
+	sieve Sieve // nil if they can't be sifted
 }
 
 // siftedTypes returns the rules of a set that may be sifted, by Go type.
@@ -76,61 +62,40 @@ type siever struct {
 	rules int    // in kinds
 	once  sync.Once
 	owed  atomic.Int64
-	made  atomic.Pointer[sieves]
+	made  atomic.Pointer[[]kind]
 }
 
-// fee is how many attempts of a rule cost about as much as adding it to a sieve: 4.5 µs in place of
-// 0.12 µs, measured with 77 rules on tensors on 22 November 2026.
-const fee = 32
+const (
+	// fee is how many attempts of a rule cost about as much as adding it to a sieve.
+	fee = 32
+	// mostAsked is how many sifted rules that an apply may meet the needs of are asked without sifting,
+	// which costs about as much.
+	mostAsked = 2
+	// mostListed is how many sifted rules may be in a list if their needs are looked at one by one.
+	mostListed = 64
+)
 
-// get returns the sieves, or nil as long as few attempts have been made. more is how many attempts
-// sieves might have saved since the last call.
-func (s *siever) get(set *ruleSet, more int) *sieves {
-	if made := s.made.Load(); made != nil || s.owed.Add(int64(more)) < int64(fee*s.rules) {
-		return made
+// get returns the sieves, or nil as long as few attempts have been made: most runs are short, and end
+// before a sieve has saved what it costs. more is how many attempts sieves might have saved since the
+// last call.
+func (s *siever) get(set *ruleSet, more int) []kind {
+	made := s.made.Load()
+	if made == nil && len(s.kinds) > 0 && s.owed.Add(int64(more)) >= int64(fee*s.rules) {
+		s.once.Do(func() {
+			list := slices.Clone(s.kinds)
+			for i, k := range list {
+				rules := make([]NodeRewriter, len(k.rules))
+				for j, at := range k.rules {
+					rules[j] = Undescribed(set.rules[at])
+				}
+				list[i].sieve = rules[0].(Sifter).Sieve(rules)
+			}
+			s.made.Store(&list)
+		})
+		made = s.made.Load()
 	}
-	s.once.Do(func() { s.made.Store(set.newSieves(s.kinds)) })
-	return s.made.Load()
-}
-
-func (s *ruleSet) newSieves(kinds []kind) *sieves {
-	made := &sieves{sifted: make([]bool, len(s.rules))}
-	for _, k := range kinds {
-		rules := make([]NodeRewriter, len(k.rules))
-		for i, at := range k.rules {
-			rules[i] = Undescribed(s.rules[at])
-		}
-		if k.sieve = rules[0].(Sifter).Sieve(rules); k.sieve == nil {
-			continue
-		}
-		made.kinds = append(made.kinds, k)
-		for _, at := range k.rules {
-			made.sifted[at] = true
-		}
+	if made == nil {
+		return nil
 	}
-	for _, l := range s.lists {
-		made.plain = append(made.plain, l.unsifted(made.sifted))
-	}
-	return made
-}
-
-// mostAsked is how many sifted rules that an apply may meet the needs of are asked without sifting,
-// which costs about as much.
-const mostAsked = 2
-
-// mostListed is how many sifted rules may be in a list if their needs are looked at one by one.
-const mostListed = 64
-
-// unsifted returns the rest of a list.
-func (l *ruleList) unsifted(sifted []bool) rest {
-	var r rest
-	for _, p := range l.prospects {
-		if sifted[p.rule] {
-			r.hopes |= p.needs[0]
-		} else {
-			r.prospects = append(r.prospects, p)
-		}
-	}
-	r.many = len(l.prospects)-len(r.prospects) > mostListed
-	return r
+	return *made
 }
