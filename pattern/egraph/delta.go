@@ -68,6 +68,9 @@ func (d *delta) learned(c uint32) { d.facts = append(d.facts, c) }
 
 // begin forgets all times: everything is new.
 func (d *delta) begin(g *Graph, r *Rules) {
+	// Rules have been applied up to time 0, and everything is touched at time 1. So the first lap
+	// finds all matches in the way in which later laps find new ones, and what other rules have
+	// saturated before is new to these.
 	d.steps, d.rootFacts = r.steps, r.facts
 	d.now = 1
 	d.stamps = make([][]uint32, r.levels)
@@ -89,6 +92,8 @@ func (d *delta) begin(g *Graph, r *Rules) {
 		d.factAt[c] = 1
 	}
 	for c := range g.classes {
+		// Times start anew, so a class that was queued for the index at a time with the same number
+		// in a former saturation would be taken for queued.
 		g.classes[c].dirty = none
 		g.soil(uint32(c))
 	}
@@ -99,6 +104,7 @@ func (d *delta) advance(g *Graph) bool {
 	for i := range d.logs {
 		l := &d.logs[i]
 		for s, wanted := range l.wanted {
+			// Packing moves what a log holds, so it comes before the log of this time begins.
 			if wanted {
 				if d.pack(g, i, s); g.stopped() {
 					return false
@@ -107,6 +113,8 @@ func (d *delta) advance(g *Graph) bool {
 			}
 		}
 	}
+	// Between calls all heights are 0. During the climb, they are not 0 exactly for the classes in
+	// reached, which therefore has none of them twice.
 	d.heights = extended(d.heights, len(g.classes), cap(g.classes))
 	d.factAt = extended(d.factAt, len(g.classes), cap(g.classes))
 	for k := range d.stamps {
@@ -115,6 +123,10 @@ func (d *delta) advance(g *Graph) bool {
 	reached := d.reached[:0]
 	for _, c := range d.facts {
 		c = g.find(c)
+		// Facts matter to patterns with guards, which look for factBit where others look for
+		// symbols. The climb from here finds the roots above. A guard that asks about the root
+		// itself needs no climb: there, the nodes of the class are roots of new matches, and count
+		// as touched.
 		d.factAt[c] = d.now
 		if d.rootFacts {
 			for n := g.classes[c].nodes; n != none; n = g.inClass[n] {
@@ -139,6 +151,10 @@ func (d *delta) advance(g *Graph) bool {
 		if nd.shape() != 0 && g.classes[c].flags&prunedFlag != 0 {
 			continue // rules don't see it
 		}
+		// A new match has a touched node. For a pattern that is a single op, it is the root, and
+		// nothing but the node being new matters if its arguments are distinct names: those cases
+		// ask for the log of births, which leaves out nodes whose inputs were united. For deeper
+		// patterns the node may be the root or lie below it, so it is in the lists of all levels.
 		if l := &d.logs[bornLog]; l.wanted[s] && int(n) >= d.old {
 			l.nodes[s] = append(roomy(l.nodes[s], 1), n)
 		}
@@ -155,6 +171,9 @@ func (d *delta) advance(g *Graph) bool {
 	}
 	d.reached = reached
 	for k := range d.stamps {
+		// Each round takes the climb one level up. After round k, the classes reached are those k+1
+		// steps above what changed, and everything that patterns of that depth can see from above
+		// is listed.
 		if !d.climb(g, k) {
 			return false
 		}
@@ -199,6 +218,8 @@ func (d *delta) at(g *Graph, log int, n, t uint32) bool {
 		return false
 	case log == bornLog:
 		return true
+	// A node may be in a list several times. Only the last place counts, so a root is matched once
+	// however often it was touched, and the others may be dropped.
 	case log == touchLog:
 		return d.touched[n] == t
 	}
@@ -209,6 +230,8 @@ func (d *delta) at(g *Graph, log int, n, t uint32) bool {
 func (d *delta) pack(g *Graph, log, s int) {
 	l := &d.logs[log]
 	nodes, starts := l.nodes[s], l.starts[s]
+	// Packing looks at the whole list. It waits until the list has doubled, so that its cost per
+	// node is constant.
 	if len(nodes) < 2*l.packed[s]+256 {
 		return
 	}
@@ -235,6 +258,8 @@ func (d *delta) pack(g *Graph, log, s int) {
 // climb stamps the parents of the classes reached, from level k+1 on, and goes on to their classes. It
 // returns false if it was stopped.
 func (d *delta) climb(g *Graph, k int) bool {
+	// The heights of this level are copied, since those of the next level are written while these
+	// are read: a class may be above itself.
 	above, masks := d.above[:0], slices.Grow(d.masks[:0], len(d.reached))
 	for _, c := range d.reached {
 		masks = append(masks, d.heights[c])
@@ -245,9 +270,14 @@ func (d *delta) climb(g *Graph, k int) bool {
 			n := g.slotNode(slot)
 			nd := &g.nodes[n]
 			s := g.ops[nd.op()].sym
+			// Without this test, every ancestor of a change would be listed, and most laps would
+			// match everything. A parent is listed only if some pattern looks from its symbol at an
+			// input with one of the symbols that changed. Symbols share bits, so this may list a
+			// few in vain.
 			if d.steps[s]&masks[i] == 0 || nd.dead() {
 				continue
 			}
+			// Deeper patterns see what is nearer as well.
 			for j := k; j < len(d.stamps); j++ {
 				d.stamp(j, n, s)
 			}

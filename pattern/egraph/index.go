@@ -29,6 +29,9 @@ const factBit = 1 << 31
 // not much more.
 func (g *Graph) refresh() bool {
 	x := &g.index
+	// The matcher reads entries much more often than they change, so they are copies in one piece,
+	// in the order of classes. Laying all of them anew restores that order and leaves no waste. It
+	// is worth while from an eighth of the classes on; below that, only what is dirty is laid.
 	if 8*len(x.dirty) > g.roots || 2*x.waste > len(x.entries) {
 		if need := g.live(); cap(x.entries) < need {
 			x.entries = make([]entry, 0, g.next2(need, g.room)+need)
@@ -49,6 +52,8 @@ func (g *Graph) refresh() bool {
 		if c == g.find(c) {
 			g.lay(c)
 		} else if k := g.find(c); g.classes[k].dirty != g.delta.now {
+			// A class that lost a union after it was queued leaves its changes to the winner, which
+			// may have been queued itself.
 			g.classes[k].dirty = g.delta.now
 			g.lay(k)
 		}
@@ -74,6 +79,7 @@ func (g *Graph) lay(c uint32) {
 	lastSym := Symbol(0)
 	for n := d.nodes; n != none; n = g.inClass[n] {
 		nd := &g.nodes[n]
+		// Dead nodes leave the list of their class here, where all of it is read anyway.
 		if nd.dead() {
 			if last != none {
 				g.inClass[last] = g.inClass[n]
@@ -87,6 +93,8 @@ func (g *Graph) lay(c uint32) {
 			continue
 		}
 		s := g.ops[nd.op()].sym
+		// Lists are often sorted already, as two of them that were joined, or one to which a node
+		// was added.
 		if s < lastSym || s == lastSym && len(x.entries) > begin && x.entries[len(x.entries)-1].node > n {
 			sorted = false
 		}
@@ -102,6 +110,8 @@ func (g *Graph) lay(c uint32) {
 	if !sorted {
 		g.sortEntries(list)
 	}
+	// The entries were written at the end, since how many there are was not known. If they fit,
+	// they move to where the class was.
 	if d.size > 0 && len(list) <= int(d.size) {
 		x.waste += int(d.size) - len(list)
 		copy(x.entries[d.start:], list)

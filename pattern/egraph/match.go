@@ -57,6 +57,8 @@ func (c *caseInfo) keeps(g *Graph) bool { return g.proof != nil || len(c.rests) 
 
 // begin starts a lap.
 func (m *matcher) begin() {
+	// Where the leaves of patterns are changes only between laps. Looking them up once makes the
+	// test for one a comparison of two numbers. A leaf that the graph does not have is in no class.
 	for i, op := range m.r.leaves {
 		m.leafAt[i], m.leafIn[i] = none, none
 		if n, _ := m.g.lookupSmall(hashSmall(uint32(op), 0, 0), uint32(op), 0, 0); n != none {
@@ -78,6 +80,8 @@ func (m *matcher) symbol(s Symbol, log int, after uint32, wanted func(c int) boo
 	d := &m.g.delta
 	l := &d.logs[log]
 	starts, nodes := l.starts[s], l.nodes[s]
+	// The log lists by time what may be roots of new matches. A node that occurs at several times
+	// is skipped at all but the last; see delta.at.
 	for t := after + 1; t < d.now; t++ {
 		end := len(nodes)
 		if int(t) < len(starts)-1 {
@@ -91,6 +95,7 @@ func (m *matcher) symbol(s Symbol, log int, after uint32, wanted func(c int) boo
 			if !d.at(m.g, log, n, t) {
 				continue
 			}
+			// The class may have been pruned after the node was listed.
 			if nd.shape() != 0 && m.g.classes[m.g.find(nd.class)].flags&prunedFlag != 0 {
 				continue
 			}
@@ -105,6 +110,8 @@ func (m *matcher) symbol(s Symbol, log int, after uint32, wanted func(c int) boo
 // root matches at a node. It returns false if the search is cancelled.
 func (m *matcher) root(p *program, n uint32, nd *node) bool {
 	m.nodes[0] = n
+	// Registers hold classes that represent themselves. During a lap no classes are united, and
+	// rebuilding has renewed all inputs, so that inputs may be copied without find.
 	m.regs[0] = m.g.find(nd.class)
 	switch nd.shape() {
 	case 1:
@@ -125,6 +132,12 @@ func (m *matcher) run(p *program) bool {
 	m.frames = m.frames[:0]
 	m.steps, m.inputs = 0, 0
 	limit := int32(len(code))
+	// An instruction at i owns the code up to its end: what remains to be matched if it succeeds.
+	// If it fails, the next instruction is the one behind its end, an alternative for other
+	// patterns. An instruction with several outcomes puts a frame on the stack, and the code that
+	// it owns is run for each of them: reaching the limit of that code, successfully or not, brings
+	// the next outcome. So all patterns of a symbol are matched in one walk, and tests that they
+	// share are made once.
 	for i := int32(0); ; {
 		if i >= limit {
 			k := len(m.frames) - 1
@@ -132,10 +145,14 @@ func (m *matcher) run(p *program) bool {
 				return !g.halted()
 			}
 			f := &m.frames[k]
+			// Multisets have exponentially many ways to choose their elements. A root that takes
+			// too long is given up, with what it has found.
 			if m.steps++; m.steps >= maxSteps {
 				m.gaveUp++
 				return !g.halted()
 			}
+			// An instruction may have been switched off since its frame was made, because its last
+			// case matched too often.
 			if m.on[f.at] && m.advance(f, &code[f.at]) {
 				i = f.at + 1
 			} else {
@@ -153,6 +170,8 @@ func (m *matcher) run(p *program) bool {
 		switch in.code {
 		case opBind:
 			d := &g.classes[regs[in.in]]
+			// Most classes have none of the symbols that a pattern looks for. The mask says so
+			// without a look at their nodes, and without a frame.
 			if d.mask&symBit(in.sym) == 0 {
 				i = in.end
 				continue
@@ -180,6 +199,8 @@ func (m *matcher) run(p *program) bool {
 		case opLeaf:
 			ok = regs[in.in] == m.leafAt[in.arg]
 		case opYield:
+			// A rule that is over its limit will be banned, so further matches of it would be
+			// thrown away.
 			if m.yield(int(in.arg)); m.over[m.r.cases[in.arg].rule] {
 				m.on = p.disable(m.on, i)
 			}
@@ -252,6 +273,8 @@ func (m *matcher) advance(f *frame, in *instr) bool {
 	for f.cur < f.end {
 		e := &g.index.entries[f.cur]
 		f.cur++
+		// The entries of a class are sorted by symbol, and the frame began at the first one of this
+		// symbol; so the first one of another symbol ends it.
 		op := Op(e.head & opMask)
 		if g.ops[op].sym != in.sym {
 			f.cur = f.end
@@ -278,6 +301,8 @@ func (m *matcher) advance(f *frame, in *instr) bool {
 // yield records a match of a case, if it is new.
 func (m *matcher) yield(id int) {
 	c := &m.r.cases[id]
+	// The root was listed because something below it is new, but this match may have nothing of
+	// that.
 	if m.over[c.rule] || m.after > 0 && !m.isNew(c) {
 		return
 	}
@@ -304,6 +329,7 @@ func (m *matcher) isNew(c *caseInfo) bool {
 			return true
 		}
 	}
+	// Numbers in patterns are nodes, too, though no instruction binds them.
 	for _, l := range c.leaves {
 		if d.touched[m.leafIn[l]] > m.after {
 			return true
@@ -333,6 +359,8 @@ func (m *matcher) bareNames(id int, after int) {
 			return
 		}
 		if m.g.up[k] == uint32(k) {
+			// What is known of a class does not matter to a name, so it matches a class once, when
+			// it is new. Classes that were united since have been matched as two.
 			m.nodes[0], m.regs[0] = m.g.classes[k].first, uint32(k)
 			m.after = 0
 			m.yield(id)

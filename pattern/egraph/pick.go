@@ -22,6 +22,9 @@ func (m *matcher) pick(f *frame, in *instr) bool {
 		if in.need != anything && m.g.classes[c].mask&in.need == 0 {
 			continue
 		}
+		// Equal inputs stand side by side, because inputs are sorted. Exchanging them would give
+		// the same match again, factorially often; so of a group of equals, the next one is allowed
+		// only if the one before it was picked.
 		used, before := false, false
 		for p := in.arg; p >= 0; p = m.prev[p] {
 			used = used || m.pos[p] == j
@@ -40,6 +43,8 @@ func (m *matcher) pick(f *frame, in *instr) bool {
 // seek picks the input that equals a register and was not picked, if there is one.
 func (m *matcher) seek(in *instr) bool {
 	n, c := m.nodes[in.bind], m.regs[in.in]
+	// The inputs are sorted, so the wanted one is found by bisection: in (add x y) where x is
+	// known, that turns a loop over the inputs into a lookup.
 	lo, end := 0, m.g.arity(n)
 	for hi := end; lo < hi; {
 		if mid := int(uint(lo+hi) / 2); m.g.kid(n, mid) < c {

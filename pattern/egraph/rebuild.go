@@ -16,12 +16,17 @@ func (g *Graph) union(a, b uint32) bool {
 	if a == b {
 		return false
 	}
+	// The larger class stays. So a node moves, or one of its inputs gets stale, at most log n
+	// times. Ties are broken by number: the result must not depend on the order of arguments.
 	x, y := &g.classes[a], &g.classes[b]
 	if wx, wy := x.uses+x.count, y.uses+y.count; wx < wy || wx == wy && b < a {
 		a, b, x, y = b, a, y, x
 	}
 	g.up[b] = a
 	g.roots--
+	// These nodes are in another class now. Above that class, they may complete matches with nodes
+	// that were there. What was in x may do so under parents of b, which are touched when repair
+	// renews them.
 	for n := y.nodes; n != none; n = g.inClass[n] {
 		g.delta.touch(n)
 	}
@@ -29,12 +34,21 @@ func (g *Graph) union(a, b uint32) bool {
 	x.lastNode = y.lastNode
 	x.count += y.count
 	x.flags |= y.flags & prunedFlag
+	// The entries of both classes in the index are stale. Those of the class that stays are laid
+	// anew, since it is soiled; the space of the others is waste until the index is laid anew as a
+	// whole.
 	g.index.pruned -= int(x.hidden + y.hidden)
 	g.index.waste += int(y.size)
 	x.hidden, y.hidden, y.size = 0, 0, 0
+	// Only nodes with b as an input are stale. Those with a remain in the table under their hash.
+	// They are looked for by Rebuild and not here, because many unions before one repair cost as
+	// much as one (Willsey et al., "egg", 2021).
 	g.pending = append(g.pending, b)
 	g.soil(a)
 	if g.analysis != nil {
+		// Facts flow from inputs to what is computed from them. Parents of the class that stays
+		// learn if b knew more. Parents of b learn if a did; they are visited by repair anyway, so
+		// a flag is enough.
 		news, outdone := g.analysis.Join(g, Class(a), Class(b))
 		if news {
 			g.news(a)
@@ -49,6 +63,10 @@ func (g *Graph) union(a, b uint32) bool {
 // Rebuild finds nodes that have become equal, until there are no more, and tells the analysis. It
 // reports whether it came to an end: cancelling stops it.
 func (g *Graph) Rebuild() bool {
+	// Congruence comes first: facts that are computed from classes that are about to be united
+	// would be computed twice. Facts may lead to unions in turn, so after each class the loop looks
+	// for pending ones again. Unions make classes fewer, and facts only grow, so this ends unless
+	// an analysis knows infinitely many facts.
 	for done := 0; len(g.pending)+len(g.remake)+len(g.retry) > done; {
 		for len(g.pending) > 0 {
 			c := g.pending[len(g.pending)-1]
@@ -63,6 +81,8 @@ func (g *Graph) Rebuild() bool {
 				return false
 			}
 		}
+		// Values that were not known to equal their leaves wait until everything else is done: what
+		// they wait for may have been folded in the meantime.
 		if done == len(g.remake) {
 			g.remake, done = g.remake[:0], 0
 			g.again()
@@ -88,6 +108,9 @@ func (g *Graph) repair(c uint32) bool {
 	d := &g.classes[c]
 	slot := d.parents
 	outdone := d.flags&outdoneFlag != 0
+	// The list is taken off the class before its slots are looked at. Renewing a parent may unite
+	// classes, this one among them, and append to lists. So each slot goes to the class that its
+	// input is in afterwards; slots of nodes that died go nowhere.
 	d.parents, d.lastParent = none, none
 	for slot != none {
 		next := g.slotNext(slot)
@@ -111,6 +134,8 @@ func (g *Graph) repair(c uint32) bool {
 // renew replaces the inputs of a node by the classes that stand for them. If there is such a node
 // already, the two are united, and n is dead.
 func (g *Graph) renew(n uint32) bool {
+	// The table grows before the lookup, because the free slot that the lookup returns would be one
+	// of the old table.
 	if g.table.full() {
 		g.grow()
 	}
@@ -140,6 +165,8 @@ func (g *Graph) renew(n uint32) bool {
 		twin, slot = g.lookupSmall(h, d.head, a, b)
 	}
 	g.delta.touch(n)
+	// The node has changed in place, and lookups compare with it as it is. So its old entry in the
+	// table need not be deleted, and it may be the one that was found.
 	if twin == n {
 		return true
 	}
@@ -148,6 +175,8 @@ func (g *Graph) renew(n uint32) bool {
 		g.table.put(slot, h, n)
 		return true
 	}
+	// Two nodes are the same computation now: congruence. One of them dies, also if they are in one
+	// class already; otherwise matches and costs would count it twice.
 	d.head |= deadFlag
 	g.dead++
 	if g.find(d.class) != g.find(g.nodes[twin].class) {
@@ -178,6 +207,8 @@ func (g *Graph) renewWide(n uint32) bool {
 func (g *Graph) relearn(c uint32) bool {
 	fresh := g.classes[c].flags&freshFlag != 0
 	g.classes[c].flags &^= remakeFlag | freshFlag
+	// A new class has no parents that could know less than it says. So only the call of Modify is
+	// left.
 	if c = g.find(c); fresh {
 		g.analysis.Modify(g, Class(c))
 		return true

@@ -24,6 +24,10 @@ const maxSweeps = 16
 
 // trees chooses the cheapest tree for each class, and reports whether all roots have one.
 func (x *extractor) trees() ([]uint32, bool) {
+	// Sweeps over all nodes in the order in which they were made are the fastest way where inputs
+	// were made before what is computed from them, as in most graphs: nearly all costs are right
+	// after the first one. Where they are not, a sweep may settle a single level, and Dijkstra's
+	// order takes over.
 	node, ok := x.sweep()
 	if !ok {
 		node = x.settle()
@@ -40,6 +44,8 @@ func (x *extractor) sweep() ([]uint32, bool) {
 	for c := range node {
 		cost[c], node[c] = math.Inf(1), none
 	}
+	// The classes are found once, not in each sweep. Inputs need no find, because the graph is
+	// congruent here.
 	classes := make([]uint32, len(g.nodes))
 	for n := range classes {
 		if classes[n] = none; !g.nodes[n].dead() && !math.IsInf(x.own[n], 1) {
@@ -68,9 +74,14 @@ func (x *extractor) sweep() ([]uint32, bool) {
 					total += cost[k]
 				}
 			}
+			// A cost of infinity means that there is no tree. A tree that is only too dear for a
+			// float must not look like that.
 			if total > math.MaxFloat64 && x.has(cost, uint32(n)) {
 				total = math.MaxFloat64
 			}
+			// A node is taken only if it is cheaper than what is there, so of equals the first one
+			// stays, the same in every run. If it were taken when it is as cheap, nodes without
+			// cost of their own could make circles: each class would have its cost from the next.
 			if total < cost[c] {
 				cost[c], node[c], again = total, uint32(n), true
 			}
@@ -120,9 +131,13 @@ func (x *extractor) settle() []uint32 {
 	for k := 0; len(h) > 0; k++ {
 		c := h.pop().class
 		b := &to[c]
+		// A class is in the heap once for each time that it got cheaper. The first that comes out
+		// is the cheapest.
 		if b.done {
 			continue
 		}
+		// Costs are not negative, so what comes out of the heap now or later is not cheaper: the
+		// tree of this class is final, and its users may count on it.
 		b.done = true
 		for slot := g.classes[c].parents; slot != none; slot = g.slotNext(slot) {
 			if k++; k%pollEvery == 0 && g.stopped() {
@@ -134,6 +149,7 @@ func (x *extractor) settle() []uint32 {
 				continue
 			}
 			t.sum += b.cost
+			// A node has a cost as soon as its last input is settled, which is also its dearest.
 			if t.left--; t.left == 0 {
 				h.offer(to, t, n)
 			}
