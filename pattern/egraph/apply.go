@@ -33,6 +33,8 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	for i, s := range c.slots {
 		v := rec[1+i]
 		if !s.param && !s.node {
+			// Applying earlier matches of this lap may have united classes of this one. The match
+			// holds all the same: what equals its classes now equals what the pattern matched.
 			v = g.find(v)
 		}
 		a.values[i] = v
@@ -42,6 +44,9 @@ func (a *applier) apply(id int, rec []uint32) bool {
 		a.rests[i] = g.appendRest(a.rests[i][:0], &c.rests[i], kept[:c.binds], kept[c.binds:])
 	}
 	if g.proof != nil {
+		// Explanations need the nodes that the pattern matched and those that stand for the inputs
+		// of rests, as they are now: later, their classes have more nodes, by reasons that come
+		// after this match.
 		a.trail = append(a.trail[:0], rec[1+len(c.slots):]...)
 		for i := range c.rests {
 			a.trail = append(a.trail, uint32(len(a.rests[i])))
@@ -53,6 +58,8 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	t := &c.make
 	conform := g.lang.types.Conform
 	last := len(t.steps) - 1
+	// Where replacements conform, the type decides which class the result is in; so it can't be put
+	// into that of the root before.
 	if last < 0 || conform != nil {
 		for i := range t.steps {
 			if _, ok := a.step(&t.steps[i], into, none); !ok {
@@ -61,6 +68,9 @@ func (a *applier) apply(id int, rec []uint32) bool {
 		}
 		return a.unite(id, c, root, into, a.values[t.slot])
 	}
+	// All steps but the last make parts. The last one makes the whole, and a new node for that is
+	// put into the class of the root at once. A class of its own would be united with that in the
+	// next moment, which costs a class and a repair, and marks more nodes as touched than are new.
 	for i := range t.steps[:last] {
 		if _, ok := a.step(&t.steps[i], into, none); !ok {
 			return false
@@ -74,6 +84,8 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	if n == none {
 		return a.unite(id, c, root, into, a.values[t.slot])
 	}
+	// Whether a node is new is seen by its number: what the graph had already is returned with the
+	// class that it has.
 	if len(g.nodes) > before && g.nodes[n].class == into {
 		a.record(id, c, root, n)
 		return true
@@ -118,6 +130,8 @@ func (a *applier) hook(args []Class, f func() (Class, bool)) (uint32, bool) {
 	for _, k := range args {
 		a.trail = append(a.trail, g.witness(uint32(k)))
 	}
+	// Explanations show the node that the function added, if that is its result. If it found a
+	// class, they show the node that the class was made for.
 	g.added = none
 	c, ok := f()
 	if !ok {
@@ -202,6 +216,7 @@ func (a *applier) step(s *step, like, into uint32) (uint32, bool) {
 	if s.kind == makesAll {
 		return a.makeAll(s)
 	}
+	// Most steps make an op of one or two inputs without parameters. They need no list of inputs.
 	if s.plain {
 		switch len(s.args) {
 		case 0:

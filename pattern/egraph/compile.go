@@ -105,6 +105,8 @@ func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 	for _, rule := range slices.Concat(list, l.flattening()) {
 		info := ruleInfo{name: rule.Name, doc: rule.Doc}
 		for _, rw := range directions(rule.Cases) {
+			// The matcher knows no alternatives: each is a case of its own, and they share their
+			// beginnings in the program.
 			ins, err := alternatives(rw.In.Expr)
 			if err != nil {
 				faults = multierror.Append(faults, fmt.Errorf("%w: %s: %s: %w", ErrRule, rule.Name, rw, err))

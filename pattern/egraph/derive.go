@@ -21,6 +21,8 @@ func (e *explainer) nodes(a, b uint32, path []int, nested int) error {
 	if e.term(a) == e.term(b) {
 		return nil
 	}
+	// The way goes through terms that were said to be equal to their neighbours, each edge for a
+	// reason of its own. All rewrites happen at this place or below it.
 	up, down, ok := e.way(a, b)
 	if !ok {
 		return fmt.Errorf("%w: %s and %s are not known to be equal", ErrExplain, e.terms.String(e.term(a)), e.terms.String(e.term(b)))
@@ -41,12 +43,15 @@ func (e *explainer) nodes(a, b uint32, path []int, nested int) error {
 // pass adds the moves along an edge, from one of its ends.
 func (e *explainer) pass(from, id uint32, path []int, nested int) error {
 	d := e.g.proof.edges[id]
+	// An edge is explained from a to b. If it is passed the other way, its moves are turned around
+	// afterwards.
 	start := len(e.moves)
 	var err error
 	switch d.why {
 	case whyGiven:
 		err = e.add(move{name: "given", id: -1, path: path, from: e.term(d.a), to: e.term(d.b)})
 	case whyCongruent:
+		// Congruence: the terms have the same op, and their inputs became equal before.
 		goals := make([]goal, len(e.g.origin(d.b)))
 		for i := range goals {
 			goals[i].node = e.input(d.b, i)
@@ -80,6 +85,10 @@ func (e *explainer) record(d edge, id uint32, path []int, nested int) error {
 	k := &instance{e: e, c: &e.r.cases[why[0]], slots: head, edge: id}
 	trail := why[3+len(head) : 3+len(head)+int(why[2+len(head)])]
 	k.read(trail)
+	// Three parts: the term of the root is turned into an instance of the pattern; the rule is
+	// applied to it; and what it made, literally, is turned into the term of the node that was
+	// made. The last part is derived in the other direction and then reversed, because ways begin
+	// at terms of nodes.
 	left, err := k.pattern(d.a, path, nested)
 	if err != nil {
 		return err
@@ -153,6 +162,9 @@ func (e *explainer) assign(n uint32, goals []goal, before uint32) ([]int, error)
 	for i := range free {
 		at[i], free[i] = -1, true
 	}
+	// The inputs of a term stand in the order in which it was made, and the goals in that of
+	// another. Equal by now are too many: an input gets a goal only if both were equal before this
+	// edge, as they were when it was added.
 	for pass := range 2 { // what may become anything comes last
 		for k, goal := range goals {
 			if (goal.node == none) != (pass == 1) {

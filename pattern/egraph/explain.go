@@ -131,6 +131,9 @@ const (
 func newExplainer(g *Graph, r *Rules) *explainer {
 	n := len(g.nodes)
 	e := &explainer{g: g, r: r, terms: newTerms(g), termOf: make([]Term, n), parent: make([]uint32, n), edge: make([]uint32, n), depth: make([]uint32, n)}
+	// The edges form a forest over the nodes. It is stored as lists of edges by node, in one piece:
+	// counted, added up, filled in. Then each tree gets a root, so that a way between two nodes is
+	// found by going up from both.
 	start := make([]uint32, n+2)
 	for _, d := range g.proof.edges {
 		start[d.a+2]++
@@ -173,6 +176,8 @@ func newExplainer(g *Graph, r *Rules) *explainer {
 // way returns the edges from a to b, and false if there is no way.
 func (e *explainer) way(a, b uint32) (up, down []uint32, ok bool) {
 	for a != b {
+		// The deeper end goes up, so both meet at their lowest common ancestor. In different trees,
+		// both end at roots.
 		if e.depth[a] >= e.depth[b] && e.parent[a] != a {
 			up = append(up, a)
 			a = e.parent[a]
@@ -191,6 +196,8 @@ func (e *explainer) way(a, b uint32) (up, down []uint32, ok bool) {
 func (e *explainer) joined(a, b, before uint32) bool {
 	up, down, ok := e.way(a, b)
 	for _, n := range append(up, down...) {
+		// Edges have numbers in the order in which equalities were found. An explanation that uses
+		// only smaller numbers than its own can't go round in circles.
 		ok = ok && e.edge[n] < before
 	}
 	return ok
@@ -204,6 +211,8 @@ func (e *explainer) term(n uint32) Term {
 		var args []Term
 		ready := e.termOf[top] == 0
 		for _, f := range e.g.origin(top) {
+			// Terms may be as deep as the graph, so this is a loop with a stack: a node stays on it
+			// until all nodes that it was made with have terms.
 			if e.termOf[f] == 0 && e.termOf[top] == 0 {
 				stack, ready = append(stack, f), false
 			} else {
@@ -230,6 +239,7 @@ func (e *explainer) add(m move) error {
 	if len(e.moves) >= maxMoves {
 		return fmt.Errorf("%w: more than %d steps", ErrExplain, maxMoves)
 	}
+	// Callers append to paths in place.
 	m.path = slices.Clone(m.path)
 	e.moves = append(e.moves, m)
 	return nil

@@ -52,6 +52,8 @@ func (c *Choice) Restored(classes []Class) (*Choice, bool) {
 	}
 	// What a given node takes may not have been needed before.
 	for {
+		// A given node may need classes for which there is no choice yet. They get their given
+		// nodes, which may need further ones; each round fills at least one class.
 		total := c.x.total(r.node)
 		if !math.IsInf(total, 1) {
 			r.Cost = total
@@ -70,6 +72,7 @@ func (c *Choice) Restored(classes []Class) (*Choice, bool) {
 func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice, error) {
 	g.stop.Store(false)
 	defer context.AfterFunc(ctx, func() { g.stop.Store(true) })()
+	// Costs and trees are found for canonical inputs; see sweep.
 	g.Rebuild()
 	c, err := g.start(cost, roots)
 	if ctx.Err() != nil {
@@ -78,6 +81,9 @@ func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice
 	if err != nil {
 		return nil, err
 	}
+	// Choosing the cheapest terms with sharing is NP-hard. The cheapest trees are found exactly,
+	// but count what is shared each time; from there on, the search is local. The exhaustive one
+	// comes last: the cheaper the choice is that it has to beat, the more it may leave out.
 	c.x.improve(c, improveWork)
 	c.x.exhaust(c)
 	return c, ctx.Err()
@@ -108,6 +114,8 @@ func (g *Graph) start(cost Cost, roots []Class) (*Choice, error) {
 			continue
 		}
 		c := cost(g, Node(n))
+		// Written so that it catches NaNs, too. Both algorithms for trees rely on costs that are
+		// not negative.
 		if !(c >= 0) {
 			return nil, fmt.Errorf("%w: %s costs %v", ErrCost, g.Name(g.Op(Node(n))), c)
 		}
@@ -144,14 +152,20 @@ func (x *extractor) prefer(c *Choice) {
 	}
 	c.given = given
 	total := x.total(given)
+	// Trees that share little may be dearer as a whole than what was there before, although each of
+	// them is cheaper.
 	if total >= c.Cost {
 		return
 	}
 	for k, n := range given {
+		// The marks are those of the call of total for what was given: just the classes that it
+		// needs. For the others, the choice remains, so that improvements find a node there.
 		if n != none && x.mark[k] == x.round {
 			c.node[k] = n
 		}
 	}
+	// Each of the two choices is without circles, but a mixture may have some where given terms
+	// need a class for which something else was chosen.
 	if !x.cyclic(c.node) {
 		c.Cost = x.total(c.node)
 	} else {
@@ -162,6 +176,7 @@ func (x *extractor) prefer(c *Choice) {
 // total returns what the roots cost with a choice, and marks the classes needed.
 func (x *extractor) total(node []uint32) float64 {
 	g := x.g
+	// A new round makes all marks stale at once, which is cheaper than clearing them.
 	x.round++
 	x.stack = x.stack[:0]
 	total := 0.0
@@ -208,6 +223,9 @@ func (x *extractor) cyclic(node []uint32) bool {
 	if x.users == nil {
 		x.users = make([]uint32, len(g.classes))
 	}
+	// Topological sorting (Kahn, 1962): classes that no other needed one uses are taken away, until
+	// none is left or those that are left use each other. The counters are 0 between calls: without
+	// a circle each increment is taken back, and otherwise they are cleared.
 	need := x.needed(node)
 	for _, c := range need {
 		for k := range g.arity(node[c]) {

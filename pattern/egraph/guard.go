@@ -96,6 +96,9 @@ func (c *compiler) heed() {
 // check emits a check, of which there is one for all rules.
 func (c *compiler) check(k check) {
 	i := numbered(c.r.numbers, k.key(), &c.r.checks, k)
+	// A guard is asked as early as all that it asks about is known, but behind tests of the same
+	// node, which are cheaper. It must come before the next instruction with several outcomes, or
+	// it would be asked for each of them.
 	at := c.known(&k)
 	for at < len(c.code) && !c.code[at].choosing() {
 		at++ // other tests are faster

@@ -18,10 +18,14 @@ const (
 // improve exchanges the node of one class at a time while that makes the whole cheaper.
 func (x *extractor) improve(c *Choice, work int) {
 	g := x.g
+	// Computing the total for each exchange would visit all classes that are needed. Counts of
+	// users say which classes an exchange brings in or drops, and only those are visited.
 	u := &users{x: x, node: c.node, left: work}
 	u.count()
 	for again := true; again; {
 		again = false
+		// The list is a copy: x.total overwrites it. It is not renewed after an exchange, so it may
+		// have classes that are not needed any more; their counts are 0.
 		need := slices.Clone(x.needed(c.node))
 		for _, k := range need {
 			for n := range g.Nodes(Class(k)) {
@@ -32,11 +36,16 @@ func (x *extractor) improve(c *Choice, work int) {
 				if u.left <= 0 || g.stopped() {
 					return
 				}
+				// Most exchanges make nothing cheaper, and are taken back by the inverse exchange.
+				// If one does, the choice is verified as a whole, because counts are too high
+				// around circles, and the new node may have closed one.
 				if u.exchange(k, uint32(n)) >= 0 {
 					u.exchange(k, old)
 				} else if total := x.total(c.node); total < c.Cost && !x.cyclic(c.node) {
 					c.Cost, again = total, true
 				} else {
+					// The counts can't be trusted after a circle: releasing what uses itself never
+					// reaches 0. So they are made anew.
 					c.node[k] = old
 					u.count()
 				}
@@ -76,6 +85,8 @@ func (u *users) count() {
 
 // exchange chooses another node for a class that is needed, and returns how much dearer the whole becomes.
 func (u *users) exchange(c, n uint32) float64 {
+	// What both nodes need is counted up before it is counted down. In the other order it would be
+	// dropped and taken again, with everything below it.
 	dearer := u.x.own[n] + u.take(n)
 	old := u.node[c]
 	dearer -= u.x.own[old] + u.release(old)
@@ -93,6 +104,7 @@ func (u *users) take(n uint32) (cost float64) {
 		for k := range g.arity(n) {
 			u.left--
 			c := g.find(g.kid(n, k))
+			// A class that was needed before brings nothing new, and so nothing below it.
 			if u.of[c]++; u.of[c] > 1 {
 				continue
 			}
@@ -214,6 +226,7 @@ func (s *search) run() bool {
 			return false
 		}
 		l := &s.stack[len(s.stack)-1]
+		// The decision tried before at this level is undone first, with all that it queued.
 		s.undo(l)
 		if l.next == len(l.nodes) {
 			s.stack = s.stack[:len(s.stack)-1]
@@ -221,10 +234,15 @@ func (s *search) run() bool {
 		}
 		n := l.nodes[l.next]
 		l.next++
+		// The bound: what is needed but not decided costs at least its cheapest node. If that is
+		// not cheaper than the best choice so far, nothing below this decision is. A circle must go
+		// through the class that was decided last, since there was none before.
 		s.decide(l.class, n)
 		if s.cost+s.bound >= s.c.Cost*(1-slack) || s.loops(l.class) {
 			continue
 		}
+		// Deciding a class queues the classes that its node needs. There is a choice as soon as
+		// every queued class is decided.
 		if len(s.stack) < len(s.queue) {
 			s.open()
 			continue

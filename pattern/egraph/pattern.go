@@ -70,6 +70,8 @@ func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) (Symbol, erro
 		if err := c.inputs(root, sym, 0, 0); err != nil {
 			return 0, err
 		}
+		// Ops below are matched breadth first: tests of names and leaves of all arguments come
+		// before the search for nodes in any class, so that most attempts end early.
 		for len(c.queue) > 0 {
 			t := c.queue[0]
 			c.queue = c.queue[1:]
@@ -319,6 +321,8 @@ func (c *compiler) arg(e pattern.Expr, t todo, later bool) error {
 			c.queue = append(c.queue, t)
 			return nil
 		}
+		// An input that was picked must be matched as a whole before the next pick: the sooner a
+		// wrong pick fails, the fewer further picks are tried for it.
 		outer := c.queue
 		c.queue = nil
 		err := c.node(t)

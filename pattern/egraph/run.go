@@ -72,6 +72,8 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 	start := time.Now()
 	g.delta.begin(g, r)
 	for s.report.Reason == "" && s.settle() {
+		// The goal is looked at only here, after the graph has been made congruent: within a lap,
+		// classes that are known to be equal may not be united yet.
 		if s.report.Reason = s.ends(); s.report.Reason == "" {
 			s.round()
 		}
@@ -138,6 +140,8 @@ func (s *runner) quiet() bool {
 	if s.lap == 0 || s.report.Laps[s.lap-1].Changes > 0 {
 		return false
 	}
+	// Nothing has changed, but rules are banned that might change something. Waiting for them in
+	// laps without work is a waste, so time jumps to the end of the next ban.
 	next := math.MaxInt
 	for _, u := range s.until {
 		if u > s.lap {
@@ -160,9 +164,13 @@ func (s *runner) round() {
 	s.report.Laps = append(s.report.Laps, Lap{})
 	l := &s.report.Laps[s.lap]
 	t := time.Now()
+	// All rules see the same graph, and what they propose is applied afterwards. So what a lap
+	// finds does not depend on the order of rules, and no rule keeps others from their turn by
+	// making more and more for itself.
 	s.match()
 	l.Match = time.Since(t)
 	s.report.GaveUp = s.m.gaveUp
+	// Matching does not change the graph, but takes time and memory.
 	s.over = s.full()
 	t = time.Now()
 	for id := range s.r.rules {
@@ -171,6 +179,8 @@ func (s *runner) round() {
 		}
 		l.Matches += s.m.count[id]
 		s.report.Rules[id].Matches += s.m.count[id]
+		// A rule that is banned is not applied to any of its matches. Applying the matches that fit
+		// its bound would favour old nodes, and mark the others as seen.
 		if s.m.over[id] {
 			s.ban(id)
 			l.Banned = append(l.Banned, id)
@@ -215,6 +225,8 @@ func (s *runner) match() {
 			}
 			ok := m.symbol(Symbol(sym), c.log, s.last[c.rule], func(k int) bool {
 				o := &s.r.cases[k]
+				// Cases that start from the same log and time are matched in one walk over the
+				// program of their symbol. Without bans these are all cases with the same log.
 				same := active(o) && o.log == c.log && s.last[o.rule] == s.last[c.rule]
 				done[k] = done[k] || same
 				return same
@@ -240,6 +252,8 @@ func (s *runner) apply(id int) int {
 		stride := s.m.strides[c]
 		for list := s.m.out[c]; len(list) > 0; list = list[stride:] {
 			if tried++; tried%64 == 0 || nodes > 0 && g.live() >= nodes {
+				// The limit of nodes is exact. Memory and time are looked at less often, because
+				// that takes longer than applying a match.
 				if s.over = s.full(); s.over != "" {
 					break
 				}
@@ -250,6 +264,8 @@ func (s *runner) apply(id int) int {
 		}
 	}
 	s.report.Rules[id].Applied += changes
+	// What this lap makes has the next time. A rule that is banned keeps its time, and sees later
+	// all that it has missed.
 	s.last[id] = g.delta.now - 1
 	s.seen[id] = len(g.delta.heights) // the classes of the last advance
 	return changes
