@@ -100,6 +100,7 @@ func (c *compiler) pattern(e Expr, kept bool) *node {
 		n.kind = isCall
 		c.call(n, e, kept)
 	case *Bind:
+		// A part that the replacement uses stays in the graph, and so does everything below it.
 		n = c.pattern(e.Expr, kept || c.used[e.Name])
 		if n.slot != none {
 			c.fault(0, ErrForm, "%s has two names", e)
@@ -129,6 +130,8 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	n.op, n.output = op, e.Output
 	args := e.Args
 	if len(args) > 0 {
+		// A rest takes what the other arguments leave, so it must be known where these end: in
+		// commutative ops anything that is not chosen, in others what is behind them.
 		if r, isRest := args[len(args)-1].(Rest); isRest {
 			n.hasRest = true
 			args = args[:len(args)-1]
@@ -144,6 +147,7 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 		n.args = append(n.args, c.pattern(a, kept))
 	}
 	if op.Commutes {
+		// The order is found here, not at each match.
 		n.order = searchOrder(n.args)
 	}
 }
@@ -151,6 +155,8 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 // operator returns the operator of an op. If it is a family, inBraces is what stands for the
 // parameters.
 func (c *compiler) operator(name string) (op Operator, inBraces string, ok bool) {
+	// The whole name comes first: "sum{axis=0}" is an op with parameters if the vocabulary says so.
+	// Otherwise the braces hold the name of captured parameters.
 	if op, ok = c.vocab.Operator(name); ok {
 		return op, "", true
 	}
@@ -221,6 +227,8 @@ func (c *compiler) alternatives(n *node, e Or, kept bool) {
 		c.fault(0, ErrForm, "an or without alternatives")
 		return
 	}
+	// If an alternative left a name unbound, the replacement would have nothing to put in its
+	// place.
 	want := c.bound(e[0])
 	for _, alt := range e {
 		if got := c.bound(alt); !slices.Equal(got, want) {
@@ -307,6 +315,7 @@ func (c *compiler) usage(g Guard, f Function, args []ref) {
 		return
 	}
 	for i, a := range args {
+		// The last argument of a usage stands for any number of further ones.
 		parameters := strings.Contains(want[min(i, len(want)-1)], "{")
 		if parameters != (a.kind == param) {
 			c.fault(g.Pos, ErrForm, "%s in %s: the function is %s", g.Args[i], g, f.Usage)

@@ -25,6 +25,9 @@ func unbound(e Expr) Expr {
 	if !binds {
 		return e
 	}
+	// Each name may contain further names twice, so writing them out may take exponentially many
+	// parts. From maxParts on, expressions are left as they are, and the names in them are reported
+	// as mistakes of the rule.
 	parts := 0
 	return writtenOut(e, named, make(map[string]bool), &parts)
 }

@@ -107,6 +107,7 @@ func (p *formulaParser) chain(depth int, operators string, operand func(*formula
 		if op == 0 || strings.IndexByte(operators, op) < 0 {
 			break
 		}
+		// A chain makes a tree as deep as it is long: evaluating it recurses as deep.
 		if length > maxDepth {
 			return nil, p.fault("it is too long")
 		}

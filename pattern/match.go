@@ -126,6 +126,8 @@ func (f failure) String() string {
 // starts a new one.
 func (s *search) goal(g goal) *goal {
 	if len(s.goals) == cap(s.goals) {
+		// A chunk is never moved: lists point into it. Undoing a choice returns to the chunk of the
+		// mark, and what is behind its end is free again.
 		s.goals = make([]goal, 0, 32)
 	}
 	s.goals = append(s.goals, g)
@@ -142,14 +144,21 @@ func (s *search) fail(w why, n *node, v *fgraph.Variable) bool {
 // solve matches the goals one by one and then checks the guards.
 func (s *search) solve(g *goal) bool {
 	for g != nil {
+		// Choices multiply. Without this bound, a pattern with ten arguments of a sum of thirty
+		// terms could run for years.
 		if s.steps++; s.steps > maxSteps {
 			s.failed = failure{why: whySteps}
 			return false
 		}
 		if g.apply != nil {
+			// Everything that remains depends on the choice, so the choice recurses with it: the
+			// goals behind this one are part of each attempt. Goals are immutable lists, which
+			// attempts share.
 			return s.commute(g)
 		}
 		n, v := g.n, g.v
+		// Names come first. A name that is bound already is compared by one pointer, which excludes
+		// most choices before anything below is looked at.
 		if n.slot != none && !s.bind(n, v) {
 			return false
 		}
@@ -197,12 +206,17 @@ func (s *search) call(g *goal) (*goal, bool) {
 	if len(inputs) < len(n.args) || len(inputs) > len(n.args) && !n.hasRest {
 		return nil, s.fail(whyInputs, n, g.v)
 	}
+	// The applies inside of a match have no purpose after the replacement, unless it uses their
+	// results. If somebody else uses them, they stay, and the rewrite adds work in place of saving
+	// it. Who uses them is checked at the end, when all of them are known; see accept.
 	if a != s.root && !n.kept {
 		s.inner = append(s.inner, a)
 	}
 	if n.param != none && !s.bindParam(n, n.op.Param(a.Op()), g.v) {
 		return nil, false
 	}
+	// Which input is which argument is found by trying, but not here: the rest of the pattern has
+	// to agree with the choice, so it becomes a goal of its own.
 	if n.op.Commutes && len(inputs) > 1 {
 		return s.goal(goal{n: n, v: g.v, apply: a, next: g.next}), true
 	}
@@ -210,6 +224,8 @@ func (s *search) call(g *goal) (*goal, bool) {
 		return nil, false
 	}
 	next := g.next
+	// The goals for arguments are put in front in reverse, so that the first argument is matched
+	// first, and all of them before what follows the call: what fails, fails near the root.
 	for i := len(n.args) - 1; i >= 0; i-- {
 		next = s.goal(goal{n: n.args[i], v: inputs[i], next: next})
 	}
@@ -219,6 +235,8 @@ func (s *search) call(g *goal) (*goal, bool) {
 // commute tries every remaining input for the next argument of a commutative call.
 func (s *search) commute(g *goal) bool {
 	inputs := g.apply.Inputs()
+	// All arguments have inputs. What is left is the rest, in the order of the inputs, so that a
+	// rewrite does not permute what it does not touch.
 	if g.i == len(g.n.args) {
 		if g.n.rest != none {
 			left := make([]*fgraph.Variable, 0, len(inputs)-g.i)
@@ -233,12 +251,16 @@ func (s *search) commute(g *goal) bool {
 		}
 		return s.solve(g.next)
 	}
+	// Strict arguments choose first: an op or a number fits few inputs, a name any. If names came
+	// first, each of their choices would be undone when a strict one found nothing.
 	arg := g.n.args[g.n.order[g.i]]
 	for i, v := range inputs {
 		if g.taken(i) {
 			continue
 		}
 		mark := s.mark()
+		// An attempt is the argument, then the other arguments of this call, then all that follows.
+		// A failure anywhere in it leaves the bindings as they were before.
 		rest := s.goal(goal{n: g.n, v: g.v, apply: g.apply, i: g.i + 1, input: i, prev: g, next: g.next})
 		if s.solve(s.goal(goal{n: arg, v: v, next: rest})) {
 			return true
@@ -271,6 +293,7 @@ func (s *search) bind(n *node, v *fgraph.Variable) bool {
 	if have := s.b.vars[n.slot]; have != nil {
 		return same(have, v) || s.fail(whyOther, n, v)
 	}
+	// The trail remembers what has to be undone.
 	s.b.vars[n.slot] = v
 	s.trail = append(s.trail, n.slot)
 	return true
@@ -280,6 +303,7 @@ func (s *search) bindRest(n *node, vars []*fgraph.Variable, of *fgraph.Variable)
 	if have := s.b.rests[n.rest]; have != nil {
 		return slices.EqualFunc(have, vars, same) || s.fail(whyOther, n, of)
 	}
+	// nil means unbound, and a rest may be bound to no variable.
 	if vars == nil {
 		vars = []*fgraph.Variable{}
 	}
@@ -336,6 +360,9 @@ func (s *search) undo(to mark) {
 // accept checks the conditions that need all bindings.
 func (s *search) accept() bool {
 	s.depth++
+	// Clients come before guards: looking at them is cheap, and guards may look anywhere in the
+	// graph. Guards see complete bindings, so none of them runs for an attempt that fails
+	// elsewhere.
 	if !s.m.opts.shared {
 		for _, a := range s.inner {
 			if v := s.sharedOutput(a); v != nil {
@@ -349,6 +376,8 @@ func (s *search) accept() bool {
 		holds := g.fn(a)
 		s.scratch = Args{Vars: a.Vars[:0], Params: a.Params[:0]}
 		if holds == g.not {
+			// A guard speaks last, and its failure is what a user wants to know, however deep
+			// others were.
 			s.failed = failure{why: whyGuard, depth: s.depth, guard: g}
 			return false
 		}

@@ -23,6 +23,9 @@ func (s *Substitution) Needs(op fgraph.Op) []rewrite.Need {
 				needs, first = more, false
 				continue
 			}
+			// A rule needs what all of its cases need. Needs of one case are joined with those of
+			// another by "or", in the order of their rarity; what is left over on one side is not
+			// needed on the other.
 			needs = needs[:min(len(needs), len(more))]
 			for i := range needs {
 				needs[i] = either(needs[i], more[i])
@@ -46,6 +49,8 @@ func (n *node) roots() []*node {
 
 // needs returns what the arguments of a call need, the rarest first.
 func (m *Matcher) needs(call *node) []rewrite.Need {
+	// Needs of several cases are paired in this order, so that what is alike meets: ops first, then
+	// constants, which are frequent among inputs and say less.
 	var ops, numbers []rewrite.Need
 	for _, arg := range call.args {
 		switch n, ok := m.need(arg); {
@@ -75,6 +80,7 @@ func (m *Matcher) need(arg *node) (rewrite.Need, bool) {
 		return rewrite.Need{Through: b.Broadcasts(), Constant: true}, true
 	case isCall:
 		return rewrite.Need{Ops: arg.op.Tracks}, len(arg.op.Tracks) > 0
+	// An alternative that may be anything makes the need void.
 	case isOr:
 		var need rewrite.Need
 		for _, alt := range arg.args {

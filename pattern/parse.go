@@ -117,6 +117,8 @@ func (p *parser) guard() (Guard, error) {
 
 func (p *parser) expr(depth int) (Expr, error) {
 	p.space()
+	// Everything that looks at the expression later recurses as deep as it is. Refusing it here is
+	// the only place that bounds untrusted input.
 	if p.parts++; p.parts > maxParts || depth > maxDepth {
 		return nil, p.fault(p.at, "the pattern is too large")
 	}

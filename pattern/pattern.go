@@ -200,6 +200,7 @@ var searches = sync.Pool{New: func() any {
 // begin returns a search at an apply, to be released after use.
 func (m *Matcher) begin(c *rewrite.Context, root *fgraph.Apply) *search {
 	s := searches.Get().(*search)
+	// The slices are as long as the pattern has names, and clear: end has cleared them.
 	s.m, s.c, s.root = m, c, root
 	s.b = bindings{sized(s.b.vars, len(m.slots)), sized(s.b.rests, len(m.rests)), sized(s.b.params, len(m.params))}
 	return s
@@ -218,6 +219,7 @@ func (s *search) end() {
 	if s == nil {
 		return
 	}
+	// The memory goes back to the pool, and must not keep graphs alive.
 	clear(s.b.vars)
 	clear(s.b.rests)
 	clear(s.b.params)

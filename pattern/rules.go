@@ -73,6 +73,8 @@ func (p *rulesParser) read(line string) {
 	text := strings.TrimSpace(line)
 	indented := text != "" && text != line && strings.IndexAny(line, " \t") == 0
 	switch {
+	// Indentation decides, so that a mistake in one rule can't take in the next: what begins in the
+	// first column ends everything before it.
 	case indented && !strings.HasPrefix(text, "#"):
 		p.rewrite(text)
 	case p.pending.Len() > 0:

@@ -70,6 +70,9 @@ func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) rewrite.Sieve {
 		}
 		for _, w := range sub.cases {
 			for _, root := range w.in.root.roots() {
+				// Each case has all its paths in the tree for now, so that the knots count how many
+				// cases they are on the way of. Alternatives at the root are patterns of their own:
+				// the rule must be found by each of them.
 				at := len(g.ends)
 				g.paths(edge{}, root, 1)
 				to := g.ends[at]
@@ -82,6 +85,8 @@ func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) rewrite.Sieve {
 	for _, c := range g.cases {
 		g.store(c.rule, g.ends[c.from:c.to])
 	}
+	// What is left then has an edge for each step of a path on which a rule is stored, and no more
+	// than one such path for each case.
 	g.prune()
 	return g.sieve
 }
@@ -104,6 +109,8 @@ func (g *grower) paths(e edge, n *node, length int) {
 	case n.kind == isCall:
 		e.what, e.output = g.operator(n), int32(n.output)
 	case n.kind == isLiteral && g.numberer != nil && !math.IsNaN(x): // a map does not find a NaN
+		// Numbers are edges like operators, with negative numbers. What the vocabulary says is the
+		// value of a variable is looked up once, however many numbers patterns have.
 		if _, ok := g.values[x]; !ok {
 			g.values[x] = -1 - int32(len(g.values))
 		}
@@ -120,11 +127,16 @@ func (g *grower) paths(e edge, n *node, length int) {
 	}
 	g.knots[to].passed++
 	g.ends = append(g.ends, to)
+	// A rule with a deeper pattern is stored above this depth, which finds it too often and never
+	// too seldom.
 	if length == longest {
 		return
 	}
 	for i, arg := range n.args {
 		next := edge{from: to, place: int32(i)}
+		// A commutative op may match its arguments in any order. In one place, they are all
+		// compared with each of its inputs; that two of them want the same input goes unnoticed,
+		// and is left to the matcher.
 		if g.knots[to].commutes {
 			next.place = 0
 		}
@@ -140,6 +152,7 @@ func (g *grower) operator(n *node) int32 {
 		e = b.Expr
 	}
 	name := e.(*Call).Op
+	// The family is the operator: "sum{a}" and "sum{b}" are the same.
 	if n.param != none {
 		name = name[:strings.IndexByte(name, '{')+1]
 	}
@@ -206,6 +219,9 @@ func (t *sieve) Begin() rewrite.Sift {
 // sift appends the positions of the rules whose patterns may match at n. If following paths takes
 // more than it may save, these are all rules with the op at their root.
 func (s *sifting) sift(n *fgraph.Apply, list []int) []int {
+	// Following paths never costs much more than asking the rules: the steps are limited by the
+	// number of rules that it may exclude. Without that, a product of products of many inputs would
+	// take exponentially long, since paths forget that inputs were seen before.
 	operators := s.of(n)
 	if len(operators) == 0 || len(n.Outputs()) != 1 {
 		return list
@@ -223,6 +239,7 @@ func (s *sifting) sift(n *fgraph.Apply, list []int) []int {
 	if done {
 		return s.list
 	}
+	// The steps ran out. What was found so far is dropped, as it is part of what follows.
 	list = s.list[:len(list)]
 	for _, o := range operators {
 		if to, ok := s.edges[edge{what: o}]; ok {
@@ -251,6 +268,7 @@ func (s *sifting) arguments(at int32, inputs []*fgraph.Variable) bool {
 		s.found[at] = s.nth
 		s.list = append(s.list, k.rules...)
 	}
+	// Most knots are the ends of paths, and need no look at the arguments.
 	if !k.deeper {
 		return true
 	}
@@ -263,6 +281,7 @@ func (s *sifting) arguments(at int32, inputs []*fgraph.Variable) bool {
 			e.place = 0
 		}
 		if a := v.Owner(); a != nil {
+			// An op with several outputs is reached by different edges for each.
 			e.output = int32(v.Index())
 			if !s.call(e, a) {
 				return false
@@ -270,6 +289,7 @@ func (s *sifting) arguments(at int32, inputs []*fgraph.Variable) bool {
 			e.output = 0
 		}
 		if k.numbers {
+			// Indices of values are negative, so 0 means that no pattern has this number.
 			if x, ok := s.numberer.Number(v); ok && s.values[x] < 0 {
 				e.what = s.values[x]
 				if to, ok := s.edges[e]; ok && !s.arguments(to, nil) {
@@ -287,6 +307,8 @@ func (s *sifting) of(a *fgraph.Apply) []int32 {
 	if g == nil {
 		return s.find(a.Op())
 	}
+	// Matching operators with ops is the dearest part, so it is done once for each op of the graph
+	// and not for each apply. Applies of proposals belong to no graph, and are rare.
 	if g != s.graph {
 		s.graph, s.known = g, nil
 	}

@@ -66,6 +66,9 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 			return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
 		}
 		s.texts = append(s.texts, w.String())
+		// The other direction of an equation is compiled for those who use it, as saturation does,
+		// and for its mistakes. Transform uses the first one only: with both, a rewrite would be
+		// undone by the next one.
 		for i, d := range w.Directions() {
 			c := compiler{vocab: v, text: w.String(), backward: i > 0, opts: s.opts, used: make(map[string]bool)}
 			compiled := c.rewrite(d)
@@ -82,6 +85,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	s.tracks = tracks(v, s.cases)
 	for _, k := range s.cases {
 		d := k.depth()
+		// Depth 0 means that a rule may look anywhere, so it outdoes all other depths.
 		if d == 0 {
 			s.depth = 0
 			break
@@ -101,6 +105,8 @@ type rewriting struct {
 }
 
 func (c *compiler) rewrite(r Rewrite) rewriting {
+	// Names of the replacement are collected first: the applies of a pattern that are bound to one
+	// of them are kept, and may have other clients.
 	walk(r.Out, func(e Expr) {
 		if n, ok := e.(Name); ok {
 			c.used[string(n)] = true
@@ -108,6 +114,7 @@ func (c *compiler) rewrite(r Rewrite) rewriting {
 	})
 	in := c.matcher(r.In)
 	out := c.replacement(r.Out)
+	// A rule that replaces something by itself would be applied for ever.
 	if c.same(r.In.Expr, r.Out) {
 		c.fault(0, ErrNoChange, "%s", r.Out)
 	}
@@ -222,6 +229,8 @@ func destroys(op fgraph.Op) bool {
 
 // Transform proposes the replacement of the first case that matches with n as its root.
 func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
+	// If no case matches, the reason is that of the case that got furthest. Searches are kept until
+	// a deeper one replaces them, because the reason refers to their memory.
 	var deepest *search // among those that failed
 	for i, k := range s.cases {
 		if root := k.in.root; root.kind == isCall && !root.op.Match(n.Op()) && (deepest != nil || i+1 < len(s.cases) || !c.Explains()) {
@@ -252,6 +261,8 @@ func (s *Substitution) Transform(c *rewrite.Context, n *fgraph.Apply) (rewrite.R
 // replace returns the replacement of the root, with its type, or nil.
 func (s *search) replace(out *node) *fgraph.Variable {
 	old := s.root.Out()
+	// The replacement takes the type of what it replaces before types are compared: rules say
+	// algebra only, and conversions are up to the vocabulary.
 	v, err := s.make(out, old)
 	if conformer, ok := s.m.vocab.(Conformer); ok && err == nil && v != nil {
 		v, err = conformer.Conform(s.root, old, v)
@@ -260,6 +271,9 @@ func (s *search) replace(out *node) *fgraph.Variable {
 	switch {
 	case err != nil:
 		s.failed.why, s.failed.err = whyUnmade, err
+	// A function may decide against a replacement, and a commutative pattern may match so that the
+	// replacement is the variable itself. Proposing that would be counted as a rewrite, and never
+	// end.
 	case v == nil || v == old:
 		s.failed.why = whyUnchanged
 	case !old.Type().Accepts(v.Type()):
@@ -285,6 +299,7 @@ func (s *search) make(n *node, like *fgraph.Variable) (*fgraph.Variable, error) 
 	case isElement:
 		return s.b.rests[n.rest][s.element], nil
 	}
+	// Rests are spliced in before the argument that they preceded in the text.
 	args := make([]*fgraph.Variable, 0, len(n.args))
 	next := 0
 	splice := func(at int) {
