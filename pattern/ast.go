@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// An Expr is an expression: [Name], [Any], [Literal], [Calc], [Call], [Bind], [Or], [Rest] or [Each].
-// String returns the text that parses to it.
+// An Expr is an expression: [Name], [Any], [Literal], [Calc], [Call], [Bind], [Or], [Rest] or
+// [Each]. String returns the text that parses to it.
 type Expr interface {
 	String() string
 	expr()
@@ -23,7 +23,7 @@ type Any struct{}
 // "1:int64"; in a replacement also the name of a variable, whose type the number gets: "1:x".
 type Literal string
 
-// Calc is a number that a replacement computes: "{a*b - 1}". Its names stand for variables whose
+// Calc is a number that a replacement computes: "{a*b - 1}". Its names are bound to variables whose
 // value is a number that the vocabulary knows. If one is not, the rule does not match.
 type Calc string
 
@@ -52,12 +52,12 @@ type Or []Expr
 // name may be empty. In a replacement it is spliced into the arguments.
 type Rest string
 
-// Each stands in the arguments of a replacement for an expression of each variable of a rest, whose
+// Each is an argument of a replacement: an expression of each variable of a rest, whose
 // name is in the expression: "...(abs xs)". The variables of several rests are taken in step.
 type Each struct{ Expr Expr }
 
 // A Guard is a condition on a match: the name of a Go function, and the names of its arguments.
-// A rest stands for all its variables.
+// The name of a rest means all its variables.
 type Guard struct {
 	Func string
 	Args []string
@@ -154,8 +154,8 @@ func (r Rewrite) String() string {
 	return r.In.String() + " => " + text(r.Out)
 }
 
-// String returns the rule as it stands in a file, see [ParseRules]. A rule without a name prints
-// as its cases.
+// String returns the rule as it is written in a file, see [ParseRules]. A rule without a name
+// prints as its cases.
 func (r Rule) String() string {
 	var b strings.Builder
 	if r.Doc != "" {

@@ -38,21 +38,21 @@ type Binding struct {
 // Rewrite returns the rewrite as text has it.
 func (c Case) Rewrite() Rewrite { return c.rewrite }
 
-// Names returns the names that the pattern binds to variables, to rests and to parameters. The caller
-// must not change them.
+// Names returns the names that the pattern binds to variables, to rests and to parameters. The
+// caller must not change them.
 func (c Case) Names() (vars, rests, params []string) {
 	return c.k.in.slots, c.k.in.rests, c.k.in.params
 }
 
-// Holds reports whether guard number i of the pattern holds for what its names are bound to: all variables
-// and parameters in order.
+// Holds reports whether guard number i of the pattern holds for what its names are bound to: all
+// variables and parameters in order.
 func (c Case) Holds(i int, a Args) bool {
 	g := &c.k.in.guards[i]
 	return g.fn(a) != g.not
 }
 
-// Replace makes the replacement of a match, with the type that the vocabulary gives it. The error says
-// why there is none.
+// Replace makes the replacement of a match, with the type that the vocabulary gives it. The error
+// says why there is none.
 func (c Case) Replace(ctx *rewrite.Context, b Binding) (*fgraph.Variable, error) {
 	s := c.begin(ctx, b)
 	defer s.end()

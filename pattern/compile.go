@@ -72,7 +72,7 @@ type compiler struct {
 	rests    []string        // names of rests
 	params   []string        // names of captured parameters
 	used     map[string]bool // names in the replacement
-	each     bool            // inside of an Each: the name of a rest stands for an element
+	each     bool            // inside of an Each: the name of a rest is that of an element
 	faults   []error
 }
 
@@ -152,7 +152,7 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	}
 }
 
-// operator returns the operator of an op. If it is a family, inBraces is what stands for the
+// operator returns the operator of an op. If it is a family, inBraces is what is written for the
 // parameters.
 func (c *compiler) operator(name string) (op Operator, inBraces string, ok bool) {
 	// The whole name comes first: "sum{axis=0}" is an op with parameters if the vocabulary says so.
@@ -274,7 +274,7 @@ func place(list *[]string, name string) int {
 	return len(*list) - 1
 }
 
-// clashes reports names that stand for several kinds of things.
+// clashes reports names that are bound to several kinds of things.
 func (c *compiler) clashes() {
 	for _, name := range c.slots {
 		if slices.Contains(c.rests, name) {
@@ -315,7 +315,7 @@ func (c *compiler) usage(g Guard, f Function, args []ref) {
 		return
 	}
 	for i, a := range args {
-		// The last argument of a usage stands for any number of further ones.
+		// The last argument of a usage may be repeated.
 		parameters := strings.Contains(want[min(i, len(want)-1)], "{")
 		if parameters != (a.kind == param) {
 			c.fault(g.Pos, ErrForm, "%s in %s: the function is %s", g.Args[i], g, f.Usage)

@@ -32,7 +32,7 @@ func TestDeepRules(t *testing.T) {
 	}
 }
 
-// TestDeepTexts: texts that nest too deep are refused, and names that stand for each other are
+// TestDeepTexts: texts that nest too deep are refused, and names that are bound to each other are
 // written out without repeating the work for each level.
 func TestDeepTexts(t *testing.T) {
 	const depth = 10000

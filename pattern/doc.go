@@ -19,7 +19,7 @@
 //	(add x ...ys)  binds the remaining inputs, possibly none, to ys; also written
 //	               …ys, and without a name: ...
 //	y@(exp x)      like (exp x), and binds the result to y
-//	(or a b)       whatever a matches, or else b; both bind the same names
+//	(or a b)       what a matches, or else what b does; both bind the same names
 //	p && f(x, ys)  p, if the function f holds for x and all of ys; && !f(x, ys) if it
 //	               does not. All guards are checked for every way to match p.
 //
@@ -51,11 +51,11 @@
 // from a file. The first rewrite that matches is used.
 //
 // Drivers of package rewrite do not try rules one after another. They ask none whose root has an
-// argument that no input can be ([Substitution.Needs]). If many are left, the patterns of all rules of
-// a driver form one tree, which excludes most rules that can't match ([Substitution.Sieve]). It tests
-// ops, numbers of inputs, literals and neighbouring arguments with one name, each once for all rules
-// that share it. So the cost of a rule lies in the matches that it comes close to. Conditions that
-// can't be shared, such as guards, are left to the rule.
+// argument that no input can be ([Substitution.Needs]). If many are left, the patterns of all rules
+// of a driver form one tree, which excludes most rules that can't match ([Substitution.Sieve]). It
+// tests ops, numbers of inputs, literals and neighbouring arguments with one name, each once for
+// all rules that share it. So the cost of a rule lies in the matches that it comes close to.
+// Conditions that can't be shared, such as guards, are left to the rule.
 //
 // An equation is a rewrite in both directions, and its right side a pattern as well, which may have
 // guards of its own:

@@ -4,7 +4,7 @@ import "slices"
 
 // Directions returns the rewrite, without the other direction if it is an equation, and then the
 // other direction of an equation: what was the pattern has become the replacement, and has no
-// guards. There "n@(op x)" stands for "(op x)", and so does "n" elsewhere in it.
+// guards. There "n@(op x)" means "(op x)", and so does "n" elsewhere in it.
 func (r Rewrite) Directions() []Rewrite {
 	if !r.Equation {
 		return []Rewrite{r}
@@ -32,8 +32,9 @@ func unbound(e Expr) Expr {
 	return writtenOut(e, named, make(map[string]bool), &parts)
 }
 
-// writtenOut returns an expression in which what names are bound to stands in place of the names. It
-// leaves names that stand in what they are bound to, which are inside, and everything beyond maxParts.
+// writtenOut returns an expression in which names are replaced by what they are bound to.
+// It leaves names that occur in what they are bound to, which are inside, and everything beyond
+// maxParts.
 func writtenOut(e Expr, named map[string]Expr, inside map[string]bool, parts *int) Expr {
 	if *parts++; *parts > maxParts {
 		return e

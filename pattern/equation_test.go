@@ -44,7 +44,7 @@ func TestDirections(t *testing.T) {
 			t.Errorf("%s reads as %s, %v", r, again, err)
 		}
 	}
-	// Names that double what they stand for have a bound.
+	// Names that double what they are bound to have a bound.
 	var deep strings.Builder
 	deep.WriteString("(op1 x) <=> (op2 n0@(op3 x)")
 	for i := range 60 {

@@ -54,8 +54,8 @@ func wholePower(x, y float64) (float64, bool) {
 // Names returns the names in the formula, each once.
 func (f *Formula) Names() []string { return f.names }
 
-// Value computes the formula from the values of its names, which are given by number. It reports false
-// if one is unknown.
+// Value computes the formula from the values of its names, which are given by number. It reports
+// false if one is unknown.
 func (f *Formula) Value(of func(name int) (float64, bool)) (float64, bool) {
 	return f.eval(f.root, of)
 }

@@ -75,8 +75,8 @@ func TestStepsDoNotGrow(t *testing.T) {
 	}
 }
 
-// TestSieveIsBounded: where inputs are very many, a sieve looks at each a few times or gives up, and
-// leaves the rules that it did not get to.
+// TestSieveIsBounded: where inputs are very many, a sieve looks at each a few times or gives up,
+// and leaves the rules that it did not get to.
 func TestSieveIsBounded(t *testing.T) {
 	rules := compileTexts(t, wide{},
 		"(mul (f1 x) (f2 y) (f3 z) ...r) => (f1 x)",

@@ -12,7 +12,7 @@ import (
 )
 
 // sums is toys with families, functions, known numbers and replacements that conform: sum and max
-// are families whose parameters are what stands in the braces, op5 of a number is that number, and
+// are families whose parameters are the text in the braces, op5 of a number is that number, and
 // where a float is wanted, an integer is converted by "tofloat".
 type sums struct{ toys }
 

@@ -101,7 +101,7 @@ func (f failure) String() string {
 	case whyConstant:
 		return fmt.Sprintf("%s is not the constant %s", f.v, f.n.expr)
 	case whyOther:
-		return fmt.Sprintf("%s is not what %s stands for elsewhere", f.v, f.n.expr)
+		return fmt.Sprintf("%s is not what %s matches elsewhere", f.v, f.n.expr)
 	case whyClients:
 		return fmt.Sprintf("%s has other clients", f.v)
 	case whyGuard:
@@ -207,7 +207,7 @@ func (s *search) call(g *goal) (*goal, bool) {
 		return nil, s.fail(whyInputs, n, g.v)
 	}
 	// The applies inside of a match have no purpose after the replacement, unless it uses their
-	// results. If somebody else uses them, they stay, and the rewrite adds work in place of saving
+	// results. If other applies use them, they stay, and the rewrite adds work in place of saving
 	// it. Who uses them is checked at the end, when all of them are known; see accept.
 	if a != s.root && !n.kept {
 		s.inner = append(s.inner, a)

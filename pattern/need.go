@@ -8,8 +8,8 @@ import (
 )
 
 // Needs returns what must be among the inputs of an apply: calls and numbers that are arguments of
-// the root, a name that is so twice, or nothing else where the op may have several. If several cases
-// or alternatives have the op at the root, each of them has one of these.
+// the root, a name that is so twice, or nothing else where the op may have several. If several
+// cases or alternatives have the op at the root, each of them has one of these.
 func (s *Substitution) Needs(op fgraph.Op) []rewrite.Need {
 	var needs []rewrite.Need
 	first := true

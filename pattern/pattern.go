@@ -55,7 +55,8 @@ func newOptions(v Vocabulary, list []Option) *options {
 	return o
 }
 
-// function returns the function of a name. Those of options stand behind those of the vocabulary.
+// function returns the function of a name. Those of options come after those of the vocabulary, and
+// override them.
 func (o *options) function(name string) (Function, bool) {
 	for _, f := range slices.Backward(o.functions) {
 		if f.Name == name {

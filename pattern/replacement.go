@@ -7,8 +7,8 @@ import (
 // A splice is a rest in the arguments of a replacement, before argument at.
 type splice struct{ at, slot int }
 
-// A function is called in a replacement. Its arguments are args if it computes parameters, and those
-// of the call if it makes a variable.
+// A function is called in a replacement. Its arguments are args if it computes parameters, and
+// those of the call if it makes a variable.
 type function struct {
 	Function
 	args []ref
@@ -134,8 +134,8 @@ func (c *compiler) elements(e Each) *node {
 	return n
 }
 
-// parameters compiles what stands for the parameters of an op in a replacement: a captured name, or
-// a function of captured names and variables.
+// parameters compiles what is written for the parameters of an op in a replacement: a captured
+// name, or a function of captured names and variables.
 func (c *compiler) parameters(n *node, e *Call, text string) {
 	if isIdentifier(text) {
 		if n.param = slices.Index(c.params, text); n.param < 0 {

@@ -26,8 +26,8 @@ func ParseRules(name, text string) ([]Rule, error) {
 	return p.parse(text)
 }
 
-// ParseHeads reads a file of rules as [ParseRules] does, but passes over the rewrites: the rules have
-// no cases, and the text of those that it does not read may be at fault.
+// ParseHeads reads a file of rules as [ParseRules] does, but passes over the rewrites: the rules
+// have no cases, and the text of those that it does not read may be at fault.
 func ParseHeads(name, text string) ([]Rule, error) {
 	p := rulesParser{file: name, names: make(map[string]int), heads: true}
 	return p.parse(text)
@@ -169,8 +169,9 @@ func (p *rulesParser) begin() {
 	p.depth, p.arrow = 0, false
 }
 
-// complete adds a line to a rewrite, and reports whether the rewrite does not go on in the next one.
-// What decides that is kept up to date, so that the lines before are not read again for each line.
+// complete adds a line to a rewrite, and reports whether the rewrite does not go on in the next
+// one. What decides that is kept up to date, so that the lines before are not read again for each
+// line.
 func (p *rulesParser) complete(line string) bool {
 	if p.pending.Len() > 0 {
 		p.pending.WriteByte(' ')

@@ -125,8 +125,8 @@ func TestWhyNotOfCases(t *testing.T) {
 	}
 }
 
-// FuzzParseRules: a file is an error with a line, or its rules print as text that reads the same, and
-// their heads read alone are the same.
+// FuzzParseRules: a file is an error with a line, or its rules print as text that reads the same,
+// and their heads read alone are the same.
 func FuzzParseRules(f *testing.F) {
 	f.Add(rulesText)
 	f.Fuzz(func(t *testing.T, text string) {

@@ -34,22 +34,23 @@ type knot struct {
 	above    int32
 	depth    int
 	commutes bool  // the order of arguments does not matter, so all of them are in place 0
-	numbers  bool  // an edge from here stands for a number
+	numbers  bool  // an edge from here is that of a number
 	deeper   bool  // there are edges from here
 	passed   int   // cases that have the path
 	rules    []int // those whose path ends here
 	all      []int // at roots: all rules
 }
 
-// An edge leads from a knot to what an argument of its call may be: an operator and the number of its
-// output, or a number if what is negative.
+// An edge leads from a knot to what an argument of its call may be: an operator and the number of
+// its output, or a number if what is negative.
 type edge struct{ from, place, what, output int32 }
 
 const (
 	// longest bounds paths, and so the recursion of sifting.
 	longest = 32
 	// perRule is how many steps sifting may take for each rule with the op at its root. Eight steps
-	// cost as much as asking a rule in vain, so a sieve that excludes nothing at most doubles the time.
+	// cost as much as asking a rule in vain, so a sieve that excludes nothing at most doubles the
+	// time.
 	perRule = 8
 	// perInput is how many steps are free for every input of the root.
 	perInput = 2
@@ -173,8 +174,8 @@ func (g *grower) operator(n *node) int32 {
 	return o
 }
 
-// store stores a rule at the end of the path that the fewest cases have. If there are several, a longer one
-// says more.
+// store stores a rule at the end of the path that the fewest cases have. If there are several, a
+// longer one says more.
 func (g *grower) store(rule int, ends []int32) {
 	best := &g.knots[ends[0]]
 	for _, to := range ends[1:] {
@@ -249,8 +250,8 @@ func (s *sifting) sift(n *fgraph.Apply, list []int) []int {
 	return list
 }
 
-// call follows the edges for the operators of an apply, and returns false if there are no steps left. The
-// edge says where the apply is.
+// call follows the edges for the operators of an apply, and returns false if there are no steps
+// left. The edge says where the apply is.
 func (s *sifting) call(e edge, a *fgraph.Apply) bool {
 	for _, o := range s.of(a) {
 		e.what = o

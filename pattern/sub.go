@@ -50,8 +50,8 @@ func Compile(v Vocabulary, text string, list ...Option) (*Substitution, error) {
 }
 
 // New is like Sub for a rule that was parsed, or built in Go. Name and documentation are those of
-// the rule, unless options say otherwise. It uses equations from left to right, and reports mistakes
-// of both directions.
+// the rule, unless options say otherwise. It uses equations from left to right, and reports
+// mistakes of both directions.
 func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	s := &Substitution{rule: r, opts: newOptions(v, list)}
 	switch {

@@ -212,11 +212,11 @@ func TestWhyNot(t *testing.T) {
 		{"(op1 (op2 a) b) => a", "(op1 x y)", "x is not (op2 a)"},
 		{"(op1 a) => a", "(op1 x y)", "op1(x, y) does not have the inputs of (op1 a)"},
 		{"(op1 a 2) => a", "(op1 x y)", "y is not the constant 2"},
-		{"(op1 a (op2 a)) => a", "(op1 x (op2 y))", "y is not what a stands for elsewhere"},
+		{"(op1 a (op2 a)) => a", "(op1 x (op2 y))", "y is not what a matches elsewhere"},
 		{"(op1 (op2 a)) && no(a) => a", "(op1 (op2 x))", "the guard no(a) is false"},
 		{"(op1 a) => (toint a)", "(op1 x)", "the replacement has type int, not float"},
 		{"(op1 a) => (exp (toint a))", "(op1 x)", "the replacement can't be made: exp of an integer"},
-		{"(add (op2 a) (op3 a)) => a", "(add (op2 x) (op3 y))", "y is not what a stands for elsewhere"},
+		{"(add (op2 a) (op3 a)) => a", "(add (op2 x) (op3 y))", "y is not what a matches elsewhere"},
 		{"(op1 (op2 a)) => (op1 (op2 a) 1)", "(op1 (op2 x))", ""},
 	}
 	for _, test := range tests {

@@ -21,7 +21,7 @@ type Vocabulary interface {
 }
 
 // Families is a vocabulary with ops that differ in parameters, which a rule can capture: in
-// "(sum{a} x)" the name a stands for the axes.
+// "(sum{a} x)" the name a is bound to the axes.
 type Families interface {
 	// Family returns the operator for all ops of a name without parameters. Its Param is not
 	// nil.
@@ -36,16 +36,16 @@ type Conformer interface {
 	Conform(root *fgraph.Apply, old, v *fgraph.Variable) (*fgraph.Variable, error)
 }
 
-// A Numberer is a vocabulary that knows the values of variables, for the formulas of [Calc]. It also
-// lets a sieve look at one number instead of many literals: Equal must not hold for a variable and a
-// literal unless Number returns the Float of the literal.
+// A Numberer is a vocabulary that knows the values of variables, for the formulas of [Calc]. It
+// also lets a sieve look at one number instead of many literals: Equal must not hold for a variable
+// and a literal unless Number returns the Float of the literal.
 type Numberer interface {
 	// Number returns the number that all elements of v are known to be.
 	Number(v *fgraph.Variable) (float64, bool)
 }
 
-// A Powerer is a vocabulary that computes the powers in formulas, so that they have the bits that its
-// ops would give them. Without one, exponents are whole numbers up to 64.
+// A Powerer is a vocabulary that computes the powers in formulas, so that they have the bits that
+// its ops would give them. Without one, exponents are whole numbers up to 64.
 type Powerer interface {
 	Pow(x, y float64) float64
 }

@@ -93,8 +93,8 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 	}
 	// Two filters, each cheaper than what it saves. Needs compare bits of what the inputs are with
 	// bits that a rule needs, and leave few rules in nearly all graphs. The sieve, which follows
-	// paths of patterns, is asked only where more than a few are left, or where looking at the needs
-	// of very many rules one by one would cost more.
+	// paths of patterns, is asked only where more than a few are left, or where looking at the
+	// needs of very many rules one by one would cost more.
 	s := a.signsOf(n)
 	many := a.kinds != nil && len(l.prospects)-len(l.plain) > mostListed
 	if !many {

@@ -68,16 +68,16 @@ type siever struct {
 const (
 	// fee is how many attempts of a rule cost about as much as adding it to a sieve.
 	fee = 32
-	// mostAsked is how many sifted rules that an apply may meet the needs of are asked without sifting,
-	// which costs about as much.
+	// mostAsked is how many sifted rules that an apply may meet the needs of are asked without
+	// sifting, which costs about as much.
 	mostAsked = 2
 	// mostListed is how many sifted rules may be in a list if their needs are looked at one by one.
 	mostListed = 64
 )
 
-// get returns the sieves, or nil as long as few attempts have been made: most runs are short, and end
-// before a sieve has saved what it costs. more is how many attempts sieves might have saved since the
-// last call.
+// get returns the sieves, or nil as long as few attempts have been made: most runs are short, and
+// end before a sieve has saved what it costs. more is how many attempts sieves might have saved
+// since the last call.
 func (s *siever) get(set *ruleSet, more int) []kind {
 	made := s.made.Load()
 	if made == nil && len(s.kinds) > 0 && s.owed.Add(int64(more)) >= int64(fee*s.rules) {

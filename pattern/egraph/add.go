@@ -2,8 +2,8 @@ package egraph
 
 import "slices"
 
-// Add returns the class of an op applied to classes, and makes a node if there is none. The number of
-// inputs must be one that the signature allows.
+// Add returns the class of an op applied to classes, and makes a node if there is none. The number
+// of inputs must be one that the signature allows.
 func (g *Graph) Add(op Op, inputs ...Class) Class {
 	sig := &g.lang.sigs[g.ops[op].sym]
 	if sig.Associates {
@@ -159,8 +159,8 @@ func (g *Graph) place(n, into uint32) {
 	g.soil(id)
 }
 
-// classShare is how many classes get room for eight nodes: of the runs in docs/measurements.md, those with
-// bans make a class for 1.7 nodes, the others one for 2.9.
+// classShare is how many classes get room for eight nodes: of the runs in docs/measurements.md,
+// those with bans make a class for 1.7 nodes, the others one for 2.9.
 const classShare = 5
 
 // expand makes room for more nodes.
@@ -173,8 +173,8 @@ func (g *Graph) expand() {
 	}
 }
 
-// next2 returns how many more elements a list gets room for: as many as it has, but once there are some
-// thousands, so many that there will be room for room.
+// next2 returns how many more elements a list gets room for: as many as it has, but once there are
+// some thousands, as many as are expected (room).
 func (g *Graph) next2(n, room int) int {
 	if n >= 1<<12 && n < room {
 		return room - n

@@ -2,8 +2,8 @@ package egraph
 
 import "slices"
 
-// An Analysis keeps facts about classes that grow as classes are united. [Facts] is one for facts of
-// any type.
+// An Analysis keeps facts about classes that grow as classes are united. [Facts] is one for facts
+// of any type.
 type Analysis interface {
 	// Make adds what node n says about its class c, and reports whether that is news. Classes that
 	// it has not seen have the next numbers.
@@ -89,10 +89,10 @@ func (g *Graph) news(c uint32) {
 	}
 }
 
-// Fold unites the class of a node with a leaf: the value of its op where its inputs have values, which are
-// the leaves inputs, in order. Explanations call this step "fold". If an input is not known to equal its
-// leaf yet, Fold returns false, and the class is modified again when more has been folded: so no
-// value explains itself.
+// Fold unites the class of a node with a leaf: the value of its op where its inputs have values,
+// which are the leaves inputs, in order. Explanations call this step "fold". If an input is not
+// known to equal its leaf yet, Fold returns false, and the class is modified again when more has
+// been folded: so no value explains itself.
 func (g *Graph) Fold(n Node, op Op, inputs ...Op) bool {
 	g.bare = g.bare[:0]
 	for i, in := range inputs {

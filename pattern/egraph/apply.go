@@ -44,7 +44,7 @@ func (a *applier) apply(id int, rec []uint32) bool {
 		a.rests[i] = g.appendRest(a.rests[i][:0], &c.rests[i], kept[:c.binds], kept[c.binds:])
 	}
 	if g.proof != nil {
-		// Explanations need the nodes that the pattern matched and those that stand for the inputs
+		// Explanations need the nodes that the pattern matched and those that represent the inputs
 		// of rests, as they are now: later, their classes have more nodes, by reasons that come
 		// after this match.
 		a.trail = append(a.trail[:0], rec[1+len(c.slots):]...)
@@ -145,7 +145,7 @@ func (a *applier) hook(args []Class, f func() (Class, bool)) (uint32, bool) {
 	return g.find(uint32(c)), true
 }
 
-// record remembers why the class of a node is that of the root: nodes stand for classes.
+// record remembers why the class of a node is that of the root: nodes represent classes.
 func (a *applier) record(id int, c *caseInfo, root, made uint32) {
 	if a.g.proof == nil {
 		return
@@ -157,7 +157,7 @@ func (a *applier) record(id int, c *caseInfo, root, made uint32) {
 	a.g.proof.rule(root, made, id, a.shown, a.trail)
 }
 
-// show returns what stands for a slot in records.
+// show returns what represents a slot in records.
 func (a *applier) show(s *slot, i int) uint32 {
 	switch {
 	case s.param, s.node:
@@ -168,7 +168,7 @@ func (a *applier) show(s *slot, i int) uint32 {
 	return a.g.witness(a.values[i])
 }
 
-// witness returns the node that stands for a class in records.
+// witness returns the node that represents a class in records.
 func (g *Graph) witness(c uint32) uint32 {
 	if f := g.lang.types.Witness; f != nil {
 		return uint32(f(g, Class(g.find(c))))

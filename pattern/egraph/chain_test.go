@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 )
 
-// TestChains compares the cheapest order of random products of matrices with what dynamic programming
-// finds. Shapes are facts of classes, and the cost of a product follows from them.
+// TestChains compares the cheapest order of random products of matrices with what dynamic
+// programming finds. Shapes are facts of classes, and the cost of a product follows from them.
 func TestChains(t *testing.T) {
 	l := NewLanguage()
 	matrix, err := l.Declare(Signature{Name: "matrix"})
@@ -74,8 +74,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// cheapestChain returns the operations of the cheapest order of a chain of products, where matrix i is
-// sizes[i] by sizes[i+1].
+// cheapestChain returns the operations of the cheapest order of a chain of products, where matrix i
+// is sizes[i] by sizes[i+1].
 func cheapestChain(sizes []int) float64 {
 	n := len(sizes) - 1
 	least := make([][]float64, n)

@@ -58,8 +58,8 @@ type caseInfo struct {
 	bare       bool // the pattern is a name
 }
 
-// slot is a name of a pattern: a class, or an op whose parameters are captured. Slots without a name are
-// nodes that show that a class is a number.
+// slot is a name of a pattern: a class, or an op whose parameters are captured. Slots without a
+// name are nodes that show that a class is a number.
 type slot struct {
 	name   string
 	reg    int
@@ -96,9 +96,9 @@ type rest struct {
 	depth int   // of the inputs
 }
 
-// Compile compiles rules. They may use ops that the language declares, and add ops with parameters to it. An
-// equation is used in both directions. The language must not be used concurrently meanwhile. For each symbol
-// that associates, rules are added that flatten it and drop its unit.
+// Compile compiles rules. They may use ops that the language declares, and add ops with parameters
+// to it. An equation is used in both directions. The language must not be used concurrently
+// meanwhile. For each symbol that associates, rules are added that flatten it and drop its unit.
 func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 	r := &Rules{lang: l, numbers: map[any]int{}, roots: make([]*program, len(l.sigs)), steps: make([]uint32, len(l.sigs))}
 	var faults *multierror.Error
@@ -132,8 +132,8 @@ func Compile(l *Language, list []pattern.Rule) (*Rules, error) {
 	return r, faults.ErrorOrNil()
 }
 
-// numbered returns the index of x in a list of what rules share, to which it is added if the key is new.
-// Scanning the lists instead would make compiling quadratic in the number of rules.
+// numbered returns the index of x in a list of what rules share, to which it is added if the key is
+// new. Scanning the lists instead would make compiling quadratic in the number of rules.
 func numbered[T any](numbers map[any]int, key any, list *[]T, x T) int {
 	i, ok := numbers[key]
 	if !ok {
@@ -167,8 +167,8 @@ func (r *Rules) want() {
 	}
 }
 
-// acyclic is a guard of flattening: the class of a node is not among its inputs. Otherwise b = (mul a
-// (inv a) b) would be replaced in itself for ever.
+// acyclic is a guard of flattening: the class of a node is not among its inputs. Otherwise b = (mul
+// a (inv a) b) would be replaced in itself for ever.
 const acyclic = ".acyclic"
 
 // flattening returns the rules that ops which associate bring along.
@@ -181,7 +181,7 @@ func (l *Language) flattening() []pattern.Rule {
 		call := func(args ...pattern.Expr) pattern.Expr { return pattern.NewCall(s.Name, args...) }
 		xs, ys := pattern.Rest("xs"), pattern.Rest("ys")
 		list = append(list, pattern.Rule{
-			Name: "flatten_" + s.Name, Doc: "An op that associates stands for its inputs among those of its own kind.",
+			Name: "flatten_" + s.Name, Doc: "An op that associates can be replaced by its inputs among those of its own kind.",
 			Cases: []pattern.Rewrite{{
 				In:  pattern.Pattern{Expr: call(&pattern.Bind{Name: "x", Expr: call(xs)}, ys), Guards: []pattern.Guard{{Func: acyclic, Args: []string{"x"}}}},
 				Out: call(xs, ys),
@@ -305,8 +305,8 @@ func (r *Rules) leafOp(e *pattern.Call) (Op, bool) {
 	return r.lang.Op(s, nil), true
 }
 
-// opOf resolves the name of an op in a rule: a symbol, an alias of an op with parameters, or a symbol with
-// parameters to capture or compute, which are returned.
+// opOf resolves the name of an op in a rule: a symbol, an alias of an op with parameters, or a
+// symbol with parameters to capture or compute, which are returned.
 func (r *Rules) opOf(name string) (sym Symbol, op Op, param string, err error) {
 	if op, ok := r.lang.aliases[name]; ok {
 		return r.lang.ops[op].sym, op, "", nil

@@ -2,7 +2,8 @@ package egraph
 
 import "slices"
 
-// delta knows what is new, so that rules need not be matched with what they have seen. Times are laps.
+// delta knows what is new, so that rules need not be matched with what they have seen. Times are
+// laps.
 //
 // A node is touched when it is made, when its inputs are united with other classes, and when its
 // class loses a union. A match is new for a rule if one of its nodes was touched since the rule
@@ -187,7 +188,8 @@ func (d *delta) advance(g *Graph) bool {
 	return true
 }
 
-// roomy returns a list with room for n elements more. It doubles, which leaves less garbage than append does.
+// roomy returns a list with room for n elements more. It doubles, which leaves less garbage than
+// append does.
 func roomy(s []uint32, n int) []uint32 {
 	if len(s)+n > cap(s) {
 		s = slices.Grow(s, max(len(s), n, 16))
@@ -255,8 +257,8 @@ func (d *delta) pack(g *Graph, log, s int) {
 	l.nodes[s], l.packed[s] = nodes[:kept], kept
 }
 
-// climb stamps the parents of the classes reached, from level k+1 on, and goes on to their classes. It
-// returns false if it was stopped.
+// climb stamps the parents of the classes reached, from level k+1 on, and goes on to their classes.
+// It returns false if it was stopped.
 func (d *delta) climb(g *Graph, k int) bool {
 	// The heights of this level are copied, since those of the next level are written while these
 	// are read: a class may be above itself.

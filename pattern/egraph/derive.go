@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// goal is what an input of a node is to become: the term of a node, or what a step of a template makes of
-// it.
+// goal is what an input of a node is to become: the term of a node, or what a step of a template
+// makes of it.
 type goal struct {
 	node  uint32 // none: anything
 	then  func(path []int, nested int) error
@@ -113,9 +113,9 @@ func (e *explainer) record(d edge, id uint32, path []int, nested int) error {
 	return nil
 }
 
-// reach adds the moves that turn the inputs of the term of a node into goals. If its op commutes, an
-// input gets the first goal that it was known to be equal to before an edge, and a last move puts them
-// in the order of the term to, the result.
+// reach adds the moves that turn the inputs of the term of a node into goals. If its op commutes,
+// an input gets the first goal that it was known to be equal to before an edge, and a last move
+// puts them in the order of the term to, the result.
 func (e *explainer) reach(n uint32, goals []goal, to Term, before uint32, path []int, nested int) error {
 	kids := e.g.origin(n)
 	if len(kids) != len(goals) {
@@ -162,7 +162,7 @@ func (e *explainer) assign(n uint32, goals []goal, before uint32) ([]int, error)
 	for i := range free {
 		at[i], free[i] = -1, true
 	}
-	// The inputs of a term stand in the order in which it was made, and the goals in that of
+	// The inputs of a term are in the order in which it was made, and the goals in that of
 	// another. Equal by now are too many: an input gets a goal only if both were equal before this
 	// edge, as they were when it was added.
 	for pass := range 2 { // what may become anything comes last
@@ -224,7 +224,7 @@ func (k *instance) read(trail []uint32) {
 	k.trail = trail
 }
 
-// slot returns the goal that a name stands for.
+// slot returns the goal of a name.
 func (k *instance) slot(i int) goal {
 	s := &k.c.slots[i]
 	if s.bind >= 0 {
@@ -392,7 +392,8 @@ func (k *instance) goalOf(n uint32, goals []goal) goal {
 	}}
 }
 
-// hooked returns the goal for what a function of the language made, given the goals of its arguments.
+// hooked returns the goal for what a function of the language made, given the goals of its
+// arguments.
 func (k *instance) hooked(goals []goal, maker bool) goal {
 	n, args := k.trail[0], k.trail[2:2+k.trail[1]]
 	k.trail = k.trail[2+len(args):]
@@ -416,8 +417,8 @@ func (k *instance) hooked(goals []goal, maker bool) goal {
 // maxEmbedded bounds the nodes in which arguments are looked for, in what a function made of them.
 const maxEmbedded = 64
 
-// embed returns the goal for a node that a function made of classes: inside, their terms become what
-// they are in the instance. It reports whether there are any.
+// embed returns the goal for a node that a function made of classes: inside, their terms become
+// what they are in the instance. It reports whether there are any.
 func (k *instance) embed(n uint32, args []uint32, goals []goal, visits *int) (goal, bool) {
 	*visits--
 	kids := k.e.g.origin(n)

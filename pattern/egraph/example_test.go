@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
-// Products are associative and commutative by declaration. The rule turns a quotient into a product, so
-// that equal factors meet.
+// Products are associative and commutative by declaration. The rule turns a quotient into a
+// product, so that equal factors meet.
 func Example() {
 	l := egraph.NewLanguage()
 	variable, _ := l.Declare(egraph.Signature{Name: "var"})

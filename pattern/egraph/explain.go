@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ErrExplain means that a graph can't explain why two terms are equal: they are not, it was made without
-// [WithExplanations], or there would be more than a million steps.
+// ErrExplain means that a graph can't explain why two terms are equal: they are not, it was made
+// without [WithExplanations], or there would be more than a million steps.
 var ErrExplain = errors.New("no explanation")
 
 // An Explanation is a chain of rewrites from one term to another.
@@ -20,9 +20,9 @@ type Explanation struct {
 
 // A Step replaces a part of a term by an instance of a rule.
 type Step struct {
-	// Rule is the name of the rule, and Case its rewrite. Other steps have no rewrite, and are called
-	// "given" if [Graph.Union] said so, "fold" if an op has a value, and "commutes" if arguments
-	// change places.
+	// Rule is the name of the rule, and Case its rewrite. Other steps have no rewrite, and are
+	// called "given" if [Graph.Union] said so, "fold" if an op has a value, and "commutes" if
+	// arguments change places.
 	Rule string
 	Case int // of [Rules.Case], or -1
 	// Backward says that the replacement of the rule became its pattern.

@@ -8,11 +8,12 @@ import (
 	"slices"
 )
 
-// A Cost says what a node costs by itself, without its inputs: at least 0, and infinity if it can't be
-// had.
+// A Cost says what a node costs by itself, without its inputs: at least 0, and infinity if it can't
+// be had.
 type Cost func(g *Graph, n Node) float64
 
-// ErrCost means that a cost is negative or not a number, or that a class has no term of finite cost.
+// ErrCost means that a cost is negative or not a number, or that a class has no term of finite
+// cost.
 var ErrCost = errors.New("bad cost")
 
 // A Choice chooses a node for each class that is needed to compute some roots.
@@ -29,8 +30,8 @@ type Choice struct {
 // Node returns the node that is chosen for a class.
 func (c *Choice) Node(k Class) Node { return Node(c.node[c.x.g.find(uint32(k))]) }
 
-// Given returns the node that a class had before the first saturation: of several that of the cheapest tree.
-// It returns false if it had none.
+// Given returns the node that a class had before the first saturation: of several that of the
+// cheapest tree. It returns false if it had none.
 func (c *Choice) Given(k Class) (Node, bool) {
 	if c.given == nil {
 		return 0, false
@@ -39,8 +40,8 @@ func (c *Choice) Given(k Class) (Node, bool) {
 	return Node(n), n != none
 }
 
-// Restored returns the choice with the given nodes for some classes. It returns false if one of them has
-// none, or the roots depended on themselves then. The graph must not have changed since.
+// Restored returns the choice with the given nodes for some classes. It returns false if one of
+// them has none, or the roots depended on themselves then. The graph must not have changed since.
 func (c *Choice) Restored(classes []Class) (*Choice, bool) {
 	r := &Choice{x: c.x, node: slices.Clone(c.node), given: c.given}
 	for _, k := range classes {
@@ -65,10 +66,10 @@ func (c *Choice) Restored(classes []Class) (*Choice, bool) {
 	}
 }
 
-// Extract chooses the cheapest terms for roots, counting nodes once that the terms share. It starts with the
-// cheapest trees, and with what was in the graph before the first saturation, so it is never dearer than
-// that. It improves the cheaper of the two: by one class at a time, and by an exhaustive search as far as
-// its bound allows. The result is the same in every run.
+// Extract chooses the cheapest terms for roots, counting nodes once that the terms share. It starts
+// with the cheapest trees, and with what was in the graph before the first saturation, so it is
+// never dearer than that. It improves the cheaper of the two: by one class at a time, and by an
+// exhaustive search as far as its bound allows. The result is the same in every run.
 func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice, error) {
 	g.stop.Store(false)
 	defer context.AfterFunc(ctx, func() { g.stop.Store(true) })()
@@ -89,8 +90,8 @@ func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice
 	return c, ctx.Err()
 }
 
-// Estimate returns what the roots cost at most, and takes a fraction of the time of Extract. It may be called
-// where a saturation asks whether it is done, and returns infinity if that is cancelled.
+// Estimate returns what the roots cost at most, and takes a fraction of the time of Extract. It may
+// be called where a saturation asks whether it is done, and returns infinity if that is cancelled.
 func (g *Graph) Estimate(cost Cost, roots ...Class) (float64, error) {
 	c, err := g.start(cost, roots)
 	if g.stopped() {
@@ -202,8 +203,8 @@ func (x *extractor) total(node []uint32) float64 {
 	return total
 }
 
-// fill chooses given nodes for classes that are needed and have no node. It returns false if it can't, or there
-// are none.
+// fill chooses given nodes for classes that are needed and have no node. It returns false if it
+// can't, or there are none.
 func (x *extractor) fill(node, given []uint32) bool {
 	filled := false
 	for _, c := range x.stack {

@@ -6,7 +6,7 @@ import (
 )
 
 // A Class is a set of nodes that are known to be equal. Classes that have been united keep their
-// numbers; [Graph.Find] returns the one that stands for all of them.
+// numbers; [Graph.Find] returns the one that represents all of them.
 type Class uint32
 
 // A Node is an op applied to classes. Nodes are numbered in the order of their creation.
@@ -15,7 +15,7 @@ type Node uint32
 // none ends lists.
 const none = ^uint32(0)
 
-// node is what a graph knows of a node. Up to two inputs stand in it; if there are more, a is where
+// node is what a graph knows of a node. It holds up to two inputs; if there are more, a is where
 // they begin among the wide inputs, and b is their number.
 type node struct {
 	head  uint32 // op, shape and flags
@@ -49,7 +49,7 @@ type class struct {
 const (
 	prunedFlag  = 1 << iota // only leaves are matched
 	remakeFlag              // queued because its facts changed
-	freshFlag               // queued because it was made: nobody knew less of it
+	freshFlag               // queued because it was made: no node knew less of it
 	outdoneFlag             // lost a union and learned from the winner
 )
 
@@ -150,7 +150,8 @@ func (g *Graph) Class(n Node) Class { return Class(g.find(g.nodes[n].class)) }
 // united with. Reading from there, a class is a term.
 func (g *Graph) First(c Class) Node { return Node(g.classes[c].first) }
 
-// Inputs appends the classes of the inputs of a node to buf. Those of an op that commutes are sorted.
+// Inputs appends the classes of the inputs of a node to buf. Those of an op that commutes are
+// sorted.
 func (g *Graph) Inputs(n Node, buf []Class) []Class {
 	for i := range g.arity(uint32(n)) {
 		buf = append(buf, Class(g.find(g.kid(uint32(n), i))))
@@ -175,7 +176,7 @@ func (g *Graph) Nodes(c Class) iter.Seq[Node] {
 	}
 }
 
-// Find returns the class that stands for c and all classes that have been united with it.
+// Find returns the class that represents c and all classes that have been united with it.
 func (g *Graph) Find(c Class) Class { return Class(g.find(uint32(c))) }
 
 func (g *Graph) find(c uint32) uint32 {
@@ -245,7 +246,7 @@ func (g *Graph) arity(n uint32) int {
 	return int(d.shape())
 }
 
-// kid returns input i as it stands in the node.
+// kid returns input i as the node has it.
 func (g *Graph) kid(n uint32, i int) uint32 {
 	d := &g.nodes[n]
 	switch {
@@ -257,7 +258,7 @@ func (g *Graph) kid(n uint32, i int) uint32 {
 	return d.b
 }
 
-// kidsOf returns the inputs of a node as they stand in it. They are valid until the node changes,
+// kidsOf returns the inputs of a node as it has them. They are valid until the node changes,
 // or the next call for a node of up to two inputs.
 func (g *Graph) kidsOf(n uint32) []uint32 {
 	d := &g.nodes[n]

@@ -162,8 +162,8 @@ func (m *matcher) restOf(list []uint32, r *rest) []uint32 {
 	return m.g.appendRest(list, r, m.nodes, m.pos)
 }
 
-// appendRest appends the inputs that a rest stands for, given the nodes of the pattern and the positions
-// of its picks.
+// appendRest appends the inputs that a rest matches, given the nodes of the pattern and the
+// positions of its picks.
 func (g *Graph) appendRest(list []uint32, r *rest, nodes, pos []uint32) []uint32 {
 	kids := g.kidsOf(nodes[r.bind])
 	if r.from >= 0 {

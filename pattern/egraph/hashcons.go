@@ -2,9 +2,9 @@ package egraph
 
 import "math/bits"
 
-// table finds nodes by op and inputs. It is open addressed; a slot is the upper half of the hash and the
-// node + 1. Nothing is deleted: what a slot says of a node that has changed since is not found,
-// because the node is compared as it is now, and goes away when the table grows.
+// table finds nodes by op and inputs. It is open addressed; a slot is the upper half of the hash
+// and the node + 1. Nothing is deleted: what a slot says of a node that has changed since is not
+// found, because the node is compared as it is now, and goes away when the table grows.
 type table struct {
 	slots []uint64
 	mask  uint64
@@ -112,7 +112,7 @@ func (g *Graph) grow() {
 	t := &g.table
 	for n := range g.nodes {
 		if n%pollEvery == 0 && g.stopped() {
-			return // nobody will look things up again
+			return // the graph is not used any more
 		}
 		if g.nodes[n].dead() {
 			continue

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// improveWork bounds the classes that improve visits, estimateWork those that it visits for an estimate, and
-// exhaustWork the choices that exhaust makes. With all, extraction takes some milliseconds at most beyond the
-// cheapest trees.
+// improveWork bounds the classes that improve visits, estimateWork those that it visits for an
+// estimate, and exhaustWork the choices that exhaust makes. With all, extraction takes some
+// milliseconds at most beyond the cheapest trees.
 const (
 	improveWork  = 1 << 18
 	estimateWork = 1 << 17
@@ -54,8 +54,9 @@ func (x *extractor) improve(c *Choice, work int) {
 	}
 }
 
-// users counts how often the choice for classes that are needed takes a class, so that what an exchange costs
-// or gains is known from what it changes. Among classes that depend on themselves the counts may be too high.
+// users counts how often the choice for classes that are needed takes a class, so that what an
+// exchange costs or gains is known from what it changes. Among classes that depend on themselves
+// the counts may be too high.
 type users struct {
 	x    *extractor
 	node []uint32 // by class: what is chosen
@@ -83,7 +84,8 @@ func (u *users) count() {
 	u.left -= len(need)
 }
 
-// exchange chooses another node for a class that is needed, and returns how much dearer the whole becomes.
+// exchange chooses another node for a class that is needed, and returns how much dearer the whole
+// becomes.
 func (u *users) exchange(c, n uint32) float64 {
 	// What both nodes need is counted up before it is counted down. In the other order it would be
 	// dropped and taken again, with everything below it.
@@ -120,8 +122,8 @@ func (u *users) take(n uint32) (cost float64) {
 	return cost
 }
 
-// release takes the counts of the inputs of a node back, and returns what classes cost that are not needed any
-// more.
+// release takes the counts of the inputs of a node back, and returns what classes cost that are not
+// needed any more.
 func (u *users) release(n uint32) (cost float64) {
 	g := u.x.g
 	u.todo = append(u.todo[:0], n)
@@ -144,7 +146,7 @@ func (u *users) release(n uint32) (cost float64) {
 	return cost
 }
 
-// exhaust looks through all choices that could be cheaper. If it comes to an end, the choice is
+// exhaust looks through all choices that could be cheaper. If it finishes, the choice is
 // optimal.
 func (x *extractor) exhaust(c *Choice) {
 	k := len(x.g.classes)
@@ -214,8 +216,8 @@ func (s *search) least(c uint32) float64 {
 	return math.Inf(1)
 }
 
-// slack is how much cheaper a choice must be, relatively, to count as cheaper: sums in another order
-// differ by less.
+// slack is how much cheaper a choice must be, relatively, to count as cheaper: sums in another
+// order differ by less.
 const slack = 1e-12
 
 // run reports whether it has looked at everything.

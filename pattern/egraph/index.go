@@ -20,13 +20,13 @@ type entry struct {
 
 func (x *index) bytes() int64 { return int64(16*cap(x.entries) + 4*cap(x.dirty)) }
 
-// symBit is the bit of a symbol in masks. The last bit stands for facts.
+// symBit is the bit of a symbol in masks. The last bit means facts.
 func symBit(s Symbol) uint32 { return 1 << (uint32(s) % 31) }
 
 const factBit = 1 << 31
 
-// refresh brings the index up to date. It lays the classes that have changed anew, or all if that is
-// not much more.
+// refresh brings the index up to date. It lays the classes that have changed anew, or all if that
+// is not much more.
 func (g *Graph) refresh() bool {
 	x := &g.index
 	// The matcher reads entries much more often than they change, so they are copies in one piece,

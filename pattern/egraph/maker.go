@@ -2,8 +2,8 @@ package egraph
 
 import "slices"
 
-// A Maker makes the replacement of a match outside of the language of rules, and returns a node of it.
-// If it returns false, the rule proposes nothing. It may add nodes, but unite nothing.
+// A Maker makes the replacement of a match outside of the language of rules, and returns a node of
+// it. If it returns false, the rule proposes nothing. It may add nodes, but unite nothing.
 type Maker func(g *Graph, m *Match) (Node, bool)
 
 // SetMaker defines a maker. A rewrite calls it by a replacement that consists of its name without
@@ -24,7 +24,8 @@ func (m *Match) Case() int { return m.id }
 // Root returns the node that the whole pattern matches.
 func (m *Match) Root() Node { return Node(m.root) }
 
-// Slot returns the number of a name of the pattern, or -1. It is the same in all matches of a rewrite.
+// Slot returns the number of a name of the pattern, or -1. It is the same in all matches of a
+// rewrite.
 func (m *Match) Slot(name string) int {
 	return slices.IndexFunc(m.c.slots, func(s slot) bool { return s.name == name })
 }
@@ -40,7 +41,7 @@ func (m *Match) Rest(name string) int {
 	return slices.IndexFunc(m.c.rests, func(r rest) bool { return r.name == name })
 }
 
-// Classes appends the classes that a rest stands for.
+// Classes appends the classes that a rest matches.
 func (m *Match) Classes(rest int, buf []Class) []Class {
 	for _, k := range m.a.rests[rest] {
 		buf = append(buf, Class(m.a.g.find(k)))
@@ -48,8 +49,8 @@ func (m *Match) Classes(rest int, buf []Class) []Class {
 	return buf
 }
 
-// AddNode is Add, but returns the node, and explanations show a new one with these inputs and not others of
-// their classes. The op must not associate.
+// AddNode is Add, but returns the node, and explanations show a new one with these inputs and not
+// others of their classes. The op must not associate.
 func (g *Graph) AddNode(op Op, inputs ...Node) Node {
 	kids := g.kids[:0]
 	for _, n := range inputs {
@@ -70,12 +71,13 @@ func (g *Graph) AddNode(op Op, inputs ...Node) Node {
 // Built is what a [Maker] built, or found.
 type Built struct {
 	Node   Node
-	Name   string   // of the pattern that it stands for, or ""
+	Name   string   // in the pattern of what it is, or ""
 	Inputs []*Built // of the op of the node; nil if it was found
 }
 
-// builtTrail appends what a maker built to a trail: its length, and for each part the node, the slot that it
-// stands for, and the length and numbers of its inputs. A part comes after these, so the last one is the whole.
+// builtTrail appends what a maker built to a trail: its length, and for each part the node, the
+// slot that it is, and the length and numbers of its inputs. A part comes after these, so
+// the last one is the whole.
 func (m *Match) builtTrail(trail []uint32, x *Built) []uint32 {
 	at := len(trail)
 	trail = append(trail, 0)

@@ -23,7 +23,7 @@ type matcher struct {
 	params  []any
 	same    [2][]uint32 // rests
 	steps   int
-	inputs  uint32 // the symbols of the inputs of the root, or 0 if nobody asked
+	inputs  uint32 // the symbols of the inputs of the root, or 0 if they are not known yet
 	gaveUp  int    // roots whose matches were too many to look for
 }
 

@@ -8,9 +8,9 @@ import (
 // Parts explain a choice class by class, so that what terms share is explained once.
 type Parts struct {
 	Terms *Terms
-	// List has a part for each node from which the explanation starts, and for the inputs of what is
-	// chosen. All parts of a class come before those of the inputs of what is chosen for it, and a part
-	// comes before those whose terms are in its term, unless both can't be.
+	// List has a part for each node from which the explanation starts, and for the inputs of what
+	// is chosen. All parts of a class come before those of the inputs of what is chosen for it, and
+	// a part comes before those whose terms are in its term, unless both can't be.
 	List []Part
 
 	e *explainer
@@ -57,8 +57,9 @@ func (g *Graph) ExplainParts(r *Rules, c *Choice, from ...Node) (*Parts, error) 
 	return p, nil
 }
 
-// order returns the nodes that have parts. A node comes before the inputs of what is chosen for its class, and
-// before nodes whose terms are in its term. If both can't be, the one that is met first in a walk counts.
+// order returns the nodes that have parts. A node comes before the inputs of what is chosen for its
+// class, and before nodes whose terms are in its term. If both can't be, the one that is met first
+// in a walk counts.
 func (e *explainer) order(c *Choice, from []Node) []uint32 {
 	inputs := func(n uint32) []uint32 { return e.g.origin(uint32(c.Node(e.g.Class(Node(n))))) }
 	seen := make([]bool, len(e.g.nodes))

@@ -19,7 +19,7 @@ type compiler struct {
 	depth map[string]int // of names
 }
 
-// todo is an op in a pattern whose class stands in a register.
+// todo is an op in a pattern whose class is in a register.
 type todo struct {
 	call  *pattern.Call
 	reg   int
@@ -30,8 +30,8 @@ type todo struct {
 	names []int // slots bound to it
 }
 
-// compile emits the instructions of a pattern, and returns the symbol of its root. A pattern that is a
-// name has none.
+// compile emits the instructions of a pattern, and returns the symbol of its root. A pattern that
+// is a name has none.
 func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) (Symbol, error) {
 	c.steps, c.depth = map[Symbol]uint32{}, map[string]int{}
 	for {
@@ -235,8 +235,8 @@ func (c *compiler) tail(r rest) error {
 	return nil
 }
 
-// pickAll compiles the arguments of an op that commutes, the strictest first, and returns the numbers of
-// the picks.
+// pickAll compiles the arguments of an op that commutes, the strictest first, and returns the
+// numbers of the picks.
 func (c *compiler) pickAll(args []pattern.Expr, sym Symbol, bind, depth int) ([]int, error) {
 	args = slices.Clone(args)
 	slices.SortStableFunc(args, func(a, b pattern.Expr) int { return c.strictness(a) - c.strictness(b) })
@@ -284,7 +284,7 @@ func (c *compiler) strictness(e pattern.Expr) int {
 	return 4
 }
 
-// arg compiles an argument whose class stands in the register of t; ops at once or later.
+// arg compiles an argument whose class is in the register of t; ops at once or later.
 func (c *compiler) arg(e pattern.Expr, t todo, later bool) error {
 	args := &c.info.nodes[t.above].args
 	t.arg = len(*args)
@@ -333,7 +333,7 @@ func (c *compiler) arg(e pattern.Expr, t todo, later bool) error {
 		c.queue = outer
 		return err
 	}
-	return fmt.Errorf("%s can't stand in a pattern", e)
+	return fmt.Errorf("%s is not allowed in a pattern", e)
 }
 
 func (c *compiler) leaf(op Op, t todo) error {

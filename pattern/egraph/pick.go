@@ -11,8 +11,8 @@ func (m *matcher) below() uint32 {
 	return m.inputs
 }
 
-// pick takes the next input that was not picked. Of equal inputs, which stand side by side, it takes the
-// first.
+// pick takes the next input that was not picked. Of equal inputs, which are adjacent, it
+// takes the first.
 func (m *matcher) pick(f *frame, in *instr) bool {
 	n := m.nodes[in.bind]
 	for f.cur < f.end {
@@ -22,7 +22,7 @@ func (m *matcher) pick(f *frame, in *instr) bool {
 		if in.need != anything && m.g.classes[c].mask&in.need == 0 {
 			continue
 		}
-		// Equal inputs stand side by side, because inputs are sorted. Exchanging them would give
+		// Equal inputs are adjacent, because inputs are sorted. Exchanging them would give
 		// the same match again, factorially often; so of a group of equals, the next one is allowed
 		// only if the one before it was picked.
 		used, before := false, false

@@ -1,8 +1,8 @@
 package egraph
 
-// program finds the roots of patterns among the nodes of a symbol: a tree of instructions that the patterns
-// share from the root. It is stored in the order in which it is walked; end is where the subtree of
-// an instruction ends.
+// program finds the roots of patterns among the nodes of a symbol: a tree of instructions that the
+// patterns share from the root. It is stored in the order in which it is walked; end is where the
+// subtree of an instruction ends.
 type program struct {
 	tree  treeNode // its kids begin patterns
 	next  map[treeEdge]*treeNode
@@ -127,8 +127,8 @@ func (p *program) enable(on []bool, wanted func(c int) bool) []bool {
 	return on
 }
 
-// disable sets that the instruction at a place does not lead to a case that is wanted, and so for those that
-// lead to no other.
+// disable sets that the instruction at a place does not lead to a case that is wanted, and so for
+// those that lead to no other.
 func (p *program) disable(on []bool, at int32) []bool {
 	on[at] = false
 	for i := at - 1; i >= 0; i-- {

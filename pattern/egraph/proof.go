@@ -1,9 +1,10 @@
 package egraph
 
 // proof remembers why nodes are in one class, while a graph grows; see [Graph.Explain]. A node is a
-// term: its op applied to the terms of the nodes that it was made with, or of the first nodes of classes. Terms are vertices, and an edge is added whenever classes are united,
-// or a node gets into a class that exists. So the edges form a forest, in which the path between
-// two equal terms consists of edges that were there when they became equal.
+// term: its op applied to the terms of the nodes that it was made with, or of the first nodes of
+// classes. Terms are vertices, and an edge is added whenever classes are united, or a node gets
+// into a class that exists. So the edges form a forest, in which the path between two equal terms
+// consists of edges that were there when they became equal.
 type proof struct {
 	orig  []uint32 // 2 a node: the nodes that it was made with, or where they are in wide and their number
 	wide  []uint32
@@ -11,8 +12,8 @@ type proof struct {
 	why   []uint32
 }
 
-// edge says that two terms are equal. why is one of the constants below, or says where the record of
-// a rule begins: case, number of slots, slots, and the length and contents of the trail that a
+// edge says that two terms are equal. why is one of the constants below, or says where the record
+// of a rule begins: case, number of slots, slots, and the length and contents of the trail that a
 // derivation follows.
 type edge struct {
 	a, b, why uint32
@@ -78,8 +79,8 @@ func (p *proof) add(a, b, why uint32) {
 	}
 }
 
-// rule adds an edge by a rule: the term of root is an instance of the pattern of a case, and that of
-// made, which may be none if the replacement is a slot, one of its replacement.
+// rule adds an edge by a rule: the term of root is an instance of the pattern of a case, and that
+// of made, which may be none if the replacement is a slot, one of its replacement.
 func (p *proof) rule(root, made uint32, c int, slots, trail []uint32) {
 	if p == nil {
 		return

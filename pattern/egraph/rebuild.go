@@ -91,7 +91,8 @@ func (g *Graph) Rebuild() bool {
 	return true
 }
 
-// again modifies the classes whose values could not be folded, if other values have been folded since.
+// again modifies the classes whose values could not be folded, if other values have been folded
+// since.
 func (g *Graph) again() {
 	list := g.retry
 	g.retry = nil
@@ -131,7 +132,7 @@ func (g *Graph) repair(c uint32) bool {
 	return true
 }
 
-// renew replaces the inputs of a node by the classes that stand for them. If there is such a node
+// renew replaces the inputs of a node by the classes that represent them. If there is such a node
 // already, the two are united, and n is dead.
 func (g *Graph) renew(n uint32) bool {
 	// The table grows before the lookup, because the free slot that the lookup returns would be one

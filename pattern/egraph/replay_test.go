@@ -243,7 +243,7 @@ func (p *replayer) make(e pattern.Expr, b binding) Term {
 	return x
 }
 
-// param returns what stands in braces in a replacement.
+// param returns what is in braces in a replacement.
 func (p *replayer) param(text string, b binding) any {
 	name, list, calls := strings.Cut(strings.TrimSuffix(text, ")"), "(")
 	if !calls {

@@ -15,8 +15,9 @@ type Limits struct {
 	Bytes int64         // memory of the graph
 }
 
-// Backoff bans rules that match too often. A rule with more than Matches new matches in a lap is not
-// applied, and is left out for some laps. Each ban of a rule doubles its bounds. The zero value bans nothing.
+// Backoff bans rules that match too often. A rule with more than Matches new matches in a lap is
+// not applied, and is left out for some laps. Each ban of a rule doubles its bounds. The zero value
+// bans nothing.
 type Backoff struct {
 	Matches int // 1000 is what egg uses
 	Laps    int // 5 is what egg uses
@@ -89,8 +90,8 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 // maxRoom bounds the nodes for which there is room before they are there.
 const maxRoom = 1 << 22
 
-// settle makes the graph congruent and brings index and news up to date, which nobody needs after the end. It returns false if it is
-// cancelled.
+// settle makes the graph congruent and brings index and news up to date, which is not needed after
+// the end. It returns false if it is cancelled.
 func (s *runner) settle() bool {
 	t := time.Now()
 	ok := s.g.Rebuild() && (s.over == ByteLimit || s.g.refresh()) && (s.over != "" || s.g.delta.advance(s.g))
@@ -135,7 +136,8 @@ func (s *runner) full() string {
 // maxLaps bounds laps, and so the times of which there is a list.
 const maxLaps = 1 << 20
 
-// quiet reports whether a further lap would change nothing. If there are bans, the next to end is ended.
+// quiet reports whether a further lap would change nothing. If there are bans, the next to end is
+// ended.
 func (s *runner) quiet() bool {
 	if s.lap == 0 || s.report.Laps[s.lap-1].Changes > 0 {
 		return false

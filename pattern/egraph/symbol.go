@@ -28,11 +28,12 @@ type Signature struct {
 	Inputs [2]int
 	// Commutes says that the order of the inputs does not matter.
 	Commutes bool
-	// Associates says that an op among the inputs of its own kind stands for its inputs. The op also
-	// commutes and takes any number of inputs: sums are multisets of terms. One with a single input
-	// is that input.
+	// Associates says that an op among the inputs of its own kind is equal to its inputs there. The
+	// op also commutes and takes any number of inputs: sums are multisets of terms. One with a
+	// single input is that input.
 	Associates bool
-	// Unit is the op of no inputs that equals the op applied to nothing, if it associates; or NoUnit.
+	// Unit is the op of no inputs that equals the op applied to nothing, if it associates; or
+	// NoUnit.
 	Unit Op
 	// Outputs is the number of outputs, if there are several. Output i is a node of its own, see
 	// [Language.Output].
@@ -73,12 +74,12 @@ type Args struct {
 // parameters only, and must not change the graph or keep the slices in the arguments.
 type Guard func(g *Graph, a Args) bool
 
-// A Function makes a class for the replacement of a rule. If it returns false, the rule proposes nothing,
-// and is not tried again with these classes.
+// A Function makes a class for the replacement of a rule. If it returns false, the rule proposes
+// nothing, and is not tried again with these classes.
 type Function func(g *Graph, a Args) (Class, bool)
 
-// A ParamFunction computes the parameters of an op in a replacement: a comparable value. If it returns
-// false, the rule proposes nothing, and is not tried again with these classes.
+// A ParamFunction computes the parameters of an op in a replacement: a comparable value. If it
+// returns false, the rule proposes nothing, and is not tried again with these classes.
 type ParamFunction func(g *Graph, a Args) (any, bool)
 
 // NewLanguage returns a language without symbols.
@@ -120,8 +121,8 @@ func (l *Language) Declare(s Signature) (Symbol, error) {
 // maxInputs bounds the number of inputs and outputs of a node.
 const maxInputs = 1 << 20
 
-// Op returns the op of a symbol with parameters, a comparable value or nil. Once there are graphs, theirs is
-// [Graph.Intern].
+// Op returns the op of a symbol with parameters, a comparable value or nil. Once there are graphs,
+// theirs is [Graph.Intern].
 func (l *Language) Op(s Symbol, param any) Op {
 	key := opInfo{s, param}
 	op, ok := l.ids[key]

@@ -91,7 +91,7 @@ func (t *templateCompiler) expr(e pattern.Expr) (int, error) {
 	case *pattern.Call:
 		return t.call(e)
 	}
-	return 0, fmt.Errorf("%s can't stand in a replacement", e)
+	return 0, fmt.Errorf("%s is not allowed in a replacement", e)
 }
 
 // element returns the place of the inputs of a rest, one after the other.
@@ -210,7 +210,7 @@ func (t *templateCompiler) args(s *step, list []pattern.Expr, op string) error {
 // eachOf compiles an expression for each input of rests.
 func (t *templateCompiler) eachOf(e pattern.Each) (arg, error) {
 	if t.each {
-		return arg{}, errors.New("a rest stands within another one")
+		return arg{}, errors.New("a rest within another one")
 	}
 	outer := t.steps
 	t.steps, t.each, t.elems = nil, true, nil
@@ -223,8 +223,8 @@ func (t *templateCompiler) eachOf(e pattern.Each) (arg, error) {
 	return a, err
 }
 
-// params compiles what stands in braces behind an op in a replacement: captured parameters, or a function
-// of them.
+// params compiles what is in braces after an op in a replacement: captured parameters, or a
+// function of them.
 func (t *templateCompiler) params(s *step, text string) error {
 	l := t.c.r.lang
 	if text == "" {

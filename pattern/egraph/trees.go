@@ -18,8 +18,8 @@ type best struct {
 
 const noTree = math.MaxUint32
 
-// maxSweeps bounds the sweeps before a search in the order of costs. The graphs of docs/measurements.md need
-// fewer, and a sweep takes a fraction of that search.
+// maxSweeps bounds the sweeps before a search in the order of costs. The graphs of
+// docs/measurements.md need fewer, and a sweep takes a fraction of that search.
 const maxSweeps = 16
 
 // trees chooses the cheapest tree for each class, and reports whether all roots have one.
@@ -35,8 +35,8 @@ func (x *extractor) trees() ([]uint32, bool) {
 	return node, node != nil && x.complete(node)
 }
 
-// sweep goes over all nodes until no class gets cheaper. It reports false if that takes too many sweeps, as
-// in graphs that are deeper than wide and were made from the root.
+// sweep goes over all nodes until no class gets cheaper. It reports false if that takes too many
+// sweeps, as in graphs that are deeper than wide and were made from the root.
 func (x *extractor) sweep() ([]uint32, bool) {
 	g := x.g
 	cost := make([]float64, len(g.classes))
@@ -93,8 +93,8 @@ func (x *extractor) sweep() ([]uint32, bool) {
 	return nil, false
 }
 
-// has reports whether all inputs of a node have a tree. The sum of their costs may be infinite all the
-// same: a tree has no sharing, and doubles with each x + x.
+// has reports whether all inputs of a node have a tree. The sum of their costs may be infinite all
+// the same: a tree has no sharing, and doubles with each x + x.
 func (x *extractor) has(cost []float64, n uint32) bool {
 	for k := range x.g.arity(n) {
 		if math.IsInf(cost[x.g.find(x.g.kid(n, k))], 1) {
@@ -104,8 +104,9 @@ func (x *extractor) has(cost []float64, n uint32) bool {
 	return true
 }
 
-// settle chooses the cheapest tree for each class, in the order of cost, as Dijkstra's algorithm does (Knuth,
-// "A generalization of Dijkstra's algorithm", 1977). If it is cancelled, it returns nil.
+// settle chooses the cheapest tree for each class, in the order of cost, as Dijkstra's algorithm
+// does (Knuth, "A generalization of Dijkstra's algorithm", 1977). If it is cancelled, it returns
+// nil.
 func (x *extractor) settle() []uint32 {
 	g := x.g
 	of := make([]tree, len(g.nodes))

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTrees compares the two ways to find the cheapest trees: for all classes, they have the same costs.
+// TestTrees compares the two ways to find the cheapest trees: for all classes, they have the same
+// costs.
 func TestTrees(t *testing.T) {
 	g, rules := big(t)
 	if _, err := g.Saturate(t.Context(), rules, Options{Limits: Limits{Nodes: 20000}, Backoff: Backoff{1000, 5}}); err != nil {
@@ -74,8 +75,8 @@ func (x *extractor) treeCosts(t *testing.T, node []uint32) []float64 {
 	return cost
 }
 
-// TestManySweeps extracts from a graph in which what makes a class cheaper is always found behind it, so
-// that a sweep carries it on by one class only.
+// TestManySweeps extracts from a graph in which what makes a class cheaper is always found behind
+// it, so that a sweep carries it on by one class only.
 func TestManySweeps(t *testing.T) {
 	s := newSums(t)
 	rules := s.rules(t, "")

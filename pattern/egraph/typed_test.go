@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 )
 
-// typed is a language whose classes are of type i, f or d, from narrow to wide. Ops have the widest type of
-// their inputs, to which replacements convert the others.
+// typed is a language whose classes are of type i, f or d, from narrow to wide. Ops have the widest
+// type of their inputs, to which replacements convert the others.
 type typed struct {
 	lang                     *Language
 	num, sym, cast, neg, mul Symbol

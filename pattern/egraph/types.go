@@ -8,18 +8,19 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 )
 
-// Types are what a language knows of types, so that rules need not mention them. Each of the functions
-// may be nil. They depend on facts of the classes that they are given only; see [Analysis].
+// Types are what a language knows of types, so that rules need not mention them. Each of the
+// functions may be nil. They depend on facts of the classes that they are given only; see
+// [Analysis].
 type Types struct {
 	// Equal reports whether a class is what a number in a pattern means, and returns a node of the
 	// class that shows it, such as a constant. If it is nil, a number is a leaf; see
 	// [Language.SetNumbers].
 	Equal func(g *Graph, c Class, l pattern.Literal) (Node, bool)
-	// Number returns the number that a class is known to be, for formulas such as "{a*b - 1}", and a
-	// node of the class that shows it.
+	// Number returns the number that a class is known to be, for formulas such as "{a*b - 1}", and
+	// a node of the class that shows it.
 	Number func(g *Graph, c Class) (float64, Node, bool)
-	// Constant returns the class of a number in a replacement. What l leaves open is as in like: the
-	// class that is replaced, or x in "2:x". If it returns false, the rule proposes nothing.
+	// Constant returns the class of a number in a replacement. What l leaves open is as in like:
+	// the class that is replaced, or x in "2:x". If it returns false, the rule proposes nothing.
 	Constant func(g *Graph, l pattern.Literal, like Class) (Class, bool)
 	// Make returns the class of an op applied to classes in a replacement of like, such as that of
 	// the op after conversions of its inputs. If it returns false, the rule proposes nothing. It
@@ -28,8 +29,8 @@ type Types struct {
 	// Witness returns the node by which explanations show a class that a rule binds, such as a
 	// constant if it is a number. If it is nil, they show the node that the class was made for.
 	Witness func(g *Graph, c Class) Node
-	// Built returns what the last [Maker] built, if the graph keeps reasons. Explanations show that; classes
-	// may have many other nodes. If it is nil, they guess.
+	// Built returns what the last [Maker] built, if the graph keeps reasons. Explanations show
+	// that; classes may have many other nodes. If it is nil, they guess.
 	Built func(g *Graph) *Built
 	// Conform returns c with the type of like: a replacement, and what it replaces. If it returns
 	// false, the rule proposes nothing.
@@ -39,9 +40,9 @@ type Types struct {
 // SetTypes says what types mean for rules.
 func (l *Language) SetTypes(t Types) { l.types = t }
 
-// SetNumbers says what numbers in rules are, without types. of returns the leaf of a number; g is nil while
-// rules are compiled, and of takes its ops from the language then. value returns the number that a
-// class is known to be, for formulas; it may be nil.
+// SetNumbers says what numbers in rules are, without types. of returns the leaf of a number; g is
+// nil while rules are compiled, and of takes its ops from the language then. value returns the
+// number that a class is known to be, for formulas; it may be nil.
 func (l *Language) SetNumbers(of func(g *Graph, v float64) Op, value func(*Graph, Class) (float64, bool)) {
 	l.number, l.value = of, value
 }
@@ -90,7 +91,7 @@ func (k *calc) value(g *Graph, values []uint32) (pattern.Literal, bool) {
 	return pattern.Literal(strconv.FormatFloat(v, 'g', -1, 64)), ok
 }
 
-// literal compiles a number in a pattern, whose class stands in the register of t.
+// literal compiles a number in a pattern, whose class is in the register of t.
 func (c *compiler) literal(e pattern.Literal, t todo) error {
 	l := c.r.lang
 	shape := &c.info.nodes[t.above].args[t.arg]
@@ -139,8 +140,8 @@ func (t *templateCompiler) number(e pattern.Literal) (int, error) {
 	return t.add(step{op: op, sym: l.ops[op].sym, plain: true}), nil
 }
 
-// formulas compiles what the formulas of a replacement ask: the pattern matches only where their numbers
-// are known.
+// formulas compiles what the formulas of a replacement ask: the pattern matches only where their
+// numbers are known.
 func (c *compiler) formulas(e pattern.Expr) error {
 	switch e := e.(type) {
 	case *pattern.Call:

@@ -309,8 +309,8 @@ func Example_whyNot() {
 		fmt.Println(rewrite.WhyNot(context.Background(), localSimplify, e, e.Outputs()[0].Owner()))
 	}
 	// Output:
-	// add(y, z) is not what y stands for elsewhere
-	// z is not what y stands for elsewhere
+	// add(y, z) is not what y matches elsewhere
+	// z is not what y matches elsewhere
 	// add(x, y) is not (mul x y)
 	// it does not track mul, but true_div
 	// it fires: true_div(mul(x, y), y) -> x
