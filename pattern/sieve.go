@@ -48,10 +48,10 @@ type edge struct{ from, place, what, output int32 }
 const (
 	// longest bounds paths, and so the recursion of sifting.
 	longest = 32
-	// perRule is how many steps sifting may take for each rule with the op at its root. Eight steps
-	// cost as much as asking a rule in vain, so a sieve that excludes nothing at most doubles the
-	// time.
-	perRule = 8
+	// perRule is how many steps sifting may take for each rule with the op at its root, so that a
+	// sieve that excludes nothing at most doubles the time. A step costs 80 to 120 ns where asking
+	// a rule in vain costs 100 to 340 ns, with 1,000 made-up rules on 23 November 2026.
+	perRule = 2
 	// perInput is how many steps are free for every input of the root.
 	perInput = 2
 )
