@@ -56,17 +56,23 @@ const (
 	perInput = 2
 )
 
-// Sieve returns the sieve of rules, or nil if they are not just substitutions with one vocabulary.
-func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) rewrite.Sieve {
-	vocab := s.Vocabulary()
-	if !reflect.TypeOf(vocab).Comparable() {
+// Sieve returns a function that begins to sift rules, or nil if they are not just substitutions with
+// one vocabulary.
+func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) func() rewrite.Sift {
+	t := s.sieve(rules)
+	if t == nil {
 		return nil
 	}
+	return func() rewrite.Sift { return (&sifting{sieve: t, found: make([]int32, len(t.knots))}).sift }
+}
+
+func (s *Substitution) sieve(rules []rewrite.NodeRewriter) *sieve {
+	vocab := s.Vocabulary()
 	g := grower{sieve: &sieve{byType: make(map[reflect.Type][]int32), values: make(map[float64]int32), edges: make(map[edge]int32), knots: make([]knot, 1)}, names: make(map[string]int32)}
 	g.numberer, _ = vocab.(Numberer)
 	for i, r := range rules {
 		sub, ok := r.(*Substitution)
-		if !ok || sub.Vocabulary() != vocab {
+		if !ok || !reflect.ValueOf(sub.Vocabulary()).Comparable() || sub.Vocabulary() != vocab {
 			return nil
 		}
 		for _, w := range sub.cases {
@@ -210,11 +216,6 @@ type sifting struct {
 	steps int // left at this apply
 	total int // steps at all applies
 	list  []int
-}
-
-// Begin returns a function that sifts.
-func (t *sieve) Begin() rewrite.Sift {
-	return (&sifting{sieve: t, found: make([]int32, len(t.knots))}).sift
 }
 
 // sift appends the positions of the rules whose patterns may match at n. If following paths takes

@@ -159,7 +159,7 @@ func TestSieveKeepsMatches(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		vocab := vocabularies[seed%3]
 		list := randomRules(r, vocab, 1+r.IntN(60))
-		sift := list[0].(rewrite.Sifter).Sieve(list).Begin()
+		sift := list[0].(rewrite.Sifter).Sieve(list)()
 		g := randomToys(t, seed, 60)
 		matchers := make([][]*pattern.Matcher, len(list))
 		for i, rule := range list {

@@ -160,8 +160,8 @@ func (a *asker) sift(n *fgraph.Apply) (ok bool) {
 	if a.sifts == nil {
 		a.sifts = make([]Sift, len(a.kinds))
 		for i, k := range a.kinds {
-			if k.sieve != nil {
-				a.sifts[i] = k.sieve.Begin()
+			if k.begin != nil {
+				a.sifts[i] = k.begin()
 			}
 		}
 	}

@@ -14,7 +14,7 @@
 //
 // Rules need not be asked one by one. A driver finds those that track the op of an apply, and
 // leaves out those that need other inputs ([Need]). If many are left of one kind, such as patterns,
-// a [Sieve] tells which are worth asking; it is made when it pays. That changes neither results nor
+// a [Sifter] tells which are worth asking; it is made when it pays. That changes neither results nor
 // counts: a rule that is left out counts as asked. If somebody wants the reasons why rules do not
 // fire, or sets AskAll in the options, all are asked.
 //

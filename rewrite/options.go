@@ -32,7 +32,7 @@ type Options struct {
 	TraceOnly []string
 	// WhyNot is called when a rule says why it does not fire.
 	WhyNot func(Miss)
-	// AskAll makes drivers ask every rule that tracks an op, although a [Sieve] might exclude
+	// AskAll makes drivers ask every rule that tracks an op, although a [Sifter] might exclude
 	// it, as they do if WhyNot is set. The result is the same.
 	AskAll bool
 	// Allow, unless nil, is called once before every change, and forbids it by returning

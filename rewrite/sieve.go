@@ -9,22 +9,16 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// A Sifter is a node rewriter of a kind that can be sifted: a [Sieve] tells quickly which of many
-// such rewriters are worth asking about an apply. The drivers and [Group] use it. Rewriters of one
-// kind have the same Go type.
+// A Sifter is a node rewriter of a kind that can be sifted: a sieve tells quickly which of many such
+// rewriters are worth asking about an apply. The drivers and [Group] use it. Rewriters of one kind
+// have the same Go type.
 type Sifter interface {
 	NodeRewriter
-	// Sieve returns the sieve of rules, all of which have the Go type of the receiver, or nil if
-	// they can't be sifted. A type that embeds a Sifter inherits this method, so Sieve has to
-	// look at the types of rules.
-	Sieve(rules []NodeRewriter) Sieve
-}
-
-// A Sieve tells which rules of a list can propose something. It is immutable, and safe for
-// concurrent use.
-type Sieve interface {
-	// Begin returns the function that sifts for one run, on one goroutine.
-	Begin() Sift
+	// Sieve makes the sieve of rules, all of which have the Go type of the receiver. It returns a
+	// function that begins to sift for one run, on one goroutine, or nil if the rules can't be
+	// sifted. The function is safe for concurrent use. A type that embeds a Sifter inherits this
+	// method, so Sieve has to look at the types of rules.
+	Sieve(rules []NodeRewriter) func() Sift
 }
 
 // A Sift appends to list the positions of the rules that have to be asked about n, and returns the
@@ -33,8 +27,8 @@ type Sift func(n *fgraph.Apply, list []int) []int
 
 // kind is the rules of a set that are sifted together.
 type kind struct {
-	rules []int // indices in the set
-	sieve Sieve // nil if they can't be sifted
+	rules []int       // indices in the set
+	begin func() Sift // nil if they can't be sifted
 }
 
 // siftedTypes returns the rules of a set that may be sifted, by Go type.
@@ -88,7 +82,7 @@ func (s *siever) get(set *ruleSet, more int) []kind {
 				for j, at := range k.rules {
 					rules[j] = Undescribed(set.rules[at])
 				}
-				list[i].sieve = rules[0].(Sifter).Sieve(rules)
+				list[i].begin = rules[0].(Sifter).Sieve(rules)
 			}
 			s.made.Store(&list)
 		})

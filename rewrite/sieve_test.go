@@ -19,11 +19,11 @@ type sifted struct {
 	steps  *int
 }
 
-func (r *sifted) Sieve(rules []NodeRewriter) Sieve {
+func (r *sifted) Sieve(rules []NodeRewriter) func() Sift {
 	if r.behave == "unknown" {
 		return nil
 	}
-	return siftedRules{rules, r.behave, r.steps}
+	return siftedRules{rules, r.behave, r.steps}.begin
 }
 
 type siftedRules struct {
@@ -32,7 +32,7 @@ type siftedRules struct {
 	steps  *int
 }
 
-func (s siftedRules) Begin() Sift {
+func (s siftedRules) begin() Sift {
 	return func(n *fgraph.Apply, list []int) []int {
 		*s.steps++
 		switch s.behave {
