@@ -68,7 +68,10 @@ func (s *Substitution) Sieve(rules []rewrite.NodeRewriter) func() rewrite.Sift {
 
 func (s *Substitution) sieve(rules []rewrite.NodeRewriter) *sieve {
 	vocab := s.Vocabulary()
-	g := grower{sieve: &sieve{byType: make(map[reflect.Type][]int32), values: make(map[float64]int32), edges: make(map[edge]int32), knots: make([]knot, 1)}, names: make(map[string]int32)}
+	g := grower{names: make(map[string]int32), sieve: &sieve{
+		byType: make(map[reflect.Type][]int32), values: make(map[float64]int32),
+		edges: make(map[edge]int32), knots: make([]knot, 1),
+	}}
 	g.numberer, _ = vocab.(Numberer)
 	for i, r := range rules {
 		sub, ok := r.(*Substitution)
@@ -130,7 +133,8 @@ func (g *grower) paths(e edge, n *node, length int) {
 	if !ok {
 		to = int32(len(g.knots))
 		g.edges[e] = to
-		g.knots = append(g.knots, knot{above: e.from, depth: length, commutes: n.kind == isCall && n.op.Commutes})
+		commutes := n.kind == isCall && n.op.Commutes
+		g.knots = append(g.knots, knot{above: e.from, depth: length, commutes: commutes})
 	}
 	g.knots[to].passed++
 	g.ends = append(g.ends, to)
