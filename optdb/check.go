@@ -38,8 +38,8 @@ func (d *DB) entryFaults(e *Entry) []error {
 			faults = append(faults, d.fault(e.Name, ErrTagIsName, "%s", t))
 		}
 	}
-	for _, o := range d.entries {
-		if o != e && slices.Contains(o.Tags, e.Name) {
+	for _, o := range d.byTag[e.Name] {
+		if o != e {
 			faults = append(faults, d.fault(o.Name, ErrTagIsName, "%s", e.Name))
 		}
 	}

@@ -61,12 +61,13 @@ type DB struct {
 	name    string
 	entries []*Entry // in the order of registration
 	byName  map[string]*Entry
+	byTag   map[string][]*Entry
 	within  []home // where the database is registered
 }
 
 // New returns an empty database of the kind that the driver makes it.
 func New(name string, driver Driver) *DB {
-	return &DB{name: name, driver: driver, byName: make(map[string]*Entry)}
+	return &DB{name: name, driver: driver, byName: make(map[string]*Entry), byTag: make(map[string][]*Entry)}
 }
 
 // SetDriver replaces the driver by one of the same kind with other settings. Optimizers that were
@@ -163,6 +164,9 @@ func (d *DB) Replace(e Entry) error {
 func (d *DB) put(i int, e *Entry) {
 	if old := d.entries[i]; old != nil {
 		delete(d.byName, old.Name)
+		for _, t := range old.Tags {
+			d.byTag[t] = slices.DeleteFunc(d.byTag[t], func(e *Entry) bool { return e == old })
+		}
 		if old.DB != nil {
 			in := old.DB.base()
 			in.within = slices.DeleteFunc(in.within, func(h home) bool { return h.entry == old })
@@ -170,6 +174,9 @@ func (d *DB) put(i int, e *Entry) {
 	}
 	if d.entries[i] = e; e != nil {
 		d.byName[e.Name] = e
+		for _, t := range e.Tags {
+			d.byTag[t] = append(d.byTag[t], e)
+		}
 		if e.DB != nil {
 			in := e.DB.base()
 			in.within = append(in.within, home{d, e})

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
@@ -155,4 +157,31 @@ func ExampleDriver() {
 	//     1 again{times=3} Repeat
 	//         first FromFunctionOptimizer
 	// again{times=3}
+}
+
+// TestLongPipelines: a pipeline that lists databases very often is refused before it takes memory, and
+// registering rules takes time in proportion to their number.
+func TestLongPipelines(t *testing.T) {
+	db, many := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("many")
+	must(t, db.Add(optdb.Entry{Name: "many", DB: many, Position: 1, Tags: []string{"t"}}))
+	var rules []optdb.Entry
+	for i := range 10_000 {
+		rules = append(rules, optdb.Entry{Name: fmt.Sprint("rule", i), Rewriter: node(), Tags: []string{"t", fmt.Sprint("tag", i)}})
+	}
+	start := time.Now()
+	must(t, many.Add(rules[:2_000]...))
+	few := time.Since(start)
+	start = time.Now()
+	must(t, many.Add(rules[2_000:]...))
+	if took := time.Since(start); took > 4*10*few+time.Second {
+		t.Errorf("8,000 rules take %v, and 2,000 of them took %v", took, few)
+	}
+	for n, refused := range map[int]bool{1: false, 4: false, 4_500: true} {
+		q, err := optdb.ParsePipeline(strings.TrimSuffix(strings.Repeat("many, ", n), ", "))
+		must(t, err)
+		used := alloctest.Bytes(func() { _, err = db.Build(q) })
+		if (err != nil) != refused || refused && (used > 256<<20 || !strings.Contains(err.Error(), "decides about more")) {
+			t.Errorf("%d times: %v, with %d bytes", n, err, used)
+		}
+	}
 }

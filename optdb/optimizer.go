@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -277,7 +278,7 @@ func (d *DB) Entries() []Listing { return d.list(rewrite.Describe) }
 func (d *DB) Outline() []Listing { return d.list(rewrite.Outline) }
 
 func (d *DB) list(describe func(any) rewrite.Description) []Listing {
-	everything := view{out: " ", faults: new([]error)}
+	everything := view{out: " ", faults: new([]error), room: new(math.MaxInt)}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
 	var list []Listing
 	for _, c := range o.all() {

@@ -29,6 +29,10 @@ type choice struct {
 	sub      *Query  // the subquery for the database, if there is one
 }
 
+// maxChoices bounds the entries that a query decides about, those of a database as often as it is
+// listed. The standard database has 504.
+const maxChoices = 1 << 16
+
 // A view is a query applied to a database, with what the databases around it
 // contribute.
 type view struct {
@@ -42,11 +46,17 @@ type view struct {
 	list      pipeline // of the entries; nil: none
 	all       bool     // a pipeline lists the database without saying what in it
 	faults    *[]error // of extras
+	room      *int     // for choices, see maxChoices
 }
 
 // choose decides about all entries of a database, in the order in which they run.
 // It recurses as deep as databases are nested.
 func (d *DB) choose(v view, path string, depth int) []*choice {
+	// A pipeline may list a database over and over, and each time decides about all entries in it. So a
+	// short text could ask for any amount of memory. The room is taken before anything is copied.
+	if *v.room -= len(d.entries); *v.room < 0 {
+		return nil
+	}
 	entries, _ := d.sorted()
 	items := make([]*item, len(entries))
 	if v.list != nil {
@@ -160,7 +170,7 @@ func (c *choice) enter(v view, it *item) {
 	c.driver = c.entry.DB.base().driver
 	*v.faults = append(*v.faults, c.configure(given)...)
 	inner := view{
-		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults,
+		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults, room: v.room,
 		early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
 	}
 	var own bool
