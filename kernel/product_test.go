@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // reference computes alpha·op(a)·op(b) + beta·c in double precision, and the sum of the absolute
@@ -202,7 +204,7 @@ func TestTallFactors(t *testing.T) {
 	for _, s := range []struct{ m, n, k int }{
 		{13, 79, 40}, {64, 65, 70}, {5, 200, 1030}, {200, 5, 130}, {130, 5, 65}, {7, 128, 1024}, {48, 7, 1025}, {6, 512, 66}, {3, 1029, 66},
 		{130, 1024, 66}, {300, 900, 220},
-	} {
+	}[:longtest.Of(9, 11)] {
 		a, b, sums := guarded(t, r, s.k, s.m, s.n%3, false), guarded(t, r, s.k, s.n, s.m%2, false), New(s.m, s.n)
 		for i := range s.m {
 			for j := range s.n {

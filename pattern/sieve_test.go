@@ -221,7 +221,7 @@ func runRules(t *testing.T, g *fgraph.FunctionGraph, r rewrite.GraphRewriter, o 
 func TestSievedRun(t *testing.T) {
 	seeds := uint64(60)
 	if !longtest.Enabled() {
-		seeds = 15
+		seeds = 6
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 3))

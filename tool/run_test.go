@@ -230,7 +230,7 @@ func TestRunRefused(t *testing.T) {
 		{"an infinite scale", []string{model, in, "ark:" + out, "--acoustic-scale=inf"}, statusUsage, []string{"acoustic-scale"}},
 		{"a scale that is no number", []string{model, in, "ark:" + out, "--acoustic-scale=nan"}, statusUsage, []string{"acoustic-scale"}},
 		{"no model", []string{out, in, "ark:" + out}, statusFault, []string{"no such file"}},
-		{"config lines", []string{file(t, "c", smallRun), in, "ark:" + out}, statusFault, []string{"nnopt init"}},
+		{"config lines", []string{file(t, "c", smallRun), in, "ark:" + out}, statusFault, []string{"the verb init"}},
 		{"half a model", []string{file(t, "m", readFile(t, golden)[:5000]), in, "ark:" + out}, statusFault, []string{"byte 5000"}},
 		{"no features", []string{model, "ark:none", "ark:" + out}, statusFault, []string{"none"}},
 		{"a folder that is not there", []string{model, in, "ark:" + out + "/x"}, statusFault, []string{"out.ark/x"}},

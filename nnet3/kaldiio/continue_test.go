@@ -41,7 +41,7 @@ func TestContinueTorn(t *testing.T) {
 			archive, script := readAll(t, "x"), readAll(t, "y")
 			step := 1
 			if !longtest.Enabled() {
-				step = 4
+				step = 9
 			}
 			for n := 0; n <= len(archive); n++ {
 				for m := n % step; m <= len(script); m += step {

@@ -33,7 +33,7 @@ var (
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if !longtest.Enabled() {
-		runs = min(runs, 1000)
+		runs = min(runs, 400)
 	}
 	_, cases, _ := readRules(t, "rules.txt")
 	_, more, _ := readRules(t, "passes.txt")

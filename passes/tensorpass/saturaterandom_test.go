@@ -59,7 +59,7 @@ var saturatedRuns = flag.Int("saturated", 2000, "how many random expressions Tes
 func TestSaturateRandom(t *testing.T) {
 	runs := *saturatedRuns
 	if !longtest.Enabled() {
-		runs = min(runs, 80)
+		runs = min(runs, 40)
 	}
 	patterns := saturatePatterns()
 	workers := runtime.GOMAXPROCS(0)
