@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -48,7 +49,7 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 			out = new(view)
 		}
 		if i := out.changedOutside(now, was[:len(now)]); i >= 0 {
-			return fmt.Errorf("%w: %s, a %s, overwrites element %d of m%d, which is not part of its output", ErrDeclaration,
+			return fmt.Errorf("%w: %s, a %s, overwrites element %d of m%d, which is not part of its output", fgraph.ErrDeclaration,
 				c.componentName(in), comp.Type(), i, m)
 		}
 		was = was[len(now):]
@@ -60,7 +61,7 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 	for r := range out.Rows {
 		for k, x := range kernel.Row(out, r) {
 			if math.Float32bits(x) == math.Float32bits(unwritten) {
-				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output, or leaves it unwritten, although it declares to overwrite it", ErrDeclaration,
+				return fmt.Errorf("%w: %s, a %s, reads row %d, column %d of its output, or leaves it unwritten, although it declares to overwrite it", fgraph.ErrDeclaration,
 					c.componentName(in), comp.Type(), r, k)
 			}
 		}

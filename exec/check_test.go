@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
@@ -67,7 +68,7 @@ func TestCheckOfComponents(t *testing.T) {
 			accept(t, comp, "output", random(r, 10, 3))
 			err = comp.Run(t.Context())
 		}
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "relu")) {
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "relu")) {
 			t.Errorf("%s: %v", c.how, err)
 		}
 	}

@@ -34,7 +34,7 @@ type ComputerOptions struct {
 	// are written.
 	Poison bool
 	// Check verifies, at every command that runs a component, that the component does what it
-	// declares. It is an error that wraps ErrDeclaration if a component writes outside of its
+	// declares. It is an error that wraps fgraph.ErrDeclaration if a component writes outside of its
 	// output, leaves part of its output unwritten, or reads an output that it declares to
 	// overwrite. Products don't share the rows of their inputs as integers.
 	Check bool

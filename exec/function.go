@@ -76,7 +76,7 @@ type FunctionOptions struct {
 	// MaxBytes bounds the memory of a call. 0 means array.DefaultMaxBytes.
 	MaxBytes int64
 	// Check makes every call verify that ops do what they declare. It is an error that wraps
-	// ErrDeclaration if an op overwrites an input that is not in its destroy map, returns memory of
+	// fgraph.ErrDeclaration if an op overwrites an input that is not in its destroy map, returns memory of
 	// an input that is in neither map, or returns an array that is not of the inferred type; or if
 	// the shapes that it infers, its twin in place, its part in larger ops, or swapped inputs of an
 	// op that commutes give something else. An

@@ -1,16 +1,12 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
-
-// ErrDeclaration is wrapped if an op, or a component of a network, doesn't do what it declares: see
-// FunctionOptions.Check and ComputerOptions.Check.
-var ErrDeclaration = errors.New("it does not do what it declares")
 
 // kept returns copies of the inputs of step i: nil for inputs that may be overwritten, directly or
 // through an alias, and for sparse ones, whose elements ops can't reach.
@@ -35,22 +31,22 @@ func (r *Runner) check(i int, before []*array.Array) error {
 	s, o := &r.f.steps[i], &r.steps[i]
 	for k, a := range before {
 		if a != nil && !array.Equal(a, o.in[k]) {
-			return fmt.Errorf("%w: it overwrites its input %d, which is not in its destroy map", ErrDeclaration, k)
+			return fmt.Errorf("%w: it overwrites its input %d, which is not in its destroy map", fgraph.ErrDeclaration, k)
 		}
 	}
 	for k, out := range o.out {
 		if err := s.apply.Outputs()[k].Type().(tensor.Type).Holds(out); err != nil {
-			return fmt.Errorf("%w: output %d is not what was inferred: %w", ErrDeclaration, k, err)
+			return fmt.Errorf("%w: output %d is not what was inferred: %w", fgraph.ErrDeclaration, k, err)
 		}
 		root := r.f.roots[s.out[k]]
 		for j, in := range o.in {
 			if r.f.roots[s.in[j]] != root && out.SharesMemory(in) {
-				return fmt.Errorf("%w: output %d is in the memory of input %d, which is neither in its view map nor in its destroy map", ErrDeclaration, k, j)
+				return fmt.Errorf("%w: output %d is in the memory of input %d, which is neither in its view map nor in its destroy map", fgraph.ErrDeclaration, k, j)
 			}
 		}
 		for j, other := range o.out[:k] {
 			if r.f.roots[s.out[j]] != root && out.SharesMemory(other) {
-				return fmt.Errorf("%w: outputs %d and %d are in the same memory", ErrDeclaration, j, k)
+				return fmt.Errorf("%w: outputs %d and %d are in the same memory", fgraph.ErrDeclaration, j, k)
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func TestCheckFindsLiars(t *testing.T) {
 			return err
 		}
 		err := call(exec.FunctionOptions{Check: true}, false)
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.op, err)
 		}
 		if err := call(exec.FunctionOptions{}, false); err != nil {
@@ -118,7 +118,7 @@ func TestCheckFindsLiars(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = call(exec.FunctionOptions{Optimizer: opt}, true)
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), "by late/insert")) {
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), "by late/insert")) {
 			t.Errorf("%s, optimized: %v", c.op, err)
 		}
 	}

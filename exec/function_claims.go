@@ -62,7 +62,7 @@ func (r *Runner) checkClaims(i int) error {
 	if in, ok := op.(tensor.Overwriter); ok {
 		if twin := in.Overwriting(); twin != nil {
 			if len(destroyMap(twin)) == 0 {
-				return fmt.Errorf("%w: its twin in place, %v, overwrites nothing", ErrDeclaration, twin)
+				return fmt.Errorf("%w: its twin in place, %v, overwrites nothing", fgraph.ErrDeclaration, twin)
 			}
 			if err := call.same(twin, s.apply.Inputs(), fmt.Sprintf("as its twin in place, %v", twin)); err != nil {
 				return err
@@ -117,7 +117,7 @@ func (c *claimCheck) same(op tensor.Op, of []*fgraph.Variable, how string) error
 	all, free, args := c.inputs(of)
 	a, err := tensor.Make(op, all...)
 	if err != nil {
-		return fmt.Errorf("%w: it can't be applied %s: %w", ErrDeclaration, how, err)
+		return fmt.Errorf("%w: it can't be applied %s: %w", fgraph.ErrDeclaration, how, err)
 	}
 	f, err := NewFunction(context.Background(), free, a.Outputs(), FunctionOptions{Mutable: free})
 	var got []*array.Array
@@ -125,11 +125,11 @@ func (c *claimCheck) same(op tensor.Op, of []*fgraph.Variable, how string) error
 		got, err = f.Call(context.Background(), args...)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: it can't be computed %s: %w", ErrDeclaration, how, err)
+		return fmt.Errorf("%w: it can't be computed %s: %w", fgraph.ErrDeclaration, how, err)
 	}
 	for k, out := range c.out {
 		if k >= len(got) || !(array.MaxRelDiff(got[k], out) <= claimTolerance) {
-			return fmt.Errorf("%w: output %d has other values %s", ErrDeclaration, k, how)
+			return fmt.Errorf("%w: output %d has other values %s", fgraph.ErrDeclaration, k, how)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (c *claimCheck) shapes(op tensor.ShapeInferer) error {
 	all, free, args := c.inputs(c.a.Inputs())
 	a, err := tensor.Make(c.a.Op().(tensor.Op), all...)
 	if err != nil {
-		return fmt.Errorf("%w: it can't be applied again: %w", ErrDeclaration, err)
+		return fmt.Errorf("%w: it can't be applied again: %w", fgraph.ErrDeclaration, err)
 	}
 	inferred := op.InferShape(a, tensor.NewShapes())
 	for k, sizes := range inferred {
@@ -149,7 +149,7 @@ func (c *claimCheck) shapes(op tensor.ShapeInferer) error {
 			continue
 		}
 		if k >= len(c.out) || len(sizes) != c.out[k].NDim() {
-			return fmt.Errorf("%w: it infers %d sizes for output %d, and there are %d", ErrDeclaration, len(sizes), k, c.out[min(k, len(c.out)-1)].NDim())
+			return fmt.Errorf("%w: it infers %d sizes for output %d, and there are %d", fgraph.ErrDeclaration, len(sizes), k, c.out[min(k, len(c.out)-1)].NDim())
 		}
 		f, err := NewFunction(context.Background(), free, sizes, FunctionOptions{})
 		var got []*array.Array
@@ -157,11 +157,11 @@ func (c *claimCheck) shapes(op tensor.ShapeInferer) error {
 			got, err = f.Call(context.Background(), args...)
 		}
 		if err != nil {
-			return fmt.Errorf("%w: the inferred shape of output %d can't be computed: %w", ErrDeclaration, k, err)
+			return fmt.Errorf("%w: the inferred shape of output %d can't be computed: %w", fgraph.ErrDeclaration, k, err)
 		}
 		for d, n := range got {
 			if n.NDim() != 0 || n.Int(0) != int64(c.out[k].Dim(d)) {
-				return fmt.Errorf("%w: dimension %d of output %d has size %d, but %v is inferred", ErrDeclaration, d, k, c.out[k].Dim(d), n)
+				return fmt.Errorf("%w: dimension %d of output %d has size %d, but %v is inferred", fgraph.ErrDeclaration, d, k, c.out[k].Dim(d), n)
 			}
 		}
 	}

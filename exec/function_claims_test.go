@@ -112,7 +112,7 @@ func TestCheckOfClaims(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s, check %t: %v", name, check, err)
 				}
-			} else if !errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), want) {
+			} else if !errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", name, err, want)
 			}
 			if a.String() != "[1.0, 2.0]" || b.String() != "[5.0, 7.0]" {

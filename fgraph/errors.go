@@ -31,6 +31,9 @@ var (
 	ErrNoHandler = errors.New("no op may overwrite an input before a DestroyHandler is attached, which a database does right before position 50")
 	// ErrAlreadyAttached makes Attach drop a feature silently.
 	ErrAlreadyAttached = errors.New("feature already attached")
+	// ErrDeclaration means that an op does not do what it declares, such as one that overwrites an
+	// input that its DestroyMap leaves out. Graphs don't run ops: who does may check it.
+	ErrDeclaration = errors.New("it does not do what it declares")
 	// ErrCheck means that Check found a fault.
 	ErrCheck = errors.New("graph check")
 )

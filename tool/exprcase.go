@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // testCase returns the case that the flags ask for. args, unless nil, are the values of the inputs.
@@ -28,7 +29,7 @@ func (f *exprFlags) testCase(c *Console, inputs, outputs []*fgraph.Variable, arg
 	if q, err = f.added.join(db, f.cfg.vocabulary(), q); err != nil {
 		return nil, err
 	}
-	cas := &repro.Case{World: repro.Tensors(f.cfg.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}
+	cas := &repro.Case{World: tensors.World(f.cfg.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}
 	for _, a := range args {
 		cas.Values = append(cas.Values, a)
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // Fields of reproducers that say what the case needs from outside.
@@ -82,9 +84,9 @@ func onCase(act func(ctx context.Context, c *Console, cas *repro.Case, file stri
 // world returns the world of graphs of a network, or of tensors if it is nil.
 func (cfg *Config) world(nn *nnet3.Nnet) repro.World {
 	if nn == nil {
-		return repro.Tensors(cfg.tensorDialect())
+		return tensors.World(cfg.tensorDialect())
 	}
-	return repro.Network(nn, cfg.networkDialect(nn))
+	return networks.World(nn, cfg.networkDialect(nn))
 }
 
 // setMode puts components into test mode.
@@ -273,7 +275,7 @@ func networkFailed(ctx context.Context, c *Console, err error, model string, bud
 		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 	}
 	base := repro.Case{
-		World: networkWorld{repro.Network(failed.Net, lower.Dialect{Network: failed.Net}), failed.Net},
+		World: networkWorld{networks.World(failed.Net, lower.Dialect{Network: failed.Net}), failed.Net},
 		Build: db.Build, Query: failed.Query,
 	}
 	added.note(&base)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -77,7 +78,7 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if err == nil && what == "" || ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if errors.Is(err, exec.ErrDeclaration) {
+	if errors.Is(err, fgraph.ErrDeclaration) {
 		err = fmt.Errorf("the optimized computation: %w", err)
 	} else if err == nil {
 		err = fmt.Errorf("%w: %s", ErrValues, what)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
@@ -196,7 +195,7 @@ func TestDebugComponent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Build(t.Context(), nn, req, Options{Optimizer: opt})
-	if !errors.Is(err, exec.ErrDeclaration) || !strings.Contains(err.Error(), "b, a AffineComponent, overwrites element 0") {
+	if !errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), "b, a AffineComponent, overwrites element 0") {
 		t.Error(err)
 	}
 }

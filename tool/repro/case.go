@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/optdb"
@@ -94,7 +93,7 @@ func Classify(err error) Failure {
 		switch {
 		case err == nil:
 			f.Kind = None
-		case errors.Is(err, exec.ErrDeclaration):
+		case errors.Is(err, fgraph.ErrDeclaration):
 			f.Kind = Declaration
 		case errors.Is(err, fgraph.ErrInconsistent):
 			f.Kind = Overwrite

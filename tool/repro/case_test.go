@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // caseOf returns the case of an expression of the vectors x and y under rules of canonicalize.
@@ -33,7 +34,7 @@ func caseOf(t *testing.T, text string, rules ...string) *repro.Case {
 		before, after, _ := strings.Cut(r, " => ")
 		register(t, db, pattern.Must(tensorpass.Vocabulary(), before, after, pattern.Named(name)))
 	}
-	return &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run")}
+	return &repro.Case{World: tensors.World(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run")}
 }
 
 // failing is caseOf with the failure.

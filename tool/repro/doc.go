@@ -6,7 +6,7 @@
 // makes the graph and the query as small as they get while the case fails in the same way: the same
 // kind of failure, in the same pass and rule.
 //
-//	c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: passes.Default().Build, Graph: g, Query: q}
+//	c := &repro.Case{World: tensors.World(expr.Default().Dialect()), Build: passes.Default().Build, Graph: g, Query: q}
 //	c.Failure, err = repro.Check(ctx, c)
 //	small, err := repro.Reduce(ctx, c, repro.ReduceOptions{})
 //	text, err := graphfile.Format(small.File(), small.World.Dialect())
@@ -14,6 +14,6 @@
 // Cases are files, see [Case.File] and [FromFile]: graphs with the query and the failure in their
 // head.
 //
-// A [World] knows how graphs of a dialect are run: [Tensors] and [Network] are worlds. All
+// A [World] knows how graphs of a dialect are run: see packages tensors and networks. All
 // functions are deterministic. A case may be used by one goroutine at a time.
 package repro

@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // A wrong rule is among those of canonicalize. The case fails; Bisect finds the rewrite, and Reduce
@@ -39,7 +40,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run")}
+	c := &repro.Case{World: tensors.World(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run")}
 	if c.Failure, err = repro.Check(ctx, c); err != nil {
 		log.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // FuzzFromFile: a reproducer is refused, or printed as one that is read the same.
@@ -19,7 +20,7 @@ func FuzzFromFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		c, err := repro.FromFile(file, repro.Tensors(d), passes.Default().Build)
+		c, err := repro.FromFile(file, tensors.World(d), passes.Default().Build)
 		if err != nil {
 			return
 		}
@@ -35,7 +36,7 @@ func FuzzFromFile(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, first)
 		}
-		c, err = repro.FromFile(file, repro.Tensors(d), passes.Default().Build)
+		c, err = repro.FromFile(file, tensors.World(d), passes.Default().Build)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, first)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/repro"
 )
 
@@ -93,7 +94,7 @@ func TestNetworkFaults(t *testing.T) {
 		for _, f := range networkFaults {
 			t.Run(fmt.Sprintf("%s, training %t", f.name, train), func(t *testing.T) {
 				c := planted(t, f, g)
-				c.World = repro.Network(nn, lower.Dialect{Network: nn})
+				c.World = networks.World(nn, lower.Dialect{Network: nn})
 				testFault(t, f, c)
 			})
 		}

@@ -18,7 +18,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // damaging returns a rule that panics, fails, or replaces an op by an operand.
@@ -87,7 +89,7 @@ func TestRandomFaults(t *testing.T) {
 		}
 		op := ops[r.IntN(len(ops))]
 		check(t, db.Register("planted", rewrite.In2Out("planted", damaging(op, kind)), position, "fast_run"))
-		c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run"), Seed: 1}
+		c := &repro.Case{World: tensors.World(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: optdb.Include("fast_run"), Seed: 1}
 		if testReduced(t, fmt.Sprintf("seed %d, %v at %g", seed, op, position), c) {
 			failed++
 		}
@@ -133,7 +135,7 @@ func TestRecipeFaults(t *testing.T) {
 				}
 				return rewrite.Result{}, nil
 			}})
-			one := &repro.Case{World: repro.Network(c.Net, lower.Dialect{Network: c.Net}), Build: db.Build, Graph: chain.Programs[0].Graph, Query: optdb.Include("fast_run")}
+			one := &repro.Case{World: networks.World(c.Net, lower.Dialect{Network: c.Net}), Build: db.Build, Graph: chain.Programs[0].Graph, Query: optdb.Include("fast_run")}
 			if testReduced(t, fmt.Sprintf("%s, kind %d", dir, kind), one) {
 				failed++
 			}

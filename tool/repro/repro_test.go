@@ -19,6 +19,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tensor/tensortest"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // A fault is a pass or a rule that does harm, and what is to be found out about it.
@@ -154,7 +155,7 @@ func planted(t *testing.T, f fault, g *fgraph.FunctionGraph) *repro.Case {
 	db := passes.Default()
 	f.plant(t, db)
 	q, _ := optdb.Mode(optdb.ModeDebug)
-	return &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: q, Seed: 1}
+	return &repro.Case{World: tensors.World(expr.Default().Dialect()), Build: db.Build, Graph: g, Query: q, Seed: 1}
 }
 
 // TestFaults: every planted fault is found in a graph of a thousand applies, bisected to the

@@ -26,6 +26,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // Cube is x³, element by element, of a vector of float64.
@@ -307,7 +308,7 @@ func Example_reduce() {
 	wrong := pattern.Must(tensorpass.Vocabulary(), "(tanh x)", "(sin x)", pattern.Named("wrong"))
 	check(canonicalize.Register("wrong", wrong, "fast_run"))
 
-	c := &repro.Case{World: repro.Tensors(expr.Default().Dialect()), Build: db.Build, Graph: graph("exp(x*y) + tanh(z*2)/y"), Query: optdb.Include("fast_run")}
+	c := &repro.Case{World: tensors.World(expr.Default().Dialect()), Build: db.Build, Graph: graph("exp(x*y) + tanh(z*2)/y"), Query: optdb.Include("fast_run")}
 	c.Failure, err = repro.Check(context.Background(), c)
 	check(err)
 	small, err := repro.Reduce(context.Background(), c, repro.ReduceOptions{})

@@ -1,4 +1,4 @@
-package repro
+package networks
 
 import (
 	"context"
@@ -21,29 +21,30 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
-// networkTolerance bounds the norm of a difference, relative to that of the values.
-const networkTolerance = 1e-3
+// tolerance bounds the norm of a difference, relative to that of the values.
+const tolerance = 1e-3
 
-// Network returns the world of graphs of a network, see package lower. They are run by an
+// World returns the world of graphs of a network, see package lower. They are run by an
 // [exec.Computer] that checks what components declare. Values are matrices; the outputs of a run
 // include gradients.
-func Network(nn *nnet3.Nnet, d graphfile.Dialect) World { return network{nn, d} }
+func World(nn *nnet3.Nnet, d graphfile.Dialect) repro.World { return world{nn, d} }
 
-type network struct {
+type world struct {
 	nn      *nnet3.Nnet
 	dialect graphfile.Dialect
 }
 
-func (w network) Dialect() graphfile.Dialect { return w.dialect }
+func (w world) Dialect() graphfile.Dialect { return w.dialect }
 
 // Attach attaches a program. New inputs and outputs belong to nodes that the network does not have:
 // each to one of its own.
-func (w network) Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) error {
+func (w world) Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) error {
 	old, ok := lower.ProgramOf(like)
 	if !ok {
-		return fmt.Errorf("%w: the graph belongs to no program", ErrCase)
+		return fmt.Errorf("%w: the graph belongs to no program", repro.ErrCase)
 	}
 	p := *old
 	p.Graph, p.Inputs, p.Outputs = g, nil, nil
@@ -72,7 +73,7 @@ func (w network) Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) er
 
 // Random draws the elements of each matrix from the normal distribution. They depend on the seed
 // and the name of the input. States have no value.
-func (w network) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
+func (w world) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	values := make([]any, len(g.Inputs()))
 	for i, v := range g.Inputs() {
 		t, ok := v.Type().(lower.MatrixType)
@@ -94,13 +95,13 @@ func (w network) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64)
 
 // Evaluate emits the commands of the program and runs them. If no pass has planned the storage,
 // each value has a matrix of its own.
-func (w network) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
+func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 	p, ok := lower.ProgramOf(g)
 	if !ok {
-		return nil, fmt.Errorf("%w: the graph belongs to no program", ErrCase)
+		return nil, fmt.Errorf("%w: the graph belongs to no program", repro.ErrCase)
 	}
 	if draws(g) {
-		return nil, fmt.Errorf("%w: the graph draws random numbers", ErrCase)
+		return nil, fmt.Errorf("%w: the graph draws random numbers", repro.ErrCase)
 	}
 	if _, ok := lower.StorageOf(g); !ok {
 		s, err := lower.PlanStorage(p)
@@ -109,7 +110,7 @@ func (w network) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs [
 		}
 		s.MoveSizing = true
 	}
-	run := newNetworkRun(w.nn, p)
+	run := newRunner(w.nn, p)
 	c, err := lower.Emit(p)
 	if err != nil {
 		return nil, err
@@ -129,16 +130,16 @@ func draws(g *fgraph.FunctionGraph) bool {
 	return false
 }
 
-// A networkRun runs a program on a network whose nodes are the inputs and outputs of the program.
-type networkRun struct {
+// A runner runs a program on a network whose nodes are the inputs and outputs of the program.
+type runner struct {
 	p     *lower.Program
 	nn    nnet3.Nnet
 	order []int // of the outputs: as before optimization
 }
 
-// newNetworkRun makes nodes of the ports of a program.
-func newNetworkRun(nn *nnet3.Nnet, p *lower.Program) *networkRun {
-	r := &networkRun{p: p, nn: nnet3.Nnet{Components: nn.Components, ComponentNames: nn.ComponentNames}}
+// newRunner makes nodes of the ports of a program.
+func newRunner(nn *nnet3.Nnet, p *lower.Program) *runner {
+	r := &runner{p: p, nn: nnet3.Nnet{Components: nn.Components, ComponentNames: nn.ComponentNames}}
 	for i := range p.Outputs {
 		r.order = append(r.order, i)
 	}
@@ -166,7 +167,7 @@ func comparePorts(a, b lower.Port) int {
 }
 
 // compute runs the commands on the values of the inputs.
-func (r *networkRun) compute(ctx context.Context, c *computation.Computation, inputs []any) ([]any, error) {
+func (r *runner) compute(ctx context.Context, c *computation.Computation, inputs []any) ([]any, error) {
 	opts := exec.ComputerOptions{Check: true, Poison: true}
 	if r.p.NeedModelDerivative {
 		opts.ToUpdate = pipeline.NewGradient(&r.nn)
@@ -188,7 +189,7 @@ func (r *networkRun) compute(ctx context.Context, c *computation.Computation, in
 			}
 			m, ok := inputs[i].(kernel.Matrix)
 			if !ok {
-				return fmt.Errorf("%w: a %T for input %d", ErrCase, inputs[i], i)
+				return fmt.Errorf("%w: a %T for input %d", repro.ErrCase, inputs[i], i)
 			}
 			if err := computer.AcceptInput(r.nn.Nodes[port.Node].Name, m); err != nil {
 				return err
@@ -227,7 +228,7 @@ func (r *networkRun) compute(ctx context.Context, c *computation.Computation, in
 }
 
 // results returns the outputs in their original order, and what the components have learned.
-func (r *networkRun) results(values []any, learned *nnet3.Nnet) (list []any) {
+func (r *runner) results(values []any, learned *nnet3.Nnet) (list []any) {
 	for _, i := range r.order {
 		if r.p.Outputs[i].IsMatrix() {
 			list = append(list, values[i])
@@ -246,11 +247,11 @@ func (r *networkRun) results(values []any, learned *nnet3.Nnet) (list []any) {
 }
 
 // Record returns nil: new inputs have random values.
-func (network) Record(context.Context, *fgraph.FunctionGraph, []any, []*fgraph.Variable) ([]any, error) {
+func (world) Record(context.Context, *fgraph.FunctionGraph, []any, []*fgraph.Variable) ([]any, error) {
 	return nil, nil
 }
 
-func (network) Differ(outputs, right []any) string {
+func (world) Differ(outputs, right []any) string {
 	if len(outputs) != len(right) {
 		return fmt.Sprintf("there are %d outputs and gradients, not %d", len(outputs), len(right))
 	}
@@ -259,7 +260,7 @@ func (network) Differ(outputs, right []any) string {
 		switch {
 		case err != nil:
 			return fmt.Sprintf("output %d is %v", i, err)
-		case !(d.Norm <= networkTolerance*d.Kaldi):
+		case !(d.Norm <= tolerance*d.Kaldi):
 			return fmt.Sprintf("output %d, the last ones being gradients, differs by %.1e of its norm", i, d.Relative())
 		}
 	}
@@ -267,10 +268,10 @@ func (network) Differ(outputs, right []any) string {
 }
 
 // FormatValue returns a matrix as numbers, row by row.
-func (network) FormatValue(_ fgraph.Type, value any) (string, error) {
+func (world) FormatValue(_ fgraph.Type, value any) (string, error) {
 	m, ok := value.(kernel.Matrix)
 	if !ok {
-		return "", fmt.Errorf("%w: a %T, not a matrix", ErrCase, value)
+		return "", fmt.Errorf("%w: a %T, not a matrix", repro.ErrCase, value)
 	}
 	words := make([]string, 0, m.Rows*m.Cols)
 	for i := range m.Rows {
@@ -282,43 +283,43 @@ func (network) FormatValue(_ fgraph.Type, value any) (string, error) {
 }
 
 // ParseValue reads a matrix of a type.
-func (network) ParseValue(t fgraph.Type, text string) (any, error) {
+func (world) ParseValue(t fgraph.Type, text string) (any, error) {
 	words := strings.Fields(text)
 	size, ok := t.(lower.MatrixType)
 	if !ok {
 		return kernel.Matrix{}, nil
 	}
 	if int64(len(words)) != int64(size.Rows)*int64(size.Cols) {
-		return nil, fmt.Errorf("%w: %d numbers for a matrix of %v", ErrCase, len(words), t)
+		return nil, fmt.Errorf("%w: %d numbers for a matrix of %v", repro.ErrCase, len(words), t)
 	}
 	m := kernel.New(int(size.Rows), int(size.Cols))
 	for i, word := range words {
 		x, err := strconv.ParseFloat(word, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%w: number %d: %w", ErrCase, i, err)
+			return nil, fmt.Errorf("%w: number %d: %w", repro.ErrCase, i, err)
 		}
 		kernel.Row(m, i/int(size.Cols))[i%int(size.Cols)] = float32(x)
 	}
 	return m, nil
 }
 
-func (network) Inputs(t fgraph.Type) Multiplicity {
+func (world) Inputs(t fgraph.Type) repro.Multiplicity {
 	switch t.(type) {
 	case lower.MatrixType:
-		return Many
+		return repro.Many
 	case lower.StateType:
-		return One
+		return repro.One
 	}
-	return Never
+	return repro.Never
 }
 
-func (network) Outputs(t fgraph.Type) bool {
+func (world) Outputs(t fgraph.Type) bool {
 	_, memo := t.(lower.MemoType)
 	return !memo
 }
 
 // Simpler leaves out terms of what is assembled, halves first, and their rows.
-func (network) Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply] {
+func (world) Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply] {
 	return func(yield func(*fgraph.Apply) bool) {
 		op, ok := a.Op().(*lower.Assemble)
 		if !ok {

@@ -1,4 +1,4 @@
-package repro
+package tensors
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/tool/repro"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
@@ -18,17 +19,17 @@ import (
 // tolerance is the relative difference that rounding may explain.
 const tolerance = 1e-4
 
-// Tensors returns the world of graphs of tensors that are written in a dialect. They are run as an
+// World returns the world of graphs of tensors that are written in a dialect. They are run as an
 // [exec.Function] that checks what ops declare. Values are arrays.
-func Tensors(d graphfile.Dialect) World { return tensors{d} }
+func World(d graphfile.Dialect) repro.World { return world{d} }
 
-type tensors struct{ dialect graphfile.Dialect }
+type world struct{ dialect graphfile.Dialect }
 
-func (w tensors) Dialect() graphfile.Dialect { return w.dialect }
+func (w world) Dialect() graphfile.Dialect { return w.dialect }
 
-func (w tensors) Attach(_, _ *fgraph.FunctionGraph, _, _ []int) error { return nil }
+func (w world) Attach(_, _ *fgraph.FunctionGraph, _, _ []int) error { return nil }
 
-func (w tensors) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
+func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	f, err := exec.NewFunction(ctx, g.Inputs(), g.Outputs(), exec.FunctionOptions{})
 	if err != nil {
 		return nil, err
@@ -45,11 +46,11 @@ func anys(arrays []*array.Array) []any {
 	return list
 }
 
-func (w tensors) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
+func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 	return w.call(ctx, g, inputs, g.Outputs(), exec.FunctionOptions{Check: true})
 }
 
-func (w tensors) call(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, outputs []*fgraph.Variable, opts exec.FunctionOptions) ([]any, error) {
+func (w world) call(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, outputs []*fgraph.Variable, opts exec.FunctionOptions) ([]any, error) {
 	f, err := exec.NewFunction(ctx, g.Inputs(), outputs, opts)
 	if err != nil {
 		return nil, err
@@ -66,11 +67,11 @@ func (w tensors) call(ctx context.Context, g *fgraph.FunctionGraph, inputs []any
 	return anys(results), err
 }
 
-func (w tensors) Record(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, vars []*fgraph.Variable) ([]any, error) {
+func (w world) Record(ctx context.Context, g *fgraph.FunctionGraph, inputs []any, vars []*fgraph.Variable) ([]any, error) {
 	return w.call(ctx, g, inputs, vars, exec.FunctionOptions{})
 }
 
-func (w tensors) Differ(outputs, right []any) string {
+func (w world) Differ(outputs, right []any) string {
 	if len(outputs) != len(right) {
 		return fmt.Sprintf("there are %d outputs, not %d", len(outputs), len(right))
 	}
@@ -83,20 +84,20 @@ func (w tensors) Differ(outputs, right []any) string {
 	return ""
 }
 
-func (w tensors) FormatValue(t fgraph.Type, value any) (string, error) {
+func (w world) FormatValue(t fgraph.Type, value any) (string, error) {
 	return w.dialect.DataText(t, value)
 }
 
-func (w tensors) ParseValue(t fgraph.Type, text string) (any, error) {
+func (w world) ParseValue(t fgraph.Type, text string) (any, error) {
 	return w.dialect.ParseData(t, text)
 }
 
-func (tensors) Inputs(fgraph.Type) Multiplicity { return Many }
+func (world) Inputs(fgraph.Type) repro.Multiplicity { return repro.Many }
 
-func (tensors) Outputs(fgraph.Type) bool { return true }
+func (world) Outputs(fgraph.Type) bool { return true }
 
 // Simpler leaves out operands.
-func (tensors) Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply] {
+func (world) Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply] {
 	return func(yield func(*fgraph.Apply) bool) {
 		op, ok := a.Op().(tensor.Op)
 		for i := range a.Inputs() {
@@ -117,8 +118,8 @@ func sameTypes(a, b *fgraph.Apply) bool {
 }
 
 // Shrink makes all dimensions of one size smaller, and then values of inputs simpler.
-func (w tensors) Shrink(g *fgraph.FunctionGraph, values []any) iter.Seq[Smaller] {
-	return func(yield func(Smaller) bool) {
+func (w world) Shrink(g *fgraph.FunctionGraph, values []any) iter.Seq[repro.Smaller] {
+	return func(yield func(repro.Smaller) bool) {
 		// All dimensions of one size change together, because they are probably one size: of
 		// operands of a sum, or the inner one of a product. Where they are not, tensor.Make rejects
 		// the graph and the next size is tried. A smaller size leaves fewer elements to simplify,
@@ -138,7 +139,7 @@ func (w tensors) Shrink(g *fgraph.FunctionGraph, values []any) iter.Seq[Smaller]
 		for i := range values {
 			for _, v := range simpler(values[i].(*array.Array)) {
 				c, _ := g.Clone()
-				s := Smaller{c, slices.Clone(values)}
+				s := repro.Smaller{Graph: c, Values: slices.Clone(values)}
 				s.Values[i] = v
 				if !yield(s) {
 					return
@@ -174,16 +175,16 @@ func sizes(g *fgraph.FunctionGraph, values []any) []int {
 }
 
 // resize gives inputs and constants with dimensions of size n dimensions of size m.
-func resize(g *fgraph.FunctionGraph, values []any, n, m int) (Smaller, error) {
-	s := Smaller{Values: slices.Clone(values)}
+func resize(g *fgraph.FunctionGraph, values []any, n, m int) (repro.Smaller, error) {
+	s := repro.Smaller{Values: slices.Clone(values)}
 	for i, v := range values {
 		s.Values[i] = cropped(v.(*array.Array), n, m)
 	}
 	var err error
-	s.Graph, err = rebuild(g, func(v *fgraph.Variable) *fgraph.Variable {
+	s.Graph, err = repro.Rebuild(g, func(v *fgraph.Variable) *fgraph.Variable {
 		t, ok := v.Type().(tensor.Type)
 		if !ok || t.IsCSR() {
-			return leaf(v)
+			return repro.Leaf(v)
 		}
 		shape := t.Shape()
 		for d := range shape {
@@ -256,43 +257,4 @@ func simpler(a *array.Array) (list []*array.Array) {
 		}
 	}
 	return list
-}
-
-// rebuild makes a copy of a graph with other leaves and applies.
-func rebuild(g *fgraph.FunctionGraph, leaf func(*fgraph.Variable) *fgraph.Variable, apply func(*fgraph.Apply, []*fgraph.Variable) (*fgraph.Apply, error)) (*fgraph.FunctionGraph, error) {
-	made := make([]*fgraph.Variable, g.NumVariableIDs())
-	of := func(list []*fgraph.Variable) []*fgraph.Variable {
-		vars := make([]*fgraph.Variable, len(list))
-		for i, v := range list {
-			vars[i] = made[v.ID()]
-		}
-		return vars
-	}
-	for v := range g.Variables() {
-		if v.Owner() == nil {
-			made[v.ID()] = leaf(v)
-		}
-	}
-	for a := range g.Ordered() {
-		b, err := apply(a, of(a.Inputs()))
-		if err != nil {
-			return nil, err
-		}
-		if len(b.Outputs()) != len(a.Outputs()) {
-			return nil, fmt.Errorf("%w: %v has %d outputs", ErrCase, b, len(b.Outputs()))
-		}
-		b.SetOrigin(a.Origin())
-		for i, v := range a.Outputs() {
-			made[v.ID()] = b.Outputs()[i]
-		}
-	}
-	return fgraph.New(of(g.Inputs()), of(g.Outputs()))
-}
-
-// leaf returns a copy of an input or a constant.
-func leaf(v *fgraph.Variable) *fgraph.Variable {
-	if v.IsConstant() {
-		return fgraph.NewConstant(v.Type(), v.Data(), v.Name())
-	}
-	return fgraph.NewInput(v.Type(), v.Name())
 }

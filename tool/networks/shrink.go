@@ -1,4 +1,4 @@
-package repro
+package networks
 
 import (
 	"errors"
@@ -7,14 +7,15 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 // errRigid means that an apply needs all of its rows.
 var errRigid = errors.New("it needs all of its rows")
 
 // Shrink leaves out the last rows of all matrices.
-func (w network) Shrink(g *fgraph.FunctionGraph, _ []any) iter.Seq[Smaller] {
-	return func(yield func(Smaller) bool) {
+func (w world) Shrink(g *fgraph.FunctionGraph, _ []any) iter.Seq[repro.Smaller] {
+	return func(yield func(repro.Smaller) bool) {
 		most := int32(0)
 		for v := range g.Variables() {
 			most = max(most, lower.TypeOf(v).Rows)
@@ -27,7 +28,7 @@ func (w network) Shrink(g *fgraph.FunctionGraph, _ []any) iter.Seq[Smaller] {
 				continue
 			}
 			last = n
-			if s, err := firstRows(g, n); err == nil && !yield(Smaller{Graph: s}) {
+			if s, err := firstRows(g, n); err == nil && !yield(repro.Smaller{Graph: s}) {
 				return
 			}
 		}
@@ -36,10 +37,10 @@ func (w network) Shrink(g *fgraph.FunctionGraph, _ []any) iter.Seq[Smaller] {
 
 // firstRows makes all matrices with more than n rows have n.
 func firstRows(g *fgraph.FunctionGraph, n int32) (*fgraph.FunctionGraph, error) {
-	return rebuild(g, func(v *fgraph.Variable) *fgraph.Variable {
+	return repro.Rebuild(g, func(v *fgraph.Variable) *fgraph.Variable {
 		t, ok := v.Type().(lower.MatrixType)
 		if !ok {
-			return leaf(v)
+			return repro.Leaf(v)
 		}
 		t.Rows = min(t.Rows, n)
 		return fgraph.NewInput(t, v.Name())
