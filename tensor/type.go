@@ -94,6 +94,21 @@ func (t Type) Shape() []int {
 // IsCSR reports whether the type is one of sparse matrices.
 func (t Type) IsCSR() bool { return t.h.Value().csr }
 
+// Bytes returns the size of the elements, 0 if it is unknown or t is sparse.
+func (t Type) Bytes() int64 {
+	if t.IsCSR() {
+		return 0
+	}
+	n := int64(t.DType().Size())
+	for _, k := range t.Shape() {
+		if k < 0 || k > 0 && n > 1<<50/int64(k) {
+			return 0
+		}
+		n *= int64(k)
+	}
+	return n
+}
+
 // AllOnes reports whether the type says size 1 for all dimensions, as for a scalar.
 func (t Type) AllOnes() bool {
 	s := t.h.Value()

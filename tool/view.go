@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -282,7 +283,7 @@ func networkSubject(r *view.Recorder, opt *optdb.Optimizer, p *pipeline.Plan, mo
 		return nil, errNotOptimized
 	}
 	s := &view.Subject{Optimizer: opt}
-	s.Recording = r.Recording(opt, p.Profile, &view.Network{Compiled: p.Compiled, Optimized: p.Optimized, Info: p.Info(p.Optimized)})
+	s.Recording = r.Recording(opt, p.Profile, networks.Code(p.Compiled, p.Optimized, p.Info(p.Optimized)))
 	s.Recording.Title, s.Recording.Subject = model, model
 	s.Run = func(ctx context.Context) error {
 		_, err := passes.Optimize(ctx, p.Compiled, p.Net, opt, nil)

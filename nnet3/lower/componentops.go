@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"strings"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -12,6 +14,26 @@ type Component struct {
 	C      component.Component
 	Number int32
 	Name   string
+}
+
+// Params lists the component's name, its type and what it tells of itself, as names and values.
+func (c Component) Params() [][2]string {
+	list := [][2]string{{"component", c.Name}}
+	if c.C == nil {
+		return list
+	}
+	for i, part := range strings.Split(component.Info(c.C), ", ") {
+		key, value, ok := strings.Cut(part, "=")
+		switch {
+		case i == 0:
+			list = append(list, [2]string{"type", part})
+		case ok:
+			list = append(list, [2]string{key, value})
+		default: // the rest of a list
+			list[len(list)-1][1] += ", " + part
+		}
+	}
+	return list
 }
 
 // hash tells components apart, also derived ones, which have no number but a name.
@@ -135,4 +157,51 @@ func (o Backprop) DestroyMap() []fgraph.Alias {
 		return []fgraph.Alias{{Output: 0, Input: o.InputAdded()}}
 	}
 	return []fgraph.Alias{{Output: 0, Input: o.InputDeriv()}}
+}
+
+// Operations counts the floating-point operations of a component that multiplies matrices.
+func (o Propagate) Operations(a *fgraph.Apply) int64 {
+	if c, ok := o.C.(component.OperationCounter); ok {
+		return c.Operations(dataOf(o.Precomputed), rowCount(a.Inputs(), 0), rowCount(a.Outputs(), 0)).Forward
+	}
+	return 0
+}
+
+// Operations counts the floating-point operations of a component that multiplies matrices.
+func (o Backprop) Operations(a *fgraph.Apply) int64 {
+	c, ok := o.C.(component.OperationCounter)
+	if !ok {
+		return 0
+	}
+	in := 0
+	if o.HasX {
+		in = rowCount(a.Inputs(), 0)
+	}
+	if o.HasDX {
+		in = max(in, rowCount(a.Outputs(), 0))
+	}
+	ops, sum := c.Operations(dataOf(o.Precomputed), in, rowCount(a.Inputs(), o.InputDeriv())), int64(0)
+	if o.HasDX {
+		sum += ops.InputDeriv
+	}
+	if o.ModelUpdate && o.C.Properties().Has(component.Updatable) {
+		sum += ops.Update
+	}
+	return sum
+}
+
+// rowCount returns the rows of the i'th of some matrices, 0 if there are fewer.
+func rowCount(list []*fgraph.Variable, i int) int {
+	if i >= len(list) {
+		return 0
+	}
+	return int(TypeOf(list[i]).Rows)
+}
+
+// dataOf returns what a component has prepared for its rows.
+func dataOf(p *computation.PrecomputedIndexesInfo) component.Precomputed {
+	if p == nil {
+		return nil
+	}
+	return p.Data
 }

@@ -266,7 +266,7 @@ func (e *emission) item(i int32) {
 // tell tells the program about the commands of item i, which begin with number first.
 func (e *emission) tell(i int32, first int) {
 	s := e.s
-	if s.prog.Emitted == nil || first == len(e.c.Commands) {
+	if s.prog.emitted == nil || first == len(e.c.Commands) {
 		return
 	}
 	var values []*fgraph.Variable
@@ -288,7 +288,7 @@ func (e *emission) tell(i int32, first int) {
 		values = []*fgraph.Variable{s.prog.Graph.Outputs()[it.n]}
 	}
 	for c := first; c < len(e.c.Commands); c++ {
-		s.prog.Emitted(c, values)
+		s.prog.emitted(c, values)
 	}
 }
 

@@ -25,10 +25,8 @@ type Program struct {
 	// NeedModelDerivative is the computation's.
 	NeedModelDerivative bool
 	// Network has the components. It is nil if the program was read from a file without it.
-	Network Network
-	// Emitted, unless nil, is called by Emit for every command, with its number and the values
-	// that it writes or, if it only takes or frees memory, that the memory is for.
-	Emitted       func(command int, values []*fgraph.Variable)
+	Network       Network
+	emitted       func(command int, values []*fgraph.Variable)
 	hasRows       bool
 	rows          []commandRows // in the order of the commands
 	numComponents int
@@ -37,6 +35,37 @@ type Program struct {
 	// paused tells that a marker follows the program, and loops that the loop of its chain begins
 	// with it.
 	paused, loops bool
+}
+
+// OnEmit sets a function that Emit calls for every command, with its number and the values that it
+// writes or, if it only takes or frees memory, that the memory is for.
+func (p *Program) OnEmit(f func(command int, values []*fgraph.Variable)) { p.emitted = f }
+
+// Lines returns the commands that an apply was made from, the main one first, or -1. An Assemble is
+// made where its value is read: it was made from the commands of its terms.
+func (p *Program) Lines(a *fgraph.Apply) []int {
+	var list []int
+	if op, ok := a.Op().(*Assemble); ok {
+		for i := range op.Terms {
+			list = append(list, int(op.Terms[i].At))
+		}
+	}
+	return append(list, a.Origin())
+}
+
+// Ports returns the commands that accept the inputs and provide the outputs. It is -1 for one that
+// the caller does not see: a state, or what one segment leaves to the next.
+func (p *Program) Ports() (inputs, outputs []int) {
+	at := func(ports []Port) []int {
+		list := make([]int, len(ports))
+		for i, port := range ports {
+			if list[i] = -1; port.Carried == 0 && port.IsMatrix() {
+				list[i] = int(port.At)
+			}
+		}
+		return list
+	}
+	return at(p.Inputs), at(p.Outputs)
 }
 
 // LargestOp returns the largest number of elements that one component of the computation reads and

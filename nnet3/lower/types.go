@@ -12,6 +12,9 @@ type MatrixType struct{ Rows, Cols int32 }
 // String returns the size: 3x4.
 func (t MatrixType) String() string { return fmt.Sprintf("%dx%d", t.Rows, t.Cols) }
 
+// Bytes returns the size of the elements.
+func (t MatrixType) Bytes() int64 { return 4 * int64(t.Rows) * int64(t.Cols) }
+
 // Dialect returns "nnet3".
 func (t MatrixType) Dialect() string { return "nnet3" }
 

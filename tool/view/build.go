@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
-// Recording returns what was recorded of a run of opt. record is the profile of the run. net is
-// nil unless the graph is that of a network.
-func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, net *Network) *Recording {
+// Recording returns what was recorded of a run of opt. record is the profile of the run. code is
+// nil unless the graph is made of code.
+func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, code *Code) *Recording {
 	b := &builder{Recorder: r, describer: newDescriber()}
 	b.out = &Recording{Format: Format, Version: Version, Kind: KindExpression, Query: opt.Query().String(), Passes: []Pass{}}
 	b.renumber()
@@ -18,9 +18,9 @@ func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, net *
 	b.out.Start = State{b.nodeList(r.start.Nodes), b.valueList(r.start.Inputs), b.valueList(r.start.Outputs)}
 	b.steps(record)
 	b.out.addDocs(opt.Entries())
-	if net != nil {
+	if code != nil {
 		b.out.Kind = KindNetwork
-		b.commands(net)
+		b.commands(code)
 	}
 	return b.out
 }

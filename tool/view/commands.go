@@ -5,37 +5,45 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/lower"
 )
 
-// A Network is what a recording of a network shows besides its graph.
-type Network struct {
-	// Compiled and Optimized are the computations that the graph was made from and turned into.
-	Compiled, Optimized *computation.Computation
-	// Info names the nodes of the network, and its components with those derived in Optimized.
-	Info *computation.NetworkInfo
+// Code is what a graph was made from, and what it was turned into.
+type Code struct{ Before, After Listing }
+
+// A Listing is lines of code: the commands of a network, for example.
+type Listing struct {
+	// Lines have no nodes and no values yet.
+	Lines []Command
+	// Complete, unless nil, ties lines to nodes and values after those were tied to them that an
+	// [Emitter] knows of.
+	Complete func([]Command)
 }
 
-// command is a command that was emitted, with the values that it is for.
+// An Emitter is a feature of a graph that is made of code and is turned into code again.
+type Emitter interface {
+	fgraph.Feature
+	// OnEmit sets the function that is told of each line that the graph is turned into, and for
+	// which values it is.
+	OnEmit(func(line int, values []*fgraph.Variable))
+	// Lines returns the lines that an apply was made from, the main one first, or -1.
+	Lines(a *fgraph.Apply) []int
+	// Ports returns the line that accepts each input of the graph, and the one that provides each
+	// output, or -1.
+	Ports() (inputs, outputs []int)
+}
+
+// command is a line that was emitted, with the values that it is for.
 type command struct {
 	number int
 	values []*fgraph.Variable
 }
 
-// watchCommands records the commands that are made of the graph, if it is part of a network.
-func (s *segment) watchCommands() {
-	if p, ok := lower.ProgramOf(s.g); ok {
-		p.Emitted = func(number int, values []*fgraph.Variable) { s.emitted = append(s.emitted, command{number, values}) }
-	}
-}
-
-// commands adds the commands before and after, and ties them to nodes.
-func (b *builder) commands(net *Network) {
-	c := &Commands{Before: commandTexts(net.Compiled, net.Info), After: commandTexts(net.Optimized, net.Info)}
+// commands adds the code before and after, and ties it to nodes.
+func (b *builder) commands(code *Code) {
+	c := &Commands{Before: code.Before.copied(), After: code.After.copied()}
 	b.out.Commands = c
 	b.tieBefore(c.Before)
-	tieOthers(net.Compiled, c.Before)
+	code.Before.complete(c.Before)
 	for _, s := range b.segments {
 		for _, e := range s.emitted {
 			for _, v := range e.values {
@@ -43,13 +51,7 @@ func (b *builder) commands(net *Network) {
 			}
 		}
 	}
-	tieOthers(net.Optimized, c.After)
-	for i := range b.Recorder.nodes {
-		k := b.node[i]
-		if at := madeBy(b.Recorder.nodes[i].apply); k >= 0 && at >= 0 && at < len(c.Before) {
-			b.out.Nodes[k].From = c.Before[at].Text
-		}
-	}
+	code.After.complete(c.After)
 	for _, list := range [][]Command{c.Before, c.After} {
 		for i := range list {
 			list[i].Nodes, list[i].Values = distinct(list[i].Nodes), distinct(list[i].Values)
@@ -57,92 +59,64 @@ func (b *builder) commands(net *Network) {
 	}
 }
 
-// madeBy returns the command that an apply comes from. An Assemble is made where its value is read;
-// it comes from the commands of its terms.
-func madeBy(a *fgraph.Apply) int {
-	if op, ok := a.Op().(*lower.Assemble); ok && len(op.Terms) > 0 {
-		return int(op.Terms[0].At)
-	}
-	return a.Origin()
-}
-
-// commandTexts returns commands as text, with the memory in use after each.
-func commandTexts(c *computation.Computation, info *computation.NetworkInfo) []Command {
-	p := computation.NewPrinter(c, info)
-	p.MaxRuns = 8
-	live := slices.Collect(c.LiveBytes())
-	list := make([]Command, len(c.Commands))
+// copied returns the lines, with long ones cut.
+func (l Listing) copied() []Command {
+	list := slices.Clone(l.Lines)
 	for i := range list {
-		list[i] = Command{Text: short(p.Command(i)), Bytes: live[i]}
+		list[i].Text = short(list[i].Text)
 	}
 	return list
 }
 
-// tieBefore ties commands to the nodes that they became.
-func (b *builder) tieBefore(list []Command) {
-	for _, n := range b.start.Nodes {
-		k := b.node[n]
-		put := func(origin int) {
-			if origin >= 0 && origin < len(list) {
-				list[origin].Nodes = append(list[origin].Nodes, k)
-			}
-		}
-		a := b.Recorder.nodes[n].apply
-		put(a.Origin())
-		if op, ok := a.Op().(*lower.Assemble); ok {
-			for i := range op.Terms {
-				put(int(op.Terms[i].At))
-			}
-		}
-	}
-	for _, s := range b.segments {
-		p, ok := lower.ProgramOf(s.g)
-		if !ok {
-			continue
-		}
-		for i, n := range s.inputs {
-			if port := p.Inputs[i]; port.Carried == 0 && port.IsMatrix() {
-				list[port.At].Values = append(list[port.At].Values, b.value[n])
-			}
-		}
-		for i, port := range p.Outputs {
-			if port.Carried == 0 && port.IsMatrix() {
-				list[port.At].Values = append(list[port.At].Values, b.value[b.start.Outputs[s.offset+i]])
-			}
-		}
+func (l Listing) complete(list []Command) {
+	if l.Complete != nil {
+		l.Complete(list)
 	}
 }
 
-// tieOthers ties the commands that are for no node of their own. One that copies a value belongs to
-// what made the value, and one that frees a matrix to what used it last. One that takes memory, or
-// sets it to zero, belongs to what uses it next.
-func tieOthers(c *computation.Computation, list []Command) {
-	// Two passes over the commands. Forward, a copy or a deallocation takes the nodes of the last
-	// command on its matrix. Then backward, since memory is allocated and zeroed for what comes
-	// next.
-	last := make([]*Command, len(c.Matrices)) // by matrix
-	visit := func(i int, others func(computation.CommandType) bool) {
-		k, cmd := &list[i], c.Commands[i]
-		if others(cmd.Type) && len(k.Nodes)+len(k.Values) == 0 {
-			for arg := range cmd.Submatrices { // the source of a copy comes last
-				if l := last[c.Submatrices[*arg].Matrix]; l != nil {
-					k.Nodes, k.Values = l.Nodes, l.Values
+// tieBefore ties lines to the nodes that they became, and nodes to the line that they mainly are.
+func (b *builder) tieBefore(list []Command) {
+	emitters := make([]Emitter, len(b.segments)) // nil for none
+	for i, s := range b.segments {
+		emitters[i], _ = fgraph.FeatureOf[Emitter](s.g)
+	}
+	linesOf := func(n int32) []int {
+		node := &b.Recorder.nodes[n]
+		e := emitters[node.segment]
+		if e == nil {
+			return nil
+		}
+		return e.Lines(node.apply)
+	}
+	valid := func(line int) bool { return line >= 0 && line < len(list) }
+	for _, n := range b.start.Nodes {
+		for _, line := range linesOf(n) {
+			if valid(line) {
+				list[line].Nodes = append(list[line].Nodes, b.node[n])
+			}
+		}
+	}
+	for i := range b.Recorder.nodes {
+		if k := b.node[i]; k >= 0 {
+			if lines := linesOf(int32(i)); len(lines) > 0 && valid(lines[0]) {
+				b.out.Nodes[k].From = list[lines[0]].Text
+			}
+		}
+	}
+	for i, s := range b.segments {
+		if emitters[i] == nil {
+			continue
+		}
+		tie := func(lines []int, values []int32) {
+			for i, line := range lines {
+				if valid(line) {
+					list[line].Values = append(list[line].Values, b.value[values[i]])
 				}
 			}
 		}
-		if len(k.Nodes)+len(k.Values) > 0 {
-			for arg := range cmd.Submatrices {
-				last[c.Submatrices[*arg].Matrix] = k
-			}
-		}
-	}
-	sizing := func(t computation.CommandType) bool { return t == computation.AllocMatrix || t == computation.SetConst }
-	for i := range list {
-		visit(i, func(t computation.CommandType) bool { return !sizing(t) })
-	}
-	clear(last)
-	for i := range slices.Backward(list) {
-		visit(i, sizing)
+		inputs, outputs := emitters[i].Ports()
+		tie(inputs, s.inputs)
+		tie(outputs, b.start.Outputs[s.offset:])
 	}
 }
 

@@ -8,10 +8,6 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/lower"
-	"github.com/nnopt/nnopt/tensor"
 )
 
 // Limits of the texts of a recording.
@@ -22,6 +18,18 @@ const (
 	mostLines   = 40  // of an op
 	mostEntries = 16  // of a list
 )
+
+// A Sized type knows how many bytes its values take, or 0.
+type Sized interface{ Bytes() int64 }
+
+// A Parametric field of an op lists parameters, names with values, in place of one parameter.
+type Parametric interface{ Params() [][2]string }
+
+// A Counter is an op that counts the floating-point operations of an apply, where these are what
+// takes its time.
+type Counter interface {
+	Operations(a *fgraph.Apply) int64
+}
 
 // opText is how an op appears in a recording.
 type opText struct {
@@ -74,29 +82,11 @@ func (d *describer) typ(t fgraph.Type) typeText {
 		return text
 	}
 	text := typeText{name: short(t.String())}
-	switch t := t.(type) {
-	case lower.MatrixType:
-		text.bytes = 4 * int64(t.Rows) * int64(t.Cols)
-	case tensor.Type:
-		text.bytes = bytesOf(t)
+	if t, ok := t.(Sized); ok {
+		text.bytes = t.Bytes()
 	}
 	d.types[t] = text
 	return text
-}
-
-// bytesOf returns the size of a tensor, or 0 if it is unknown.
-func bytesOf(t tensor.Type) int64 {
-	if t.IsCSR() {
-		return 0
-	}
-	n := int64(t.DType().Size())
-	for _, k := range t.Shape() {
-		if k < 0 || k > 0 && n > 1<<50/int64(k) {
-			return 0
-		}
-		n *= int64(k)
-	}
-	return n
 }
 
 // params lists the exported fields of an op. What an op needs no field for, its name says.
@@ -114,8 +104,12 @@ func params(op fgraph.Op) [][2]string {
 		if !f.IsExported() || len(list) == mostParams || f.Name == "Instance" && v.Field(i).IsZero() {
 			continue
 		}
-		if c, ok := v.Field(i).Interface().(lower.Component); ok {
-			list = append(list, componentParams(c)...)
+		if part, ok := v.Field(i).Interface().(Parametric); ok {
+			for _, kv := range part.Params() {
+				if len(list) < mostParams {
+					list = append(list, [2]string{kv[0], short(kv[1])})
+				}
+			}
 			continue
 		}
 		if text := fieldText(v.Field(i)); text != "" {
@@ -125,70 +119,12 @@ func params(op fgraph.Op) [][2]string {
 	return list
 }
 
-// componentParams describes the component that an op runs.
-func componentParams(c lower.Component) [][2]string {
-	list := [][2]string{{"component", c.Name}}
-	if c.C == nil {
-		return list
-	}
-	for i, part := range strings.Split(component.Info(c.C), ", ") {
-		key, value, ok := strings.Cut(part, "=")
-		switch {
-		case i == 0:
-			list = append(list, [2]string{"type", part})
-		case ok && len(list) < mostParams:
-			list = append(list, [2]string{key, short(value)})
-		case !ok: // the rest of a list
-			last := &list[len(list)-1]
-			last[1] = short(last[1] + ", " + part)
-		}
-	}
-	return list
-}
-
-// operations counts the floating-point operations of a component that multiplies matrices.
+// operations counts the floating-point operations of an apply, if its op can.
 func operations(a *fgraph.Apply) int64 {
-	rows := func(list []*fgraph.Variable, i int) int {
-		if i >= len(list) {
-			return 0
-		}
-		return int(lower.TypeOf(list[i]).Rows)
-	}
-	switch op := a.Op().(type) {
-	case lower.Propagate:
-		if c, ok := op.C.(component.OperationCounter); ok {
-			return c.Operations(dataOf(op.Precomputed), rows(a.Inputs(), 0), rows(a.Outputs(), 0)).Forward
-		}
-	case lower.Backprop:
-		c, ok := op.C.(component.OperationCounter)
-		if !ok {
-			return 0
-		}
-		in := 0
-		if op.HasX {
-			in = rows(a.Inputs(), 0)
-		}
-		if op.HasDX {
-			in = max(in, rows(a.Outputs(), 0))
-		}
-		ops, sum := c.Operations(dataOf(op.Precomputed), in, rows(a.Inputs(), op.InputDeriv())), int64(0)
-		if op.HasDX {
-			sum += ops.InputDeriv
-		}
-		if op.ModelUpdate && op.C.Properties().Has(component.Updatable) {
-			sum += ops.Update
-		}
-		return sum
+	if c, ok := a.Op().(Counter); ok {
+		return c.Operations(a)
 	}
 	return 0
-}
-
-// dataOf returns what a component has prepared for its rows.
-func dataOf(p *computation.PrecomputedIndexesInfo) component.Precomputed {
-	if p == nil {
-		return nil
-	}
-	return p.Data
 }
 
 // fieldText returns the value of a field as text, or "" if it has none that is worth to be shown.

@@ -6,5 +6,10 @@
 // nothing else, and [Server] serves that page on the loopback address with the optimizer behind
 // it.
 //
+// Graphs of any dialect can be recorded. What a type or an op tells of itself is shown: see [Sized],
+// [Parametric], [Counter] and Describe, a method of ops that returns lines of text. A graph that is
+// made of code, and is turned into code again, such as the commands of a network, is shown beside
+// it: see [Emitter] and [Code].
+//
 // The page itself, HTML, CSS and JavaScript, is in the folder page.
 package view

@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -80,7 +81,7 @@ func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*vi
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := r.Recording(opt, plan.Profile, &view.Network{Compiled: plan.Compiled, Optimized: plan.Optimized, Info: plan.Info(plan.Optimized)})
+	out := r.Recording(opt, plan.Profile, networks.Code(plan.Compiled, plan.Optimized, plan.Info(plan.Optimized)))
 	out.Title, out.Subject = file, file
 	err = out.AddProfile(&profile.Function{CompileTime: plan.CompileTime + plan.OptimizeTime, Optimizer: plan.Profile,
 		Phases: []profile.Phase{{Name: "Request compiler", Time: plan.CompileTime}}, Applies: plan.Profile.NodesAfter})

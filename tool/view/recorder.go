@@ -126,7 +126,9 @@ func (r *Recorder) observe(g *fgraph.FunctionGraph, rec *profile.Recorder) (end 
 		return nil, err
 	}
 	r.segments = append(r.segments, s)
-	s.watchCommands()
+	if e, ok := fgraph.FeatureOf[Emitter](g); ok {
+		e.OnEmit(func(line int, values []*fgraph.Variable) { s.emitted = append(s.emitted, command{line, values}) })
+	}
 	r.stopIfDone()
 	return func() { g.Detach(s) }, nil
 }

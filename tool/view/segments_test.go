@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -51,7 +52,7 @@ func looped(t *testing.T, file string) (*view.Subject, *computation.Computation,
 		t.Fatal(err)
 	}
 	rec.End()
-	net := &view.Network{Compiled: before, Optimized: after, Info: computation.NewNetworkInfo(nn, after.Derived)}
+	net := networks.Code(before, after, computation.NewNetworkInfo(nn, after.Derived))
 	run := func(ctx context.Context) error {
 		_, err := passes.Optimize(ctx, before, nn, opt, nil)
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -83,7 +84,7 @@ func recordNetwork(t testing.TB, file string) *view.Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := r.Recording(opt, plan.Profile, &view.Network{Compiled: plan.Compiled, Optimized: plan.Optimized, Info: plan.Info(plan.Optimized)})
+	out := r.Recording(opt, plan.Profile, networks.Code(plan.Compiled, plan.Optimized, plan.Info(plan.Optimized)))
 	out.Title = filepath.Base(file)
 	return out
 }
