@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the listings of the pages anew")
 
-// A listing is the body of an example with what it prints, or a declaration as it stands: of a
+// A listing is the body of an example with what it prints, or a declaration as it is: of a
 // function, or of a type with its methods.
 type listing struct{ code, output string }
 
@@ -59,7 +59,7 @@ func readListings(t *testing.T) map[string]listing {
 				}
 			case *ast.FuncDecl:
 				switch {
-				case d.Recv != nil: // of a type that stands before
+				case d.Recv != nil: // of a type that is declared before
 					of := d.Recv.List[0].Type
 					if p, ok := of.(*ast.StarExpr); ok {
 						of = p.X

@@ -14,7 +14,7 @@ func squares[T float32 | float64](s kernelSet, n int, dst []T, stride int, src [
 }
 
 // transpose8 sets 8 columns of dst to rows of src. It returns how many columns of src it has done.
-// What comes next is so many elements ahead of src, and it may be outside.
+// What comes next is this many elements ahead of src, and it may be outside.
 func (s kernelSet) transpose8(dst []float32, stride int, src []float32, srcStride, cols, ahead int) int {
 	n := squares(s, 8, dst, stride, src, srcStride, cols)
 	if n > 0 {

@@ -53,7 +53,7 @@ type subquery struct {
 	q  Query
 }
 
-// An extra is a rewriter that a query adds to the database it is for, whatever
+// An extra is a rewriter that a query adds to the database it is for, regardless of
 // the tags say. A subquery is for the nested database.
 type extra struct {
 	name     string
@@ -102,7 +102,7 @@ func (q Query) Cutoff(position float64) Query {
 }
 
 // With returns the query that also runs a rewriter, or a database, that is not
-// registered, at the given position and whatever the tags say. In a subquery it
+// registered, at the given position, regardless of tags. In a subquery it
 // joins the nested database.
 func (q Query) With(name string, rewriter any, position float64) Query {
 	q.extras = append(slices.Clone(q.extras), extra{name, rewriter, position})

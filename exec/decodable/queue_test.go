@@ -107,7 +107,7 @@ func (s *aheadCounting) feed(ctx context.Context, u *Utterance, to *flow) error 
 }
 
 // TestLateFailures: an utterance whose later piece fails is taken back and counted, and others are
-// scored, whatever part of it is read.
+// scored, and any part of it may be read.
 func TestLateFailures(t *testing.T) {
 	for _, s := range []scoring{counting{}, flowCounting{}} {
 		testLateFailures(t, s)

@@ -81,7 +81,7 @@ const (
 // reduce returns n = round(x/ln 2), and e**r - 1 for r = x - n·ln 2.
 func reduce(x float64) (n, s float64) {
 	n = math.FMA(x, math.Log2E, magic) - magic
-	// ln2High has so many zeros at its end that its product with n is exact, and close to x, so
+	// ln2High ends in enough zeros that its product with n is exact, and close to x, so
 	// that the difference is, too.
 	r := math.FMA(-n, ln2High, x)
 	return n, series(math.FMA(-n, ln2Low, r))

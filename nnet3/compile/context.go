@@ -173,7 +173,7 @@ func least(first, last int, ok func(int) bool) int {
 	return first + sort.Search(last-first, func(i int) bool { return ok(first + i) })
 }
 
-// computable reports whether all outputs are computable at so many times from t on, with left
+// computable reports whether all outputs are computable at a number of times from t on, with left
 // frames of input before the first and right frames after the last.
 func (p *prober) computable(t, times, left, right int) bool {
 	rows := contextRows + 16*len(p.net.nodes)

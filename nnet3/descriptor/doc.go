@@ -7,7 +7,7 @@
 // computed.
 //
 // [Parse] brings a descriptor into normal form. A [Descriptor] is a list of parts, whose columns
-// stand side by side. A part is a [Sum] of terms. A term is a [Forward], which leads from an index
+// are side by side. A part is a [Sum] of terms. A term is a [Forward], which leads from an index
 // of the output to a row of a node and a scale. Append moves to the outside, scales move down to
 // the nodes, and offsets of offsets add up.
 //

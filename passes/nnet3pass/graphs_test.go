@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the graphs of testdata/graphs anew")
 
-// TestGraphs runs passes on graphs that stand in files.
+// TestGraphs runs passes on graphs in files.
 func TestGraphs(t *testing.T) {
 	graphtest.Run(t, "testdata/graphs/*.graph", graphtest.Config{
 		Database: passes.Default(),

@@ -83,7 +83,7 @@ type derivativeSplit struct {
 }
 
 // findBelow finds the Assemble that takes the first columns of the derivatives of several steps,
-// and reduces the runs to those steps. It reports false unless the columns have at least so many
+// and reduces the runs to those steps. It reports false unless the columns have at least that many
 // parameters and something else needs the others.
 func (d *derivativeSplit) findBelow(least int) bool {
 	slices.Reverse(d.runs)               // a backward pass begins with the last step

@@ -69,7 +69,7 @@ func (s *splicing) result(a *fgraph.Apply, op lower.Propagate) *fgraph.Variable 
 	return addParts(a, op, s.product, s.parts, sum)
 }
 
-// spliceForIntegers is spliceProduct for products that become integers, whatever it costs. The
+// spliceForIntegers is spliceProduct for products that become integers, at any cost. The
 // parts of a spliced product have steps of their own, so its bits are not those of a product over
 // the assembled matrix, and what is cheaper depends on the number of rows.
 func spliceForIntegers() rewrite.GraphRewriter {

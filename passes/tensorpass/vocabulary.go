@@ -19,7 +19,7 @@ func Vocabulary() pattern.Vocabulary { return VocabularyOf(expr.Default()) }
 
 // VocabularyOf returns the meaning of names and numbers in patterns of tensors. Ops have the names
 // of the language; families are listed in doc.go, functions in functions.go. A number in a
-// pattern matches whatever is known to consist of that number: a constant, or one that is
+// pattern matches everything that is known to consist of that number: a constant, or one that is
 // broadcast. A number in a replacement has the element type of what is replaced. A replacement is
 // converted and broadcast to the type of what it replaces, and its arithmetic is done in that
 // type if the operands' types are smaller.

@@ -4,7 +4,7 @@
   "use strict";
 
   const chunk = 48; // applies in a block of the first graph, about
-  const merged = 80; // neighbouring blocks that shrank stand together up to this size
+  const merged = 80; // neighbouring blocks that shrank are merged up to this size
   const largest = 160; // and a block that grew beyond this is cut
 
   // A Plan gives every apply that ever lives its block.
@@ -49,7 +49,7 @@
       return Math.max(1, block);
     }
 
-    // placeNew gives the applies that rewrites make the block of what they replace, unless their inputs stand below.
+    // placeNew gives the applies that rewrites make the block of what they replace, unless their inputs are below.
     placeNew(inputs) {
       const { steps, owner } = this.run, { base } = this;
       for (const s of steps) {
@@ -104,12 +104,12 @@
     }
   }
 
-  // feeds reports whether an apply stands below the owner of an input: what has gone holds nothing up but what went with it.
+  // feeds reports whether an apply is below the owner of an input: what has gone holds nothing up but what went with it.
   function feeds(change, owner, n) {
     return owner >= 0 && change[owner] && (change[owner] !== view.GONE || change[n] === view.GONE);
   }
 
-  // sorted returns applies in an order in which inputs come first and what belongs together stands together.
+  // sorted returns applies in an order in which inputs come first and what belongs together is adjacent.
   function sorted(run, ids, inputs, outputs, present) {
     const state = new Uint8Array(run.nodes.length), order = [], stack = [], next = [];
     const visit = (root) => {
@@ -192,7 +192,7 @@
     for (const c of block.chips) c.layer = rank.get(c.layer);
   }
 
-  // chipsOf returns the chips of a block: signs that stand above a reader for a value that comes from elsewhere or from far above.
+  // chipsOf returns the chips of a block: signs above a reader for a value that comes from elsewhere or from far above.
   // Readers near each other share one.
   function chipsOf(run, diff, block, blockOf, layer) {
     const { change, inputs } = diff, { owner } = run;

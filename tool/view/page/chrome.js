@@ -1,4 +1,4 @@
-// What stands around the graph: buttons, the tabs below, and the views of a narrow window.
+// What surrounds the graph: buttons, the tabs below, and the views of a narrow window.
 (function (view) {
   "use strict";
 

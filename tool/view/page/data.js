@@ -2,7 +2,7 @@
 (function (view) {
   "use strict";
 
-  // read returns the recording that stands in the page, or null.
+  // read returns the recording in the page, or null.
   async function read() {
     const plain = document.getElementById("recording");
     if (plain) return JSON.parse(plain.textContent);

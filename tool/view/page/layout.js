@@ -1,4 +1,4 @@
-// The layout of a block: d3-dag orders and places what stands in each layer. An apply that had a place before keeps to it.
+// The layout of a block: d3-dag orders and places the items of each layer. An apply that had a place before keeps to it.
 (function (view) {
   "use strict";
 
@@ -35,7 +35,7 @@
       return (block.placed = placed);
     }
 
-    // items returns what stands in a block, each with its layer, its width and what it reads there.
+    // items returns the contents of a block, each with its layer, its width and what it reads there.
     items(block, diff, graph) {
       const { run } = this, { inputs, change, inputsBefore } = diff;
       const items = new Map();

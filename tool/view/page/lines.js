@@ -51,7 +51,7 @@
     return d;
   }
 
-  // aside returns a path from side to side, for what does not stand above its reader: it has gone.
+  // aside returns a path from side to side, for what is not above its reader, because it has gone.
   function aside(a, top, z, bottom) {
     const s = a.x < z.x ? 1 : -1, x0 = a.x + (s * a.width) / 2, x1 = z.x - (s * z.width) / 2, y0 = top + a.y, y1 = bottom + z.y;
     const bend = Math.max(10, Math.abs(x1 - x0) / 2);

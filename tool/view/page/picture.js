@@ -3,8 +3,8 @@
   "use strict";
 
   const { svg, sizes, NEW, GONE, KEPT, changeNames } = view;
-  const complete = 1500; // up to so many applies, all are drawn, those out of view when there is time
-  const sketched = 900; // with more than so many in view, their blocks are drawn as sketches
+  const complete = 1500; // graphs of at most this many applies are drawn whole, what is out of view when there is time
+  const sketched = 900; // with more than this many in view, blocks are drawn as sketches
 
   const later = globalThis.requestIdleCallback ? (f) => requestIdleCallback(f) : (f) => setTimeout(f, 30);
 
@@ -118,7 +118,7 @@
       this.camera.y += k * (anchor.y - p.y);
     }
 
-    // position returns where an apply stands, and lays out its block for it.
+    // position returns where an apply is drawn, and lays out its block for it.
     position(n) {
       const b = this.graph.blocks[this.graph.blockOf[n]];
       if (!b) return null;
