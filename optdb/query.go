@@ -53,8 +53,8 @@ type subquery struct {
 	q  Query
 }
 
-// An extra is a rewriter that a query adds to the database it is for, regardless of
-// the tags say. A subquery is for the nested database.
+// An extra is a rewriter that a query adds to the database it is for, regardless of tags.
+// A subquery is for the nested database.
 type extra struct {
 	name     string
 	rewriter any // as in Entry
