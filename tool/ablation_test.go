@@ -10,6 +10,7 @@ import (
 // TestAblation: the tables have a line for every pass for nnet3, and leaving out the plan of the
 // storage costs commands.
 func TestAblation(t *testing.T) {
+	t.Parallel()
 	out := nnopt(t, "passes", "--ablation", recipes+"/xvector_infer").ok(t).stdout
 	entries, without, _ := strings.Cut(out, "| without |")
 	for _, l := range nnet3Entries(passes.Default()) {

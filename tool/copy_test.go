@@ -8,6 +8,7 @@ import (
 
 // TestCopyModel: binary stays as it is, text comes back as it was, and --raw takes the network out.
 func TestCopyModel(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"tdnnf.mdl", "lstmp.raw", "blstm.raw"} {

@@ -102,6 +102,7 @@ func TestExprMinus(t *testing.T) {
 
 // TestExprLong: an error quotes a long expression around the place only.
 func TestExprLong(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x + ", 15000)
 	for _, args := range [][]string{{long + "y y"}, {long}, {strings.Repeat("x", 60000) + "("}, {"'" + long}, {"x{" + long}, {long + "foo(1)" + long}, {"x", "--vars", long}, {"x", "--vars", "x: " + long}, {"x", "--eval", "x=" + long},
 		{"x", "--eval", long}, {"x", "--eval", long + "=1"}, {"x", "--grad", strings.ReplaceAll(long, " ", "")}, {"Assert{" + long + "}(x, 2.5)"}, {strings.Repeat("f(", 600)}, {"x", "--format=" + long}, {"x", "--rule", long}, {"x", "--query", long}} {

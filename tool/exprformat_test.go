@@ -7,6 +7,7 @@ import (
 
 // TestExprFormats: the graph in all formats, and what calls cost by op and by apply.
 func TestExprFormats(t *testing.T) {
+	t.Parallel()
 	vars := []string{"expr", "--vars", "X Y: matrix"}
 	for format, wants := range map[string][]string{
 		"graph": {"[Gemm(X, 1.0, X, Y, 1.0)]\n"}, "tree": {"Gemm"}, "dot": {"digraph \"expr\"", "Gemm"}, "html": {"<!DOCTYPE html>", "</html>"},

@@ -74,6 +74,7 @@ func TestGraphJSON(t *testing.T) {
 
 // TestOpt: a graph that was read is optimized as the one that was written.
 func TestOpt(t *testing.T) {
+	t.Parallel()
 	config := file(t, "net.config", recurrentConfig)
 	for _, args := range [][]string{
 		{config, "--frames-per-chunk", "5"},

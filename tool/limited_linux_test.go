@@ -40,6 +40,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // TestLimitedSignals: a signal reaches the verb in the process that does the work, and both end.
 func TestLimitedSignals(t *testing.T) {
+	t.Parallel()
 	proctest.NeedsPrograms(t)
 	if err := program(limitedShell, "version").Run(); err != nil {
 		t.Skip(err)

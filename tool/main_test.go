@@ -138,6 +138,7 @@ func TestWrongFile(t *testing.T) {
 
 // TestHelp: every verb explains itself.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	all := nnopt(t, "help").ok(t).stdout
 	for _, v := range standard().verbs() {
 		contains(t, all, v.Name, v.Synopsis)
@@ -195,6 +196,7 @@ func TestUnlessCanceled(t *testing.T) {
 // TestCompileInterrupted: also the compiler heeds an interrupt, which here comes before it can be
 // done.
 func TestCompileInterrupted(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, errors.New("enough is enough"))
 	defer cancel()
 	var stdout, stderr bytes.Buffer

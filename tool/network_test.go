@@ -107,6 +107,7 @@ func TestTooShortChunk(t *testing.T) {
 
 // TestBadNetworks: every fault of a model is one error that says where it is.
 func TestBadNetworks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, from, to string
 		wanted         []string

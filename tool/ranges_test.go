@@ -11,6 +11,7 @@ import (
 
 // TestRanges: every flag of a number refuses what is beyond its range, and says which that is.
 func TestRanges(t *testing.T) {
+	t.Parallel()
 	used := map[string]bool{}
 	for _, v := range standard().verbs() {
 		fs, _ := v.flags(standard())

@@ -242,6 +242,7 @@ func TestNetworkReproducers(t *testing.T) {
 
 // TestReproduceUsage: files that are no reproducers are errors.
 func TestReproduceUsage(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                         "graph {",
 		"graph {\n return\n}\n":                    "it does not fail",

@@ -37,6 +37,7 @@ func broken(t *testing.T, says string, args ...string) result {
 
 // TestRuleCheckVars: types of names restrict what is tried.
 func TestRuleCheckVars(t *testing.T) {
+	t.Parallel()
 	broken(t, "0 of 1", "(sqrt (sqr x)) => (abs x)")
 	nnopt(t, "rule", "check", "--vars", "x: float32 matrix", "(sqrt (sqr x)) => (abs x)").ok(t)
 	contains(t, broken(t, "0 of 1", "--vars=x: float32 matrix", "(sqrt (sqr x)) => x").stdout, "x: float32 matrix = [[-1.0]]")
@@ -44,6 +45,7 @@ func TestRuleCheckVars(t *testing.T) {
 
 // TestRuleCheckFile: a file has rules with names and tags, and lines that are rules.
 func TestRuleCheckFile(t *testing.T) {
+	t.Parallel()
 	f := file(t, "some.rules", "# A quotient.\nquotient: canonicalize; unsafe_nan\n    (true_div x x) => 1\n\n(sub x y) => (sub y x)\n(abs (neg x)) => (abs x)\n")
 	r := broken(t, "2 of 3 rules", "--json", "--file", f)
 	var classes []string
@@ -64,6 +66,7 @@ func TestRuleCheckFile(t *testing.T) {
 
 // TestRuleCheckUsage: what does not parse is a fault of usage.
 func TestRuleCheckUsage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, want string }{
 		{"(neg x => x", "1:"}, {"(nge x) => x", "unknown op: nge"}, {"(neg x) => y", "unbound name"}, {"neg x", "is not"}, {"", "a rule, --file or --all expected"},
 		{"--vars=z: vector|(neg (neg x)) => x", "no pattern has that name"}, {"--vars=x: flaot64|(neg (neg x)) => x", "--vars"}, {"--vars=x: float64[100000]|(neg (neg x)) => x", "more than"},

@@ -74,6 +74,7 @@ func runGolden(t *testing.T, name string, more ...string) []utterance {
 
 // TestRunGolden: with Kaldi's options comes Kaldi's output.
 func TestRunGolden(t *testing.T) {
+	t.Parallel()
 	for name := range goldenArgs {
 		want := readTable(t, "ark:"+compute+name+".ark")
 		for _, query := range []string{"none", "+fast_run"} {
@@ -113,6 +114,7 @@ func sameExtremes(t *testing.T, got, want []utterance) {
 
 // TestRunSame: neither workers nor the kind of archive change a bit.
 func TestRunSame(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "feats.scp")
 	var lines strings.Builder
@@ -174,6 +176,7 @@ func smallModel(t *testing.T, config string) string {
 
 // TestRunFaults: what can be scored is scored, the rest is reported, and the exit status tells.
 func TestRunFaults(t *testing.T) {
+	t.Parallel()
 	model := smallModel(t, smallRun)
 	withIvector := smallModel(t, "input-node name=input dim=2\ninput-node name=ivector dim=2\noutput-node name=output input=Sum(input, ReplaceIndex(ivector, t, 0))\n")
 	features := file(t, "feats", smallFeatures)
@@ -210,6 +213,7 @@ func TestRunFaults(t *testing.T) {
 
 // TestRunRefused: what can't begin leaves no output.
 func TestRunRefused(t *testing.T) {
+	t.Parallel()
 	model := smallModel(t, smallRun)
 	features := file(t, "feats", smallFeatures)
 	in, out := "ark:"+features, filepath.Join(t.TempDir(), "out.ark")
@@ -265,6 +269,7 @@ func TestRunRefused(t *testing.T) {
 
 // TestRunOutput: text, priors, scale, what is not wanted, a full disk.
 func TestRunOutput(t *testing.T) {
+	t.Parallel()
 	model := smallModel(t, smallRun)
 	in := "ark:" + file(t, "feats", smallFeatures)
 	if r := nnopt(t, "run", model, in, "ark,t:-").ok(t); r.stdout != smallOutput {

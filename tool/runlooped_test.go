@@ -30,6 +30,7 @@ func runLooped(t *testing.T, name string, more ...string) []utterance {
 
 // TestRunLoopedGolden: the verb gives the rows of Kaldi's looped decodable.
 func TestRunLoopedGolden(t *testing.T) {
+	t.Parallel()
 	for name := range loopedArgs {
 		want := readTable(t, "ark:"+compute+"looped/"+name+".txt")
 		for _, query := range []string{"none", "fast_run", "+fast_run -inplace"} {
@@ -51,6 +52,7 @@ func TestRunLoopedGolden(t *testing.T) {
 
 // TestRunLoopedSame: workers don't change a bit, and the report counts.
 func TestRunLoopedSame(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	want := ""
 	for workers := range 4 {
@@ -77,6 +79,7 @@ func TestRunLoopedSame(t *testing.T) {
 // TestRunLoopedNumbers: a network whose output is known, at all lengths, with scale, exponential
 // and subsampling.
 func TestRunLoopedNumbers(t *testing.T) {
+	t.Parallel()
 	model := smallModel(t, smallRun)
 	in := "ark:" + file(t, "feats", smallFeatures)
 	for _, frames := range []string{"1", "2", "50"} {
@@ -103,6 +106,7 @@ func TestRunLoopedNumbers(t *testing.T) {
 
 // TestRunLoopedFaults: what can be scored is scored, and the rest is reported.
 func TestRunLoopedFaults(t *testing.T) {
+	t.Parallel()
 	model := smallModel(t, smallRun)
 	withIvector := smallModel(t, "input-node name=input dim=2\ninput-node name=ivector dim=2\noutput-node name=output input=Sum(input, ReplaceIndex(ivector, t, 0))\n")
 	features := file(t, "feats", smallFeatures)

@@ -8,6 +8,7 @@ import (
 
 // TestNothingInVain: a flag that would change nothing, or contradicts another one, is an error.
 func TestNothingInVain(t *testing.T) {
+	t.Parallel()
 	config := file(t, "net.config", smallConfig)
 	model := filepath.Join(recipes, "tdnnf_infer", "model.raw")
 	missing := filepath.Join(t.TempDir(), "missing")
@@ -70,6 +71,7 @@ func TestNothingInVain(t *testing.T) {
 
 // TestErrorsAreShort: no error quotes all of an untrusted input.
 func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
 	config := file(t, "net.config", smallConfig)
 	big := strings.Repeat("x", 60_000)
 	for _, args := range [][]string{

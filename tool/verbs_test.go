@@ -100,6 +100,7 @@ func TestSwitches(t *testing.T) {
 }
 
 func TestProfile(t *testing.T) {
+	t.Parallel()
 	config := file(t, "net.config", smallConfig)
 	contains(t, nnopt(t, "profile", "--run=2", config).ok(t).stdout,
 		"Function profiling", "Optimizer Profile", "'canonicalize', 'EquilibriumOptimizer'", "Execution", "AcceptInput")
@@ -160,6 +161,7 @@ func caseDirs() []string {
 // TestVerify: Kaldi's numbers come out, with fewer commands and bytes than Kaldi's optimizer
 // leaves.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	for _, query := range []string{"none", "+fast_run", "+fast_compile", "+fast_run -inplace", "+fast_run -propagate_in_place"} {
 		t.Run(query, func(t *testing.T) {
 			r := nnopt(t, append([]string{"verify", "--json", "--query", query}, caseDirs()...)...).ok(t)

@@ -38,6 +38,7 @@ func names(r *view.Recording) []string {
 
 // TestView: pages of an expression, a network, a profile and a page.
 func TestView(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.html")
 	nnopt(t, "view", "(y + z)*x/(y + z)", "--output", page).ok(t)
@@ -95,6 +96,7 @@ func TestViewMistakes(t *testing.T) {
 
 // TestViewListen: the verb serves until it is told to end.
 func TestViewListen(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"view", "x*y/y", "--listen"}, {"view", "--listen", "127.0.0.1:0", "x*y/y"}, {"view", "--listen=127.0.0.1:0", "x*y/y"},
 	} {
@@ -162,6 +164,7 @@ func TestViewListen(t *testing.T) {
 // TestViewEngine: what is typed can't hang the server, take much memory or make a long answer; its
 // errors say what is wrong.
 func TestViewEngine(t *testing.T) {
+	t.Parallel()
 	e := &viewEngine{new(Config)}
 	*e.cfg = e.cfg.complete()
 	for _, in := range []view.Input{

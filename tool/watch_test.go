@@ -18,6 +18,7 @@ import (
 
 // TestWatch: what the optimizer does can be followed, cut short and asked about.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	config := file(t, "net.config", smallConfig)
 	all := nnopt(t, "compile", "--trace=all", config).ok(t)
 	rewrites := regexp.MustCompile(`(?m)^rewriting: (\S+)/(\S+): `).FindAllStringSubmatch(all.stderr, -1)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // sets are the values of NNOPT_KERNELS for kernels of this module, by processor. A set that the
@@ -19,13 +21,15 @@ var sets = map[string][]string{
 	"arm64": {"neondot", "neon", "go"},
 }
 
-// EachSet runs the named tests of this program with every set of kernels. Each set runs in its own
-// process, because a program chooses the set when it starts.
+// EachSet runs the named tests of this program with every set of kernels or, without the flag -long,
+// with plain Go, which all sets are compared with. Each set runs in its own process, because a
+// program chooses the set when it starts.
 func EachSet(t *testing.T, tests ...string) {
 	if os.Getenv("NNOPT_KERNELS") != "" {
 		t.Skip("NNOPT_KERNELS is set")
 	}
-	for _, set := range sets[runtime.GOARCH] {
+	list := sets[runtime.GOARCH]
+	for _, set := range list[len(list)-longtest.Of(1, len(list)):] {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
 			Again(t, "NNOPT_KERNELS="+set, tests...)
@@ -36,7 +40,7 @@ func EachSet(t *testing.T, tests ...string) {
 // Again runs the named tests of this program in a new process, with a setting in the environment.
 func Again(t *testing.T, setting string, tests ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^("+strings.Join(tests, "|")+")$", "-test.short", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^("+strings.Join(tests, "|")+")$", "-test.v")
 	cmd.Env = append(os.Environ(), setting)
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.ENOEXEC) {

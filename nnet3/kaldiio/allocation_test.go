@@ -8,17 +8,19 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // TestArchiveAllocation reads archives that are large, or claim to be, from a stream, as matrices
 // and as vectors.
 func TestArchiveAllocation(t *testing.T) {
 	const big = "\x04\xff\xff\xff\x7f"
+	million := longtest.Of(1<<18, 1<<20)
 	for name, data := range map[string]string{
-		"text":        "k [ " + strings.Repeat("1 ", 4<<20) + "]\n",
-		"text rows":   "k [ " + strings.Repeat("1\n", 4<<20) + "]\n",
-		"many":        strings.Repeat("k [ 1 ]\n", 1<<18),
-		"many empty":  strings.Repeat("k [ ]\n", 1<<18),
+		"text":        "k [ " + strings.Repeat("1 ", 4*million) + "]\n",
+		"text rows":   "k [ " + strings.Repeat("1\n", 4*million) + "]\n",
+		"many":        strings.Repeat("k [ 1 ]\n", million/4),
+		"many empty":  strings.Repeat("k [ ]\n", million/4),
 		"promise":     "k \x00BFM " + big + "\x04\x01\x00\x00\x00" + strings.Repeat("x", 1<<20),
 		"promise CM":  "k \x00BCM " + strings.Repeat("\x00", 8) + "\xff\xff\xff\x7f\x01\x00\x00\x00" + strings.Repeat("x", 1<<20),
 		"promise CM2": "k \x00BCM2 " + strings.Repeat("\x00", 8) + "\xff\xff\xff\x7f\x01\x00\x00\x00" + strings.Repeat("x", 1<<20),
