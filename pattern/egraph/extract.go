@@ -71,8 +71,7 @@ func (c *Choice) Restored(classes []Class) (*Choice, bool) {
 // never dearer than that. It improves the cheaper of the two: by one class at a time, and by an
 // exhaustive search as far as its bound allows. The result is the same in every run.
 func (g *Graph) Extract(ctx context.Context, cost Cost, roots ...Class) (*Choice, error) {
-	g.stop.Store(false)
-	defer context.AfterFunc(ctx, func() { g.stop.Store(true) })()
+	defer g.brake(ctx)()
 	// Costs and trees are found for canonical inputs; see sweep.
 	g.Rebuild()
 	c, err := g.start(cost, roots)

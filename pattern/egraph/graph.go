@@ -1,6 +1,7 @@
 package egraph
 
 import (
+	"context"
 	"iter"
 	"sync/atomic"
 )
@@ -80,14 +81,13 @@ type Graph struct {
 
 	index index
 	delta delta
-	proof *proof      // nil without explanations
-	added uint32      // the node of the last Add
-	stop  atomic.Bool // the caller cancels
-	halt  atomic.Bool // that, or time is up: no more matching and applying
-	looks func()      // nil but in tests: called whenever these are looked at
-	kids  []uint32    // scratch
-	bare  []uint32    // scratch
-	flat  []Class     // scratch
+	proof *proof // nil without explanations
+	added uint32 // the node of the last Add
+	*brakes
+	looks func()   // nil but in tests: called whenever the brakes are looked at
+	kids  []uint32 // scratch
+	bare  []uint32 // scratch
+	flat  []Class  // scratch
 }
 
 // wideInputs are the inputs of nodes with three inputs or more.
@@ -106,7 +106,7 @@ func WithExplanations() Option { return func(g *Graph) { g.proof = &proof{} } }
 
 // New returns an empty graph over a language, which must not change any more.
 func New(l *Language, options ...Option) *Graph {
-	g := &Graph{lang: l}
+	g := &Graph{lang: l, brakes: new(brakes)}
 	g.ops, g.ids = l.cloneOps()
 	g.base = len(g.ops)
 	g.table.init(1 << 6)
@@ -221,6 +221,22 @@ func (g *Graph) growth() int64 {
 
 // pollEvery is how many steps of work are done between looks at whether the caller cancels.
 const pollEvery = 1024
+
+// brakes end one saturation or extraction.
+type brakes struct {
+	stop atomic.Bool // the caller cancels
+	halt atomic.Bool // that, or time is up: no more matching and applying
+}
+
+// brake makes brakes for a call, which ctx puts on. The caller calls release at its end.
+func (g *Graph) brake(ctx context.Context) (release func() bool) {
+	// A function that context.AfterFunc or time.AfterFunc has started may run after the call that it
+	// was for, which does not wait for it. So each call has brakes of its own: those of the next
+	// call must stay off.
+	b := new(brakes)
+	g.brakes = b
+	return context.AfterFunc(ctx, func() { b.stop.Store(true); b.halt.Store(true) })
+}
 
 // stopped reports whether the caller has cancelled.
 func (g *Graph) stopped() bool {

@@ -56,11 +56,9 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 	s := &runner{g: g, r: r, o: o, report: newReport(r), m: newMatcher(g, r), a: newApplier(g, r)}
 	n := len(r.rules)
 	s.last, s.seen, s.until, s.bans = make([]uint32, n), make([]int, n), make([]int, n), make([]int, n)
-	g.stop.Store(false)
-	g.halt.Store(false)
-	defer context.AfterFunc(ctx, func() { g.stop.Store(true); g.halt.Store(true) })()
-	if o.Limits.Time > 0 {
-		defer time.AfterFunc(o.Limits.Time, func() { g.halt.Store(true) }).Stop()
+	defer g.brake(ctx)()
+	if b := g.brakes; o.Limits.Time > 0 {
+		defer time.AfterFunc(o.Limits.Time, func() { b.halt.Store(true) }).Stop()
 	}
 	g.room = 0
 	if o.Limits.Bytes == 0 {

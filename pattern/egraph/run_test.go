@@ -148,6 +148,18 @@ func TestCancelSoon(t *testing.T) {
 	}
 }
 
+// TestCancelledBefore: a call that was cancelled does not stop the one after it.
+func TestCancelledBefore(t *testing.T) {
+	g, _ := big(t)
+	for range 3000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		g.Extract(ctx, func(_ *Graph, n Node) float64 { cancel(); return 1 }, g.Find(0))
+		if c, err := g.Extract(t.Context(), treeSize, g.Find(0)); c == nil || err != nil {
+			t.Fatal(c, err)
+		}
+	}
+}
+
 // TestLooks counts the work that is done between looks at whether the caller cancels, and what is
 // still done after that.
 func TestLooks(t *testing.T) {
