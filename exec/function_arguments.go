@@ -89,8 +89,8 @@ func evaluate(ctx context.Context, text string) (*array.Array, error) {
 
 // RandomArguments first tries one size for all unknown dimensions, then random sizes.
 const (
-	mostShapes = 4000
-	mostSize   = 7
+	maxShapes = 4000
+	maxSize   = 7
 )
 
 // RandomArguments returns random values for the inputs. It tries shapes until a call succeeds.
@@ -101,8 +101,8 @@ func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.A
 	args := make([]*array.Array, len(f.inputs)-len(f.shared))
 	r := f.NewRunner()
 	var last error
-	for try := range mostShapes {
-		size := func() int { return 1 + rng.IntN(mostSize) }
+	for try := range maxShapes {
+		size := func() int { return 1 + rng.IntN(maxSize) }
 		if sizes := []int{3, 4, 2, 5, 6, 1}; try < len(sizes) {
 			size = func() int { return sizes[try] }
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -21,7 +22,7 @@ func (d *DB) Build(q Query) (*Optimizer, error) {
 	}
 	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults, room: &room}, "", 0)
 	if room < 0 {
-		return nil, joined(append(faults, fmt.Errorf("optdb: query %s: %w: it lists databases so often that it decides about more than %d entries", q.excerpt(), ErrSyntax, maxChoices)))
+		return nil, errlist.Join(append(faults, fmt.Errorf("optdb: query %s: %w: it lists databases so often that it decides about more than %d entries", q.excerpt(), ErrSyntax, maxChoices)))
 	}
 	faults = append(faults, q.idleSettings(choices, tags)...)
 	o := &Optimizer{name: optimizerName(q), query: q, database: d.name, driver: d.driver, choices: choices}
@@ -29,7 +30,7 @@ func (d *DB) Build(q Query) (*Optimizer, error) {
 		o.driver, faults = compiled(d.name, d.driver, choices)
 	}
 	if len(faults) > 0 {
-		return nil, joined(faults)
+		return nil, errlist.Join(faults)
 	}
 	return o, nil
 }

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
 // Check reports faults of the database, and of the databases in it, that are not
 // known at registration: names of databases that no query can write, and
 // constraints against entries that do not exist.
-func (d *DB) Check() error { return joined(d.faults()) }
+func (d *DB) Check() error { return errlist.Join(d.faults()) }
 
 func (d *DB) faults() []error {
 	var faults []error

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -139,7 +140,7 @@ func (d *DB) Add(entries ...Entry) error {
 		}
 		d.entries = d.entries[:had]
 	}
-	return joined(faults)
+	return errlist.Join(faults)
 }
 
 // Replace replaces the entry of the same name. On an error it changes nothing.
@@ -149,7 +150,7 @@ func (d *DB) Replace(e Entry) error {
 		return d.fault(e.Name, ErrUnknownEntry, "nothing to replace%s", didYouMean(e.Name, d.names()))
 	}
 	if faults := append(d.prepare(&e), d.document(&e)...); len(faults) > 0 {
-		return joined(faults)
+		return errlist.Join(faults)
 	}
 	at := slices.Index(d.entries, have)
 	d.put(at, &e)
@@ -157,7 +158,7 @@ func (d *DB) Replace(e Entry) error {
 	if len(faults) > 0 {
 		d.put(at, have)
 	}
-	return joined(faults)
+	return errlist.Join(faults)
 }
 
 // put replaces entry number i with e. Both may be nil.

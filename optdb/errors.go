@@ -2,10 +2,6 @@ package optdb
 
 import (
 	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/hashicorp/go-multierror"
 )
 
 // The errors of registrations and queries. [errors.Is] finds them also where
@@ -39,28 +35,3 @@ var (
 	// ErrNested is the error for a database that would be inside itself.
 	ErrNested = errors.New("database inside itself")
 )
-
-// joined returns several faults as one error, and nil for none.
-func joined(faults []error) error {
-	switch len(faults) {
-	case 0:
-		return nil
-	case 1:
-		return faults[0]
-	}
-	return &multierror.Error{Errors: faults, ErrorFormat: func(list []error) string {
-		var b strings.Builder
-		fmt.Fprintf(&b, "%d faults:", len(list))
-		for i, e := range list {
-			if i == mostShown {
-				fmt.Fprintf(&b, "\n\tand %d more", len(list)-i)
-				break
-			}
-			b.WriteString("\n\t" + e.Error())
-		}
-		return b.String()
-	}}
-}
-
-// mostShown is how many faults the text of an error lists.
-const mostShown = 50

@@ -1,15 +1,12 @@
 package pattern
 
 import (
-	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/hashicorp/go-multierror"
-
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -96,7 +93,7 @@ func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 	}
 	c := compiler{vocab: v, text: text, opts: newOptions(v, list)}
 	m := c.matcher(p)
-	if err := joined(c.faults); err != nil {
+	if err := errlist.Join(c.faults); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -240,28 +237,3 @@ func (s *search) run() bool {
 	}
 	return s.solve(s.goal(goal{n: s.m.root, v: s.root.Out()}))
 }
-
-// joined returns several faults as one error, and no fault as nil.
-func joined(faults []error) error {
-	if len(faults) == 0 {
-		return nil
-	}
-	if len(faults) == 1 {
-		return faults[0]
-	}
-	return &multierror.Error{Errors: faults, ErrorFormat: func(list []error) string {
-		var b strings.Builder
-		fmt.Fprintf(&b, "%d faults:", len(list))
-		for i, e := range list {
-			if i == mostShown {
-				fmt.Fprintf(&b, "\n\tand %d more", len(list)-i)
-				break
-			}
-			b.WriteString("\n\t" + e.Error())
-		}
-		return b.String()
-	}}
-}
-
-// mostShown is how many faults the text of an error lists.
-const mostShown = 50

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
 )
 
@@ -44,7 +45,7 @@ func (p *rulesParser) parse(text string) ([]Rule, error) {
 	if p.pending.Len() > 0 {
 		p.fault(p.line, "the last rewrite is not complete: %s", p.pending.String())
 	}
-	return p.rules, joined(p.faults)
+	return p.rules, errlist.Join(p.faults)
 }
 
 // maxRewrite bounds the text of a rewrite in a file, in bytes.

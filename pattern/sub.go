@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -79,7 +80,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 			faults = append(faults, c.faults...)
 		}
 	}
-	if err := joined(faults); err != nil {
+	if err := errlist.Join(faults); err != nil {
 		return nil, err
 	}
 	s.tracks = tracks(v, s.cases)

@@ -52,7 +52,7 @@ func (a *asker) factsOf(n *fgraph.Apply) facts {
 func (a *asker) signsOf(n *fgraph.Apply) sign {
 	inputs := n.Inputs()
 	// Too many to look at, or none to look at: unknown meets every need, so every rule is asked.
-	if len(inputs) == 0 || len(inputs) > mostSeen {
+	if len(inputs) == 0 || len(inputs) > maxSeen {
 		return unknown
 	}
 	s := anything | count(len(inputs))
@@ -96,7 +96,7 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 	// paths of patterns, is asked only where more than a few are left, or where looking at the
 	// needs of very many rules one by one would cost more.
 	s := a.signsOf(n)
-	many := a.kinds != nil && len(l.prospects)-len(l.plain) > mostListed
+	many := a.kinds != nil && len(l.prospects)-len(l.plain) > maxListed
 	if !many {
 		hopeful := a.meet(l.prospects, s)
 		if hopeful > 0 && a.kinds == nil {
@@ -105,7 +105,7 @@ func (a *asker) rulesFor(n *fgraph.Apply) (*ruleList, []int) {
 			a.kinds = a.siever.get(a.ruleSet, hopeful)
 			return l, a.ask
 		}
-		if hopeful <= mostAsked {
+		if hopeful <= maxAsked {
 			return l, a.ask
 		}
 	}

@@ -39,8 +39,8 @@ type Equilibrium struct {
 	set *preparation
 }
 
-// mostPasses bounds the passes in a profile. Further ones are added to the last.
-const mostPasses = 1000
+// maxPasses bounds the passes in a profile. Further ones are added to the last.
+const maxPasses = 1000
 
 // Prepare has the first run analyze the rules for all later ones. The rules must not change
 // afterwards. A run reports faults of the rules.
@@ -242,10 +242,10 @@ func (r *equilibrium) drain() error {
 	return nil
 }
 
-// mostNear bounds how many applies are queued because something a few levels away changed. If
+// maxNear bounds how many applies are queued because something a few levels away changed. If
 // there are more, all applies are visited again. Otherwise every change near a variable with
 // very many clients would cost in proportion to their number.
-const mostNear = 256
+const maxNear = 256
 
 // follow queues the applies that rules may see differently because of r.changes, and clears
 // r.changes: new applies, those with changed inputs, those whose inputs or outputs lost clients,
@@ -313,7 +313,7 @@ func (r *equilibrium) followNear() {
 						continue
 					}
 					// Give up following, and not rules: the next pass visits everything.
-					if len(r.near) >= to+mostNear {
+					if len(r.near) >= to+maxNear {
 						r.lossy = true
 						return
 					}
@@ -356,7 +356,7 @@ func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 		p.Rules = append(p.Rules, profile.RuleCount{Name: m.Name, Count: 1})
 		// A graph rewriter that changes the graph each time it runs never lets the equilibrium end.
 		// Rules have MaxUse for that; members have this.
-		if m.changed > mostPasses {
+		if m.changed > maxPasses {
 			r.stopped = true
 			return r.opts.fail(r.ctx, &Error{Pass: r.engine.pass, Err: &MaxUseError{Rule: m.Name, Uses: m.changed,
 				Nodes: r.limit.nodes, MaxUse: r.limit.ratio}})
@@ -377,7 +377,7 @@ func (r *equilibrium) record(p profile.Pass, start time.Time) {
 		p.Applied += c.Count
 	}
 	passes := r.rec.Record().Passes
-	if len(passes) < mostPasses {
+	if len(passes) < maxPasses {
 		r.rec.AddPass(p)
 		return
 	}

@@ -13,9 +13,9 @@ type Group struct {
 	ApplyAll bool
 }
 
-// mostInGroup bounds how many proposals a group follows, since rules that undo each other would
+// maxInGroup bounds how many proposals a group follows, since rules that undo each other would
 // not stop by themselves.
-const mostInGroup = 100
+const maxInGroup = 100
 
 // Describe describes the group by its rules.
 func (g *Group) Describe() Description {
@@ -53,7 +53,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 	var events []Event
 	// Each proposal is an apply outside of the graph, to which the rules are applied again: they
 	// act on what is not there yet, and the driver sees the last form only.
-	for step := range mostInGroup {
+	for step := range maxInGroup {
 		next := soleOwner(result.Outputs)
 		if next == nil || c.Graph().Contains(next) {
 			return result, nil
@@ -66,7 +66,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		if len(more.Outputs) == 0 {
 			return result, nil
 		}
-		if step >= mostInGroup-logLength {
+		if step >= maxInGroup-logLength {
 			events = append(events, newEvent(c.pass, Describe(by).Name, nil, proposed(next, more)))
 		}
 		// If the next proposal leaves out an output that the last one had, the last one is kept.
@@ -77,7 +77,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		result = followed
 	}
 	if round, repeats := lap(events); repeats {
-		return Result{}, &MaxUseError{Rule: Describe(by).Name, Uses: mostInGroup, Nodes: 1, MaxUse: mostInGroup, Lap: round, Repeats: true}
+		return Result{}, &MaxUseError{Rule: Describe(by).Name, Uses: maxInGroup, Nodes: 1, MaxUse: maxInGroup, Lap: round, Repeats: true}
 	}
 	return result, nil
 }

@@ -28,13 +28,13 @@ func newLimit(opts *Options, own float64, nodes int) *limit {
 	return l
 }
 
-// mostGrowth bounds how far a growing graph raises the limit. Without it, rules that double the
+// maxGrowth bounds how far a growing graph raises the limit. Without it, rules that double the
 // graph in every pass would never reach the limit.
-const mostGrowth = 8
+const maxGrowth = 8
 
 // raise adapts the limit to a graph that has grown.
 func (l *limit) raise(nodes int) {
-	if nodes = min(max(nodes, 1), mostGrowth*l.start); nodes > l.nodes {
+	if nodes = min(max(nodes, 1), maxGrowth*l.start); nodes > l.nodes {
 		l.nodes = nodes
 		l.most = int(min(l.ratio*float64(nodes), 1<<40))
 	}

@@ -48,16 +48,16 @@ const (
 )
 
 const (
-	mostCounted = 4 // inputs from here on share a bit
-	firstBit    = 5 + mostCounted
-	mostSigns   = 64 - firstBit
-	unknown     = ^sign(0)
-	// mostSeen bounds the inputs of an apply that a driver looks at for the signs of it.
-	mostSeen = 64
+	maxCounted = 4 // inputs from here on share a bit
+	firstBit   = 5 + maxCounted
+	maxSigns   = 64 - firstBit
+	unknown    = ^sign(0)
+	// maxSeen bounds the inputs of an apply that a driver looks at for the signs of it.
+	maxSeen = 64
 )
 
 // count returns the bit of a number of inputs.
-func count(n int) sign { return counted << (max(1, min(n, mostCounted)) - 1) }
+func count(n int) sign { return counted << (max(1, min(n, maxCounted)) - 1) }
 
 // signs gives tracks their bits.
 type signs struct {
@@ -96,7 +96,7 @@ func (s *signs) bit(t Track) sign {
 		have, _ = of.ops.get(t.op)
 	}
 	if have&^through == 0 {
-		have |= 1 << (firstBit + s.used%mostSigns)
+		have |= 1 << (firstBit + s.used%maxSigns)
 		s.used++
 		of.set(t, have)
 		if t.op != nil {

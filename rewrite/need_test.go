@@ -43,7 +43,7 @@ func TestNeeds(t *testing.T) {
 		"root5": {list(call(alike{"x", 2}, x)), "alike, one"},
 		"root6": {list(call(inplaceOp("x"), x)), "type, one"},
 		"root7": {list(call(many[3].Op(), x)), "many, one"},
-		"root8": {append(slices.Repeat(list(x), mostSeen), call(op("a"), x)), strings.Join(names, ", ")},
+		"root8": {append(slices.Repeat(list(x), maxSeen), call(op("a"), x)), strings.Join(names, ", ")},
 		"root9": {list(call(op("see"), x), x), "see, two or four"},
 		"rootA": {list(x, call(op("see"), x, k)), "see, number, two or four"},
 		"rootB": {list(call(inplaceOp("y"), call(op("see"), k))), "type, number, one"},

@@ -62,11 +62,11 @@ type siever struct {
 const (
 	// fee is how many attempts of a rule cost about as much as adding it to a sieve.
 	fee = 32
-	// mostAsked is how many sifted rules that an apply may meet the needs of are asked without
+	// maxAsked is how many sifted rules that an apply may meet the needs of are asked without
 	// sifting, which costs about as much.
-	mostAsked = 2
-	// mostListed is how many sifted rules may be in a list if their needs are looked at one by one.
-	mostListed = 64
+	maxAsked = 2
+	// maxListed is how many sifted rules may be in a list if their needs are looked at one by one.
+	maxListed = 64
 )
 
 // get returns the sieves, or nil as long as few attempts have been made: most runs are short, and

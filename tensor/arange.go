@@ -78,14 +78,14 @@ func (op arangeOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-// mostStep bounds steps: with a smaller one, a distance that overflows an int has more elements
+// maxStep bounds steps: with a smaller one, a distance that overflows an int has more elements
 // than fit into memory.
-const mostStep = 1 << 20
+const maxStep = 1 << 20
 
 func (op arangeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	start, stop, step := a.Inputs()[0], a.Inputs()[1], a.Inputs()[2]
 	n, ok := constantInt(step)
-	if !ok || n == 0 || n > mostStep || n < -mostStep {
+	if !ok || n == 0 || n > maxStep || n < -maxStep {
 		return nil
 	}
 	if n < 0 {

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// mostOrdered bounds the number of operands of which the best order is found by trying all. More
+// maxOrdered bounds the number of operands of which the best order is found by trying all. More
 // operands are multiplied one after the other.
-const mostOrdered = 8
+const maxOrdered = 8
 
 // multiply multiplies terms, a pair at a time. It tries all orders: the cheapest way to make the
 // product of a set of terms is the cheapest pair of ways to make the products of two parts.
 func (e *einsum) multiply(terms []term) term {
-	if len(terms) > mostOrdered {
-		head := e.pairs(terms[:mostOrdered], terms[mostOrdered:])
-		return e.multiply(append([]term{head}, terms[mostOrdered:]...))
+	if len(terms) > maxOrdered {
+		head := e.pairs(terms[:maxOrdered], terms[maxOrdered:])
+		return e.multiply(append([]term{head}, terms[maxOrdered:]...))
 	}
 	return e.pairs(terms, nil)
 }
 
-// pairs multiplies at most mostOrdered terms. Later ones will be multiplied with the product.
+// pairs multiplies at most maxOrdered terms. Later ones will be multiplied with the product.
 func (e *einsum) pairs(terms, later []term) term {
 	o := newOrdering(e, terms, later)
 	all := 1<<len(terms) - 1

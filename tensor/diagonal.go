@@ -34,11 +34,11 @@ type (
 	}
 )
 
-// mostOffset bounds the numbers of diagonals, so that sums of them and sizes don't overflow.
-const mostOffset = 1<<31 - 1
+// maxOffset bounds the numbers of diagonals, so that sums of them and sizes don't overflow.
+const maxOffset = 1<<31 - 1
 
 func checkOffset(op string, offset int) {
-	if offset < -mostOffset || offset > mostOffset {
+	if offset < -maxOffset || offset > maxOffset {
 		fail(op, "diagonal %d", offset)
 	}
 }
@@ -152,7 +152,7 @@ func (op eyeOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err != nil {
 			return err
 		}
-		k := min(max(in[2].Int(0), -mostOffset), mostOffset)
+		k := min(max(in[2].Int(0), -maxOffset), maxOffset)
 		return newDiagonal(ws, out[0], op.DType, shape[0], shape[1], int(k), array.Full(op.DType, 1))
 	}, nil
 }

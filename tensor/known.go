@@ -86,8 +86,8 @@ func leastSize(v *fgraph.Variable) (float64, bool) {
 	return k, ok && k >= 0 && !TypeOf(v).DType().IsFloat()
 }
 
-// mostSigned bounds the variables that Nonnegative looks at.
-const mostSigned = 32
+// maxSigned bounds the variables that Nonnegative looks at.
+const maxSigned = 32
 
 // Nonnegative reports whether no element of v is negative. It knows functions that are never
 // negative, and what becomes of them in sums, products, and parts and rearrangements of tensors.
@@ -100,7 +100,7 @@ func Nonnegative(v *fgraph.Variable) bool {
 			continue
 		}
 		a := v.Owner()
-		if a == nil || seen >= mostSigned {
+		if a == nil || seen >= maxSigned {
 			return false
 		}
 		rounds := TypeOf(v).DType().IsFloat() // else it may wrap around

@@ -83,7 +83,7 @@ func (op repeatIndexOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	}
 	total := 0
 	for i := range c.Len() {
-		total += int(min(max(c.Int(i), 0), mostOffset))
+		total += int(min(max(c.Int(i), 0), maxOffset))
 	}
 	return one(NewType(array.Int64, total)), nil
 }

@@ -12,8 +12,8 @@ type Place [array.MaxDims]int
 // first element, or all from the end.
 type Places []Place
 
-// mostPlaces bounds the indexes that PlacesOf looks at.
-const mostPlaces = 1 << 16
+// maxPlaces bounds the indexes that PlacesOf looks at.
+const maxPlaces = 1 << 16
 
 // PlacesOf returns the places of constant vectors of indexes of the first dimensions of x, and whether
 // they are known. They are not if an index is out of range.
@@ -21,7 +21,7 @@ func PlacesOf(x *fgraph.Variable, indexes []*fgraph.Variable) (Places, bool) {
 	var places Places
 	for d, v := range indexes {
 		a := ConstantOf(v)
-		if a == nil || a.NDim() != 1 || a.Len() > mostPlaces || d > 0 && a.Len() != len(places) || d >= TypeOf(x).NDim() {
+		if a == nil || a.NDim() != 1 || a.Len() > maxPlaces || d > 0 && a.Len() != len(places) || d >= TypeOf(x).NDim() {
 			return nil, false
 		}
 		if places == nil {

@@ -37,16 +37,16 @@ func Linspace(start, stop *fgraph.Variable, num int, endpoint bool) *fgraph.Vari
 	return y
 }
 
-// mostDifferences bounds how often Diff takes differences, so that a few characters don't describe a
+// maxDifferences bounds how often Diff takes differences, so that a few characters don't describe a
 // large graph.
-const mostDifferences = 64
+const maxDifferences = 64
 
 // Diff returns the differences of neighbours along a dimension, n times in a row. Of bools it says
 // which neighbours are different.
 func Diff(x *fgraph.Variable, n, axis int) *fgraph.Variable {
 	const name = "diff"
-	if n < 0 || n > mostDifferences {
-		fail(name, "the order %d, which is not in 0 to %d", n, mostDifferences)
+	if n < 0 || n > maxDifferences {
+		fail(name, "the order %d, which is not in 0 to %d", n, maxDifferences)
 	}
 	axis = NormalAxes(name, x, []int{axis})[0]
 	op := array.Sub

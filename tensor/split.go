@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// mostParts bounds the parts of a tensor, so that a few characters don't describe a large graph.
-const mostParts = 256
+// maxParts bounds the parts of a tensor, so that a few characters don't describe a large graph.
+const maxParts = 256
 
 // Split cuts x along a dimension into parts of one size. The error at run time wraps ErrAssert if
 // that is not possible.
@@ -42,8 +42,8 @@ func ArraySplit(x *fgraph.Variable, parts, axis int) []*fgraph.Variable {
 }
 
 func checkParts(op string, x *fgraph.Variable, parts, axis int) int {
-	if parts < 1 || parts > mostParts {
-		fail(op, "%d parts, there can be 1 to %d", parts, mostParts)
+	if parts < 1 || parts > maxParts {
+		fail(op, "%d parts, there can be 1 to %d", parts, maxParts)
 	}
 	return NormalAxes(op, x, []int{axis})[0]
 }

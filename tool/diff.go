@@ -198,7 +198,7 @@ func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	rows := alignCommands(a, b)
 	for i := 0; i < len(rows); i++ {
 		r := rows[i]
-		if n := sizing(rows[i:], a); n >= mostSizing {
+		if n := sizing(rows[i:], a); n >= maxSizing {
 			fmt.Fprintf(w, "%s %c\n", pad(fmt.Sprintf("c%d … c%d  (allocate, free, set to a constant)", r.left, r.left+n-1), half), r.mark)
 			i += n - 1
 			continue
@@ -227,8 +227,8 @@ func printDiff(w io.Writer, p *pipeline.Plan, width int, color bool) error {
 	return nil
 }
 
-// mostSizing is the number of gone allocations, frees and constants on one line.
-const mostSizing = 4
+// maxSizing is the number of gone allocations, frees and constants on one line.
+const maxSizing = 4
 
 // sizing counts the leading rows that are gone allocations, frees or constants.
 func sizing(rows []diffRow, a []diffCommand) int {

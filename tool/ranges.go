@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// mostFrames bounds flags that count frames or sequences. The libraries check narrower
+// maxFrames bounds flags that count frames or sequences. The libraries check narrower
 // bounds.
-const mostFrames = 1 << 24
+const maxFrames = 1 << 24
 
 // ranges gives the bounds of each integer flag, for all verbs. The libraries check what they need
 // themselves, since they have other callers. A flag is checked as well, so that a mistyped number is
@@ -17,18 +17,18 @@ const mostFrames = 1 << 24
 var ranges = map[string][2]int{
 	"compiler.cache-capacity":               {0, 1 << 20},
 	"compression-method":                    {1, 7},
-	"extra-left-context":                    {0, mostFrames},
-	"extra-left-context-initial":            {-1, mostFrames},
-	"extra-right-context":                   {0, mostFrames},
-	"extra-right-context-final":             {-1, mostFrames},
-	"frame-subsampling-factor":              {1, mostFrames},
-	"frames-per-chunk":                      {1, mostFrames},
+	"extra-left-context":                    {0, maxFrames},
+	"extra-left-context-initial":            {-1, maxFrames},
+	"extra-right-context":                   {0, maxFrames},
+	"extra-right-context-final":             {-1, maxFrames},
+	"frame-subsampling-factor":              {1, maxFrames},
+	"frames-per-chunk":                      {1, maxFrames},
 	"max-streams":                           {0, 64},
 	"max-rewrites":                          {-1, math.MaxInt32}, // -1 for no limit
 	"minibatch-size":                        {0, 1024},
-	"num-sequences":                         {1, mostFrames},
-	"online-ivector-period":                 {0, mostFrames},
-	"packet":                                {1, mostFrames},
+	"num-sequences":                         {1, maxFrames},
+	"online-ivector-period":                 {0, maxFrames},
+	"packet":                                {1, maxFrames},
 	"run":                                   {0, 1e6},
 	"runs":                                  {1, 1e6},
 	"streams":                               {1, 1 << 16},

@@ -209,12 +209,12 @@ func newReproducer(ctx context.Context, c *Console, cas *repro.Case) (name strin
 	return "", err
 }
 
-// mostReproducers is the number of reproducers in a directory.
-const mostReproducers = 10000
+// maxReproducers is the number of reproducers in a directory.
+const maxReproducers = 10000
 
 // newFile makes an empty file with the first free number.
 func newFile(dir, prefix string) (name string, err error) {
-	for n := 1; n <= mostReproducers; n++ {
+	for n := 1; n <= maxReproducers; n++ {
 		var f *os.File
 		name = filepath.Join(dir, prefix+strconv.Itoa(n)+".graph")
 		// The file is created with the name, so that two programs that fail at once don't get the

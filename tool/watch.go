@@ -148,8 +148,8 @@ func (w *watch) note(pass string, n *fgraph.Apply, why string) {
 	w.misses[i].times++
 }
 
-// mostMisses is the number of reasons that --why-not prints.
-const mostMisses = 100
+// maxMisses is the number of reasons that --why-not prints.
+const maxMisses = 100
 
 // tell prints the reasons of --why-not, and the names of --trace without a rewrite.
 func (w *watch) tell(c *Console, opt *optdb.Optimizer) error {
@@ -197,7 +197,7 @@ func known(flag, name string, opt *optdb.Optimizer) error {
 // tellMisses prints the reasons of --why-not.
 func (w *watch) tellMisses(c *Console) {
 	for i, m := range w.misses {
-		if i == mostMisses {
+		if i == maxMisses {
 			c.Say("why not: %s: %d more reasons; %s@TEXT prints those of some nodes", w.rule, len(w.misses)-i, w.rule)
 			break
 		}

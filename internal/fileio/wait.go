@@ -13,8 +13,8 @@ const Grace = 250 * time.Millisecond
 
 const (
 	waitBuffer = 64 << 10
-	// mostAtOnce bounds a read from a file between two checks of the context.
-	mostAtOnce = 4 << 20
+	// maxAtOnce bounds a read from a file between two checks of the context.
+	maxAtOnce = 4 << 20
 )
 
 // Reader returns a reader of r that waits for r only until ctx is done, and then returns the
@@ -202,7 +202,7 @@ func (h *heeding) Read(p []byte) (int, error) {
 	if err := context.Cause(h.ctx); err != nil {
 		return 0, err
 	}
-	return h.f.Read(p[:min(len(p), mostAtOnce)])
+	return h.f.Read(p[:min(len(p), maxAtOnce)])
 }
 
 func (h *heeding) Write(p []byte) (int, error) {

@@ -74,14 +74,14 @@ func named(name string, err error) error {
 	return err
 }
 
-// mostLinks bounds a chain of symbolic links.
-const mostLinks = 40
+// maxLinks bounds a chain of symbolic links.
+const maxLinks = 40
 
 // resolve follows symbolic links, also to a file that does not exist, whose info is
 // nil.
 func resolve(name string) (target string, info fs.FileInfo, err error) {
 	target = name
-	for range mostLinks {
+	for range maxLinks {
 		if isOpenFile(target) {
 			break
 		}

@@ -84,8 +84,8 @@ func (e *emitter) reserve() error {
 		if cols := e.net.nodes[e.steps[i].node].dim; n > computation.MaxElements/max(cols, 1) {
 			return fmt.Errorf("%w: node %q would have a matrix of %d rows and %d columns; ask for fewer rows at once", ErrBadRequest, e.net.name(e.steps[i].node), n, cols)
 		}
-		if rows += n; rows > 2*mostRows { // a row of a component is also a row of its input
-			return fmt.Errorf("%w: more than %d rows to compute, those of all %d sequences; ask for fewer at once", ErrBadRequest, 2*mostRows, len(e.lanes))
+		if rows += n; rows > 2*maxRows { // a row of a component is also a row of its input
+			return fmt.Errorf("%w: more than %d rows to compute, those of all %d sequences; ask for fewer at once", ErrBadRequest, 2*maxRows, len(e.lanes))
 		}
 	}
 	c := e.comp

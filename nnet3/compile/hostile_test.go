@@ -140,7 +140,7 @@ func TestLimitsAreFar(t *testing.T) {
 			if rows > (given+wanted)*len(net.nodes) || edges > 4*rows || b.limits.steps > 4*edges {
 				t.Errorf("%s: %d frames: %d rows, %d dependencies, looked at %d times again; limits %+v", f.name, frames, rows, edges, b.limits.steps, b.limits)
 			}
-			if frames == 1000 && (rows*10*64 > mostRows || edges*10*64 > mostEdges) {
+			if frames == 1000 && (rows*10*64 > maxRows || edges*10*64 > maxEdges) {
 				t.Errorf("%s: %d rows and %d dependencies are too many to have 640 times as many", f.name, rows, edges)
 			}
 		}

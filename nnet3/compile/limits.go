@@ -19,9 +19,9 @@ type limits struct {
 // Bounds on the rows and dependencies of a graph. A row takes some 130 bytes with its dependencies.
 const (
 	leastRows    = 1 << 19
-	mostRows     = 1 << 27
+	maxRows      = 1 << 27
 	edgesPerRow  = 8
-	mostEdges    = 1 << 28
+	maxEdges     = 1 << 28
 	stepsPerEdge = 16
 )
 
@@ -32,9 +32,9 @@ func newLimits(opts Options, given, wanted, nodes int) limits {
 		// Rows that are computed are about as many in each node as are given or wanted, and context
 		// adds to that. Four times as many is generous for any network that ends; only endless
 		// dependencies come near it.
-		l.rows, l.wanted = min(leastRows+4*(given+wanted)*nodes, mostRows), wanted
+		l.rows, l.wanted = min(leastRows+4*(given+wanted)*nodes, maxRows), wanted
 	}
-	l.edges = min(edgesPerRow*l.rows, mostEdges)
+	l.edges = min(edgesPerRow*l.rows, maxEdges)
 	return l
 }
 
@@ -42,7 +42,7 @@ func newLimits(opts Options, given, wanted, nodes int) limits {
 func (l *limits) expanded(node int32, edges int) {
 	if !l.seen[node] {
 		l.seen[node] = true
-		l.edges = min(l.edges+4*l.wanted*edges, mostEdges)
+		l.edges = min(l.edges+4*l.wanted*edges, maxEdges)
 	}
 }
 
@@ -71,7 +71,7 @@ func (b *builder) unbounded() error {
 	switch {
 	case b.net.epochs[b.net.nodes[most].epoch].recurrent:
 		hint = "; the node depends on itself, and its recurrence must end at rows that are given or can't be computed"
-	case b.limits.rows >= mostRows:
+	case b.limits.rows >= maxRows:
 		hint = "; ask for fewer rows at once"
 	}
 	return fmt.Errorf("%w: more than %d rows with %d dependencies to look at, with %d rows given; most are of node %q: %d, t from %d to %d%s",

@@ -250,7 +250,7 @@ func TestCheckBounded(t *testing.T) {
 	}
 	err := Check(c, nil, CheckOptions{})
 	var many *multierror.Error
-	if !errors.As(err, &many) || len(many.Errors) != maxViolations || !strings.Contains(err.Error(), "1800 more") {
+	if !errors.As(err, &many) || len(many.Errors) != maxViolations || !strings.Contains(err.Error(), "and 1950 more") {
 		t.Errorf("got %.100s", err)
 	}
 }

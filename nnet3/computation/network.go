@@ -3,8 +3,7 @@ package computation
 import (
 	"fmt"
 
-	"github.com/hashicorp/go-multierror"
-
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
@@ -65,7 +64,7 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 	for i := range user {
 		data[i], user[i] = c.PrecomputedIndexes[i].Data, -1
 	}
-	var errs *multierror.Error
+	var errs []error
 	for i, cmd := range c.Commands {
 		if cmd.Type != Propagate && !cmd.Type.IsBackprop() || cmd.Precomputed() == 0 || data[cmd.Precomputed()] != nil {
 			continue
@@ -73,7 +72,7 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		// An entry holds what one component computed. Two components would each need data of their
 		// own.
 		if u := user[cmd.Precomputed()]; u >= 0 && u != cmd.Component() {
-			errs = multierror.Append(errs, &Violation{Kind: ErrComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
+			errs = append(errs, &Violation{Kind: ErrComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
 				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Precomputed(), u)})
 			continue
 		}
@@ -89,13 +88,13 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		}
 		comp, ok := c.Component(nn, u).(component.NonSimple)
 		if !ok {
-			errs = multierror.Append(errs, fmt.Errorf("%w: component %d has precomputed indexes %d, but uses none", ErrComponent, u, entry))
+			errs = append(errs, fmt.Errorf("%w: component %d has precomputed indexes %d, but uses none", ErrComponent, u, entry))
 			continue
 		}
 		var err error
 		if data[entry], err = comp.PrecomputeIndexes(p.InputIndexes, p.OutputIndexes, backward[entry]); err != nil {
-			errs = multierror.Append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", ErrComponent, entry, err))
+			errs = append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", ErrComponent, entry, err))
 		}
 	}
-	return data, oneError(errs)
+	return data, errlist.Join(errs)
 }

@@ -7,9 +7,8 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
-
-	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -82,9 +81,9 @@ func appendBool(b []byte, v bool) []byte {
 // network's nodes. It does not tell whether the outputs can be computed from the inputs; the
 // compiler does. The error wraps ErrRequest, or is a multierror of errors that do.
 func (r *Request) Validate(net *NetworkInfo) error {
-	var errs *multierror.Error
+	var errs []error
 	addf := func(format string, args ...any) {
-		errs = multierror.Append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, fileio.Excerpts(args)...)...))
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, fileio.Excerpts(args)...)...))
 	}
 	if len(r.Outputs) == 0 {
 		addf("no output is asked for")
@@ -119,7 +118,7 @@ func (r *Request) Validate(net *NetworkInfo) error {
 	if r.NeedDerivatives() && !slices.ContainsFunc(r.Outputs, func(s IoSpecification) bool { return s.HasDeriv }) {
 		addf("derivatives are wanted, but no output comes with one (has_deriv)")
 	}
-	return oneError(errs)
+	return errlist.Join(errs)
 }
 
 // validate checks the indexes of an input or output.

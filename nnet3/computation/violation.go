@@ -3,9 +3,10 @@ package computation
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/internal/errlist"
 )
 
 // The kinds of faults that Check reports. A Violation wraps one of them, so errors.Is finds them.
@@ -99,38 +100,6 @@ func (r *report) err() error {
 		return nil
 	}
 	more := r.more
-	r.errs.ErrorFormat = func(errs []error) string { return "computation: " + listFaults(errs, more) }
+	r.errs.ErrorFormat = func(errs []error) string { return "computation: " + errlist.Text(errs, more) }
 	return r.errs
-}
-
-// oneError returns the only error of a list, the list if it has several, and nil if it has none.
-func oneError(m *multierror.Error) error {
-	if m == nil || len(m.Errors) == 0 {
-		return nil
-	}
-	if len(m.Errors) == 1 {
-		return m.Errors[0]
-	}
-	m.ErrorFormat = func(errs []error) string {
-		shown := errs[:min(len(errs), maxViolations)]
-		return listFaults(shown, len(errs)-len(shown))
-	}
-	return m
-}
-
-// listFaults lists errors, a line each, and says how many more there are.
-func listFaults(errs []error, more int) string {
-	if len(errs) == 1 {
-		return errs[0].Error()
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d faults:", len(errs)+more)
-	for _, err := range errs {
-		b.WriteString("\n  ")
-		b.WriteString(err.Error())
-	}
-	if more > 0 {
-		fmt.Fprintf(&b, "\n  ... %d more", more)
-	}
-	return b.String()
 }

@@ -120,12 +120,12 @@ func readCindexBinary(r *kaldiio.Reader, last Cindex, first bool) (Cindex, error
 	} else if first {
 		return last, r.Errorf("a vector of indexes does not begin with a node")
 	}
-	last.Index, err = readDelta(r, last.Index, mostDelta(first), true)
+	last.Index, err = readDelta(r, last.Index, maxDelta(first), true)
 	return last, err
 }
 
-// mostDelta returns the largest difference in t that one byte of a vector of Cindex may hold.
-func mostDelta(first bool) int8 {
+// maxDelta returns the largest difference in t that one byte of a vector of Cindex may hold.
+func maxDelta(first bool) int8 {
 	if first {
 		return 124 // the node precedes it, so this can't be nodeChange
 	}
@@ -234,7 +234,7 @@ func writeCindexBinary(w *kaldiio.Writer, last Index, c Cindex, change, first bo
 		w.Int32(c.Node)
 	}
 	switch a := c.Index; {
-	case writeDelta(w, last, a, mostDelta(first)):
+	case writeDelta(w, last, a, maxDelta(first)):
 	case a.T == last.T && a.X == last.X && a.N == last.N+1:
 		w.Byte(nextN)
 	default:

@@ -12,8 +12,8 @@ import (
 // ErrRuns is wrapped by the errors of [ParseRuns].
 var ErrRuns = errors.New("bad list of numbers")
 
-// mostRun is the most tuples in a run, so that a short text can't be a very long list.
-const mostRun = 1 << 12
+// maxRun is the most tuples in a run, so that a short text can't be a very long list.
+const maxRun = 1 << 12
 
 // AppendRuns appends a list of tuples of k numbers as text: at returns number j of tuple i. A run
 // of tuples at equal distances is written by its coordinates, joined by slashes, and a coordinate
@@ -81,7 +81,7 @@ func appendRun(dst []byte, k, i, length int, at func(i, j int) int32) []byte {
 // runEnd returns the end of the run that begins with tuple i.
 func runEnd(k, i, n int, at func(i, j int) int32) int {
 	end := i + 1
-	for end < n && end-i < mostRun && (end == i+1 || evenly(k, end, at)) {
+	for end < n && end-i < maxRun && (end == i+1 || evenly(k, end, at)) {
 		end++
 	}
 	return end
@@ -102,7 +102,7 @@ func evenly(k, i int, at func(i, j int) int32) bool {
 // time. It is 1 for two times, since writing them as repetitions would save nothing.
 func repeats(k, i, n, length int, at func(i, j int) int32) int {
 	times := 1
-	for end := i + 2*length; end <= n && end-i <= mostRun; end += length {
+	for end := i + 2*length; end <= n && end-i <= maxRun; end += length {
 		for t := end - length; t < end; t++ {
 			for j := range k {
 				by := int64(at(i+length, j)) - int64(at(i, j))
@@ -177,7 +177,7 @@ func (r *runText) parse(text string) error {
 		}
 		// A few digits must not stand for more tuples than a run may have.
 		n, err := strconv.ParseUint(count, 10, 32)
-		if err != nil || n < 1 || int(n) > mostRun/r.length {
+		if err != nil || n < 1 || int(n) > maxRun/r.length {
 			return fault
 		}
 		r.times = int(n)
@@ -227,14 +227,14 @@ func (r *runText) parseRun(run string) error {
 			return fault
 		}
 		m := (last - r.first[j]) / r.step[j]
-		if m < 1 || m > mostRun || n > 0 && n != m {
+		if m < 1 || m > maxRun || n > 0 && n != m {
 			return fault
 		}
 		n = m
 	}
 	if counted {
 		m, err := strconv.ParseUint(count, 10, 32)
-		if err != nil || n > 0 || m < 1 || m > mostRun {
+		if err != nil || n > 0 || m < 1 || m > maxRun {
 			return fault
 		}
 		n = int64(m)

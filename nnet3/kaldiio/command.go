@@ -68,13 +68,13 @@ func (c *command) wait() error {
 	return c.err
 }
 
-// beginning keeps the first mostStderr bytes that are written to it.
+// beginning keeps the first maxStderr bytes that are written to it.
 type beginning struct{ text []byte }
 
-const mostStderr = 4096
+const maxStderr = 4096
 
 func (b *beginning) Write(p []byte) (int, error) {
-	b.text = append(b.text, p[:min(len(p), mostStderr-len(b.text))]...)
+	b.text = append(b.text, p[:min(len(p), maxStderr-len(b.text))]...)
 	return len(p), nil
 }
 

@@ -98,14 +98,14 @@ func (r *Reader) temporary(n int, what string) (raw []byte, err error) {
 		return raw, r.readFull(raw, what)
 	}
 	raw, err = r.raw(n, what)
-	if n <= mostScratch {
+	if n <= maxScratch {
 		r.scratch = raw
 	}
 	return raw, err
 }
 
-// mostScratch bounds the bytes that a reader keeps for the next matrix.
-const mostScratch = 1 << 20
+// maxScratch bounds the bytes that a reader keeps for the next matrix.
+const maxScratch = 1 << 20
 
 // elements returns n elements, in spare memory if there is some.
 func elements[T real](r *Reader, n int) []T {

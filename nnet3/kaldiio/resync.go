@@ -37,12 +37,12 @@ func (r *Reader) findObject() bool {
 	return false
 }
 
-// mostBlanks bounds the blanks between a key and a bracket.
-const mostBlanks = 16
+// maxBlanks bounds the blanks between a key and a bracket.
+const maxBlanks = 16
 
 // opensAfter reports whether an opening bracket follows after n bytes and some blanks.
 func (r *Reader) opensAfter(n int) bool {
-	for k := n; k < n+mostBlanks && r.fill(k+1); k++ {
+	for k := n; k < n+maxBlanks && r.fill(k+1); k++ {
 		switch r.buf[r.pos+k] {
 		case ' ', '\t':
 		case '[':

@@ -192,7 +192,7 @@ func TestCommands(t *testing.T) {
 			n++
 		}
 		err = r.Close()
-		if n != c.objects || (err == nil) != (c.says == nil) || err != nil && len(err.Error()) > mostStderr+500 {
+		if n != c.objects || (err == nil) != (c.says == nil) || err != nil && len(err.Error()) > maxStderr+500 {
 			t.Errorf("%s: %d objects, %v", c.rspecifier, n, err)
 		}
 		for _, want := range c.says {

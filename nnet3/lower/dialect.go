@@ -30,9 +30,9 @@ type Dialect struct {
 
 // Limits of what a file may say, so that a short text does not cost much memory.
 const (
-	mostRows     = 1 << 24 // of a matrix
-	mostCols     = 1 << 24
-	mostElements = 1 << 24 // of all lists in a file
+	maxRows     = 1 << 24 // of a matrix
+	maxCols     = 1 << 24
+	maxElements = 1 << 24 // of all lists in a file
 )
 
 // Open returns the dialect for one file.
@@ -47,10 +47,10 @@ func (d Dialect) ParseOp(text string) (fgraph.Op, error) { return d.Open().Parse
 // ParseType returns the type of a text, such as 3x4, state(5) or memo(7).
 func (Dialect) ParseType(text string) (fgraph.Type, error) {
 	if rows, cols, ok := strings.Cut(text, "x"); ok {
-		r, err := parseInt(rows, 0, mostRows)
-		c, err2 := parseInt(cols, 0, mostCols)
+		r, err := parseInt(rows, 0, maxRows)
+		c, err2 := parseInt(cols, 0, maxCols)
 		if err != nil || err2 != nil {
-			return nil, fmt.Errorf("%w: the size of a matrix has the form 3x4, with at most %d rows and %d columns", ErrText, mostRows, mostCols)
+			return nil, fmt.Errorf("%w: the size of a matrix has the form 3x4, with at most %d rows and %d columns", ErrText, maxRows, maxCols)
 		}
 		return MatrixType{Rows: r, Cols: c}, nil
 	}

@@ -84,8 +84,8 @@ func parseBlock(text string) (fgraph.Op, error) {
 	rows, cols, _ := strings.Cut(text, ",")
 	var r Rect
 	var err error
-	if r.R0, r.R1, err = parseRange(rows, mostRows); err == nil {
-		r.C0, r.C1, err = parseRange(cols, mostCols)
+	if r.R0, r.R1, err = parseRange(rows, maxRows); err == nil {
+		r.C0, r.C1, err = parseRange(cols, maxCols)
 	}
 	return Block{r}, err
 }
@@ -94,7 +94,7 @@ func (d *fileDialect) parseRowRanges(text string) (fgraph.Op, error) {
 	cols, list, _ := strings.Cut(text, "; ")
 	o := new(RowRanges)
 	var err error
-	if o.Cols, err = parseInt(cols, 0, mostCols); err != nil {
+	if o.Cols, err = parseInt(cols, 0, maxCols); err != nil {
 		return nil, err
 	}
 	err = index.ParseRuns(list, 2, 2, func(t []int32) error {
@@ -160,8 +160,8 @@ func (d *fileDialect) parseTerm(text string) (t Term, err error) {
 	row, col, moved := strings.Cut(rest, ",")
 	if moved {
 		digits, ok := strings.CutPrefix(row, ">")
-		if t.DstRow, err = parseInt(digits, 0, mostRows); err == nil {
-			t.DstCol, err = parseInt(col, 0, mostCols)
+		if t.DstRow, err = parseInt(digits, 0, maxRows); err == nil {
+			t.DstCol, err = parseInt(col, 0, maxCols)
 		}
 		if err != nil || !ok {
 			return t, fmt.Errorf("%w: not a place in the result: %q", ErrText, fileio.Excerpt(rest, 0))
@@ -179,7 +179,7 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 		return fmt.Errorf("%w: rows and columns are missing", ErrText)
 	}
 	rows := text[:end]
-	first, last, err := parseRange(text[end+1:], mostCols)
+	first, last, err := parseRange(text[end+1:], maxCols)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 		}
 		var pairs []RowPair
 		err = index.ParseRuns(strings.TrimSuffix(list, "}"), 2, 2, func(p []int32) error {
-			if min(p[0], p[1]) < 0 || max(p[0], p[1]) >= mostRows || len(pairs) > 0 && pairs[len(pairs)-1].Dst > p[0] {
+			if min(p[0], p[1]) < 0 || max(p[0], p[1]) >= maxRows || len(pairs) > 0 && pairs[len(pairs)-1].Dst > p[0] {
 				return fmt.Errorf("%w: not a pair of rows in the order of the result: %v", ErrText, p)
 			}
 			pairs = append(pairs, RowPair{p[0], p[1]})
@@ -200,7 +200,7 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 			t.setRows(pairs)
 		}
 	} else {
-		t.SrcRow, last, err = parseRange(rows, mostRows)
+		t.SrcRow, last, err = parseRange(rows, maxRows)
 		t.NumRows = last - t.SrcRow
 	}
 	if err == nil && (t.NumRows < 1 || t.NumCols < 1) {

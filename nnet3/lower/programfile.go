@@ -40,8 +40,8 @@ func (p *Program) GraphSection(func(*fgraph.Variable) string) (name string, line
 		lines = append(lines, r.text())
 		elements += len(r.rows[0].Cindexes) + len(r.rows[1].Cindexes)
 	}
-	if elements > mostElements {
-		err = fmt.Errorf("%w: the program has %d rows in total, more than %d", ErrText, elements, mostElements)
+	if elements > maxElements {
+		err = fmt.Errorf("%w: the program has %d rows in total, more than %d", ErrText, elements, maxElements)
 	}
 	return programSection, lines, err
 }

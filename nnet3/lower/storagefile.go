@@ -163,8 +163,8 @@ func parsePlace(word string) (what string, row, col int32, err error) {
 		return what, 0, 0, nil
 	}
 	r, c, _ := strings.Cut(place, ",")
-	if row, err = parseInt(r, -mostRows, mostRows); err == nil {
-		col, err = parseInt(c, -mostCols, mostCols)
+	if row, err = parseInt(r, -maxRows, maxRows); err == nil {
+		col, err = parseInt(c, -maxCols, maxCols)
 	}
 	return what, row, col, err
 }
@@ -253,7 +253,7 @@ func (s *Storage) lies(t *term) bool {
 
 // checkDemands returns an error unless a base meets the demands of its members.
 func (s *Storage) checkDemands(b *base) error {
-	if int64(b.rect.R1)-int64(b.rect.R0) > mostRows || int64(b.rect.C1)-int64(b.rect.C0) > mostCols {
+	if int64(b.rect.R1)-int64(b.rect.R0) > maxRows || int64(b.rect.C1)-int64(b.rect.C0) > maxCols {
 		return fmt.Errorf("%w: the matrix of %v is too large", ErrText, s.values[b.members[0]].v)
 	}
 	ok := b.given < 0 || b.first >= s.values[b.given].done
@@ -296,7 +296,7 @@ func (r *storageReader) finishSlots() error {
 			}
 			tree = f.insert(tree, f.add(o, cellRef{}))
 		}
-		if q.rows > mostRows || q.cols > mostCols {
+		if q.rows > maxRows || q.cols > maxCols {
 			return fmt.Errorf("%w: slot %d is too large", ErrText, k)
 		}
 		if err := s.checkSlot(q); err != nil {

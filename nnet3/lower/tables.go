@@ -64,8 +64,8 @@ func (d *fileDialect) claim(n int) error {
 	if d == nil {
 		return nil
 	}
-	if n < 0 || n > mostElements-d.elements {
-		return fmt.Errorf("%w: the lists of rows have more than %d elements", ErrText, mostElements)
+	if n < 0 || n > maxElements-d.elements {
+		return fmt.Errorf("%w: the lists of rows have more than %d elements", ErrText, maxElements)
 	}
 	d.elements += n
 	return nil

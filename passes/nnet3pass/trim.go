@@ -31,7 +31,7 @@ func keepParts(_ context.Context, h *rewrite.Handle) error {
 			continue
 		}
 		block, at := keptFor(x)
-		if block == nil || mostOf(block) {
+		if block == nil || maxOf(block) {
 			continue
 		}
 		r := block.Owner().Op().(lower.Block).Rect
@@ -58,9 +58,9 @@ func comesBack(p *lower.Program, input lower.Port) bool {
 	return false
 }
 
-// mostOf reports whether a block is the first four fifths of the rows, or more, of its matrix.
+// maxOf reports whether a block is the first four fifths of the rows, or more, of its matrix.
 // Kaldi, too, extends a matrix by so little rather than copy it (ExtendMatrices).
-func mostOf(block *fgraph.Variable) bool {
+func maxOf(block *fgraph.Variable) bool {
 	a := block.Owner()
 	x, r := lower.TypeOf(a.Inputs()[0]), a.Op().(lower.Block).Rect
 	return r.R0 == 0 && r.Cols() == x.Cols && 5*int64(r.R1) >= 4*int64(x.Rows)

@@ -32,8 +32,8 @@ var algebraFunctions = []pattern.Function{
 	}),
 }
 
-// mostCollected bounds the terms that collect looks at, as it takes quadratic time.
-const mostCollected = 64
+// maxCollected bounds the terms that collect looks at, as it takes quadratic time.
+const maxCollected = 64
 
 // collect is what rules of pairs of terms can't say: many terms have too many pairs, and the rest
 // of a sum as many again. What is left of the terms without x is collected, too, by the factor that
@@ -41,7 +41,7 @@ const mostCollected = 64
 func collect(a pattern.Args) *variable {
 	like := a.Root.Out()
 	terms := a.Vars[1:]
-	if len(terms) > mostCollected || later(a.Root.Inputs(), a.Vars[0], terms[:2]) {
+	if len(terms) > maxCollected || later(a.Root.Inputs(), a.Vars[0], terms[:2]) {
 		return nil
 	}
 	for x := a.Vars[0]; x != nil; x = commonFactor(terms, like) {

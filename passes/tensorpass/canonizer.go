@@ -64,8 +64,8 @@ func (z *canonizer) outermost(n *apply) bool {
 	}
 }
 
-// mostShared bounds the terms that are looked at behind terms with other uses.
-const mostShared = 256
+// maxShared bounds the terms that are looked at behind terms with other uses.
+const maxShared = 256
 
 // terms takes v apart.
 func (z *canonizer) terms(v *variable) (num, den []*variable) {
@@ -114,7 +114,7 @@ func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*varia
 		}
 		if a != nil && inner != v && !usedOnce(inner) {
 			met = true
-			if !shared || expanded > mostShared {
+			if !shared || expanded > maxShared {
 				a = nil
 			}
 		}
@@ -331,7 +331,7 @@ func (z *canonizer) reaches(v *variable) bool {
 // isFoldable reports whether v is a constant that is small enough to compute with.
 func isFoldable(v *variable) bool {
 	a := tensor.ConstantOf(v)
-	return a != nil && !a.IsCSR() && a.Len() <= mostFolded
+	return a != nil && !a.IsCSR() && a.Len() <= maxFolded
 }
 
 // transform is the rule of the canonizer.

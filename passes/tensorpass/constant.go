@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// mostFolded bounds the elements of a constant that folding makes.
-const mostFolded = 1 << 16
+// maxFolded bounds the elements of a constant that folding makes.
+const maxFolded = 1 << 16
 
 // constantRules returns the rules of constants. Folding is another function in specialize.
 func constantRules() []Local {
@@ -51,7 +51,7 @@ func foldConstants(late bool) transform {
 		}
 		folded := make([]*variable, len(out))
 		for i, a := range out {
-			if a.Len() > mostFolded {
+			if a.Len() > maxFolded {
 				return c.Miss("the result is large"), nil
 			}
 			if !late && delicate(op, a) {
@@ -84,7 +84,7 @@ func destroys(op fgraph.Op) bool {
 // small reports whether the outputs are known to be small before they are computed.
 func small(n *apply) bool {
 	for _, v := range n.Inputs() {
-		if a := tensor.ConstantOf(v); a == nil || a.Len() > mostFolded {
+		if a := tensor.ConstantOf(v); a == nil || a.Len() > maxFolded {
 			return false
 		}
 	}
@@ -94,7 +94,7 @@ func small(n *apply) bool {
 			if d != tensor.Unknown { // else it follows from the inputs, or is checked afterwards
 				size *= d
 			}
-			if size > mostFolded {
+			if size > maxFolded {
 				return false
 			}
 		}

@@ -46,13 +46,13 @@ func fusedCrossentropy(n *apply, probs, x, b *variable) (result, error) {
 	return rewrite.Result{Pairs: pairs}, nil
 }
 
-// mostAncestors bounds the variables that mayDepend looks at.
-const mostAncestors = 1000
+// maxAncestors bounds the variables that mayDepend looks at.
+const maxAncestors = 1000
 
 // mayDepend reports whether v is computed from w, or from too many variables to tell.
 func mayDepend(v, w *variable) bool {
 	todo, seen := []*variable{v}, map[*variable]bool{v: true}
-	for len(todo) > 0 && len(seen) <= mostAncestors {
+	for len(todo) > 0 && len(seen) <= maxAncestors {
 		u := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if u == w {

@@ -17,9 +17,9 @@ func (p pair) cost() float64 {
 	return float64(max(len(p.num), 1)) + float64(divisionCost*float64(len(p.den)))
 }
 
-// mostDistributed bounds the factors and terms that the distributor looks at, as it takes cubic
+// maxDistributed bounds the factors and terms that the distributor looks at, as it takes cubic
 // time.
-const mostDistributed = 24
+const maxDistributed = 24
 
 func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 	out := n.Out()
@@ -29,7 +29,7 @@ func greedyDistribute(c *rewrite.Context, n *apply) (result, error) {
 	if !slices.ContainsFunc(n.Inputs(), func(v *variable) bool { return addCanonizer.reaches(v) || mulCanonizer.reaches(v) }) {
 		return c.Miss("no factor is a sum or a product"), nil
 	}
-	num, den, ok := mulCanonizer.few(out, mostDistributed)
+	num, den, ok := mulCanonizer.few(out, maxDistributed)
 	if !ok || len(num)+len(den) < 2 {
 		return c.Miss("it has too many factors, or just one"), nil
 	}
@@ -76,7 +76,7 @@ func attemptDistribution(old *variable, num, den []*variable, out *variable) (su
 		return nil, nil, nil, false
 	}
 	pos, neg := addCanonizer.terms(inner)
-	if len(pos)+len(neg) < 2 || len(pos)+len(neg) > mostDistributed {
+	if len(pos)+len(neg) < 2 || len(pos)+len(neg) > maxDistributed {
 		return nil, nil, nil, false
 	}
 	pairs := make([]pair, 0, len(pos)+len(neg))

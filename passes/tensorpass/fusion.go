@@ -25,8 +25,8 @@ func flattenAddMul(c *rewrite.Context, n *apply) (result, error) {
 
 // What a fused op may grow to. Theano allows 1024 inputs in C and 31 without.
 const (
-	mostInputs = 100 // an in-place op can number that many
-	mostFused  = 400 // the intermediate results fit in the first-level cache
+	maxInputs = 100 // an in-place op can number that many
+	maxFused  = 400 // the intermediate results fit in the first-level cache
 )
 
 // elemwiseFusion returns the pass composite_elemwise_fusion: element-wise applies that compute from
@@ -177,7 +177,7 @@ func (f *fusing) groups() [][]*apply {
 		}
 		r := find(int32(a.ID()))
 		k := int(open[r]) - 1
-		if k < 0 || len(groups[k]) >= mostFused || inputs[k]+len(a.Inputs()) > mostInputs {
+		if k < 0 || len(groups[k]) >= maxFused || inputs[k]+len(a.Inputs()) > maxInputs {
 			k = len(groups)
 			groups, inputs = append(groups, nil), append(inputs, 0)
 			open[r] = int32(k + 1)
@@ -198,7 +198,7 @@ func (f *fusing) fuse(group []*apply) (bool, error) {
 		return false, nil
 	}
 	a, old, err := tensor.Fuse(group)
-	if a == nil || err != nil || len(a.Inputs()) > mostInputs {
+	if a == nil || err != nil || len(a.Inputs()) > maxInputs {
 		return false, err
 	}
 	a.SetOrigin(group[len(group)-1].Origin())

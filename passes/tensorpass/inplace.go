@@ -151,7 +151,7 @@ func (t *taking) choose(a *apply, most int) []fgraph.Alias {
 			continue
 		}
 		from := t.searched(typeOf(w))
-		for ; from.input < min(len(a.Inputs()), mostInputs+1); from.input++ {
+		for ; from.input < min(len(a.Inputs()), maxInputs+1); from.input++ {
 			in := from.input
 			if t.never[in] || dtypeOf(a.Inputs()[in]) != dtypeOf(w) || !samePattern(a.Inputs()[in], w) || !t.mayTake(a, in) {
 				continue

@@ -33,7 +33,7 @@ var logarithmFunctions = []pattern.Function{
 }
 
 func logAdd(c *rewrite.Context, n *apply) (result, error) {
-	terms, neg, ok := addCanonizer.few(n.Inputs()[0], mostDistributed)
+	terms, neg, ok := addCanonizer.few(n.Inputs()[0], maxDistributed)
 	if !ok || len(terms) < 2 || len(neg) > 0 {
 		return c.Miss("the argument is not a sum, or has too many terms"), nil
 	}

@@ -95,7 +95,7 @@ func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
 	if _, _, fused := owner[tensor.CrossentropyCategorical1HotGradOp](dy); fused || x == nil {
 		return c.Miss("it is not the gradient of a softmax in the graph, or that of a cross-entropy"), nil
 	}
-	pos, neg, ok := addCanonizer.few(dy, mostDistributed)
+	pos, neg, ok := addCanonizer.few(dy, maxDistributed)
 	if !ok {
 		pos, neg = []*variable{dy}, nil
 	}
@@ -128,7 +128,7 @@ func logSoftmaxGrad(c *rewrite.Context, n *apply) (result, error) {
 // for p*(x/p). It is not one of Theano's.
 func mulPartQuotient(c *rewrite.Context, n *apply) (result, error) {
 	in := n.Inputs()
-	if !isFloat(n.Out()) || len(in) > mostDistributed {
+	if !isFloat(n.Out()) || len(in) > maxDistributed {
 		return c.Miss("it is a product of integers, or has too many factors"), nil
 	}
 	for i, f := range in {
@@ -242,7 +242,7 @@ func dividendOfElemwise(v *variable, divides func(*variable) bool, depth int) *v
 		}
 		return again(a, in...)
 	}
-	num, den, ok := mulCanonizer.few(v, mostDistributed)
+	num, den, ok := mulCanonizer.few(v, maxDistributed)
 	if !ok {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// mostSquarings bounds the exponents that powDevice writes out: 2 to the power of 9. It is Theano's
+// maxSquarings bounds the exponents that powDevice writes out: 2 to the power of 9. It is Theano's
 // bound.
-const mostSquarings = 512
+const maxSquarings = 512
 
 // powDevice multiplies by squaring.
 func powDevice(c *rewrite.Context, n *apply) (result, error) {
@@ -19,7 +19,7 @@ func powDevice(c *rewrite.Context, n *apply) (result, error) {
 	y, ok := uniform(n.Inputs()[1])
 	k := int(y)
 	e := max(k, -k)
-	if !ok || !isFloat(n.Out()) || dtypeOf(x) != dtypeOf(n.Out()) || float64(k) != y || e > mostSquarings || e <= 2 {
+	if !ok || !isFloat(n.Out()) || dtypeOf(x) != dtypeOf(n.Out()) || float64(k) != y || e > maxSquarings || e <= 2 {
 		return c.Miss("the exponent is not an integer of the right size"), nil
 	}
 	p := array.NewProgram(dtypeOf(x))

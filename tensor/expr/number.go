@@ -126,8 +126,8 @@ func logical(op array.Opcode, args []value) array.Opcode {
 	return array.And
 }
 
-// mostElements bounds constants that a few characters describe.
-const mostElements = 1 << 14
+// maxElements bounds constants that a few characters describe.
+const maxElements = 1 << 14
 
 // floatRange returns the elements of arange(start, stop, step) if these are numbers and not all
 // integers; otherwise nil.
@@ -141,7 +141,7 @@ func floatRange(args [3]value) *array.Array {
 		part[i] = x.num.f
 	}
 	n := math.Ceil((part[1] - part[0]) / part[2])
-	if !float || !(n <= mostElements) || part[2] == 0 {
+	if !float || !(n <= maxElements) || part[2] == 0 {
 		return nil
 	}
 	a := array.New(array.Float64, int(max(n, 0)))

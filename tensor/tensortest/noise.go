@@ -21,8 +21,8 @@ type noise struct {
 // The relative size of the noise, and the largest difference that it may make, for what is computed
 // in float64 only, and for what is computed from a float32.
 const (
-	noiseDouble, mostDouble = 1e-15, 1e-12
-	noiseSingle, mostSingle = 5e-7, 5e-5
+	noiseDouble, maxDouble = 1e-15, 1e-12
+	noiseSingle, maxSingle = 5e-7, 5e-5
 )
 
 func newNoise(seed uint64) noise {
@@ -51,9 +51,9 @@ func (n noise) apply(a *fgraph.Apply, k tensor.Kernel, want []*array.Array) bool
 	}
 	for i, v := range a.Outputs() {
 		n.single[v] = single || out[i].DType() == array.Float32
-		size, most := noiseDouble, mostDouble
+		size, most := noiseDouble, maxDouble
 		if n.single[v] {
-			size, most = noiseSingle, mostSingle
+			size, most = noiseSingle, maxSingle
 		}
 		if !(array.MaxRelDiff(want[i], out[i]) <= most) {
 			return false

@@ -266,8 +266,8 @@ func (b *builder) operator(e *pattern.Call) (op pattern.Operator, family *patter
 	return members[b.tape.draw(len(members))], f, nil, nil
 }
 
-// mostRest bounds the arguments that replace a rest, unless they are indexes.
-const mostRest = 3
+// maxRest bounds the arguments that replace a rest, unless they are indexes.
+const maxRest = 3
 
 // rest makes the remaining arguments of an op, of which there are some already. If the op has
 // inputs that are indexes, which print as underscores, they are those.
@@ -275,7 +275,7 @@ func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
 	if list, ok := b.rests[name]; ok && name != "" {
 		return list
 	}
-	count, indexes := b.tape.draw(mostRest+1), false
+	count, indexes := b.tape.draw(maxRest+1), false
 	if len(op.Tracks) == 1 && op.Tracks[0].Op() != nil {
 		if _, parameters, ok := strings.Cut(op.Tracks[0].Op().String(), "{"); ok && have == 1 && !op.Commutes {
 			count, indexes = strings.Count(parameters, "_"), true

@@ -58,16 +58,16 @@ type Options struct {
 	Seed uint64
 }
 
-// mostElements bounds the elements of an argument of a type that is given.
-const mostElements = 1 << 12
+// maxElements bounds the elements of an argument of a type that is given.
+const maxElements = 1 << 12
 
 // check returns an error if the types are too large.
 func (o *Options) check() error {
 	for name, t := range o.Types {
 		n := 1
 		for _, d := range t.Shape() {
-			if n *= max(d, 1); n > mostElements {
-				return fmt.Errorf("rulecheck: the type of %s, %v, has more than %d elements", name, t, mostElements)
+			if n *= max(d, 1); n > maxElements {
+				return fmt.Errorf("rulecheck: the type of %s, %v, has more than %d elements", name, t, maxElements)
 			}
 		}
 	}
@@ -228,7 +228,7 @@ func (c *checker) compare(in *instance, redo func([]int) *instance) {
 // analyze finds out why an element differs. It looks at a few of those whose arguments are alike.
 func (c *checker) analyze(in *instance, args []*array.Array, t trace, at place, known map[string]int, redo func([]int) *instance) {
 	likeness := in.likeness(args, t, at)
-	if known[likeness] >= 2 || c.analyzed >= mostAnalyzed && len(known) > 8 {
+	if known[likeness] >= 2 || c.analyzed >= maxAnalyzed && len(known) > 8 {
 		return
 	}
 	known[likeness]++
@@ -251,7 +251,7 @@ func (c *checker) gains(f finding) bool {
 	if f.text != "" {
 		return false
 	}
-	for range mostGains {
+	for range maxGains {
 		args := plan{palette: apart, size: 1}.arguments(c.rng, f.in.circuit.inputs)
 		t := f.in.circuit.run(args, nil)
 		if t.leftError != nil || t.err != nil {
@@ -267,8 +267,8 @@ func (c *checker) gains(f finding) bool {
 	return false
 }
 
-// mostGains bounds the arguments that gains tries.
-const mostGains = 200
+// maxGains bounds the arguments that gains tries.
+const maxGains = 200
 
 // note remembers an example of a verdict.
 func (c *checker) note(v verdict, f finding) {

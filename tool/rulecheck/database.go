@@ -60,7 +60,7 @@ func (o *Options) used(entries []Entry) error {
 					case pattern.Name:
 						names[string(e)] = true
 					case pattern.Rest:
-						for i := range mostRest {
+						for i := range maxRest {
 							names[fmt.Sprintf("%s%d", e, i+1)] = true
 						}
 					}
@@ -86,8 +86,8 @@ type Undone struct {
 	After  string `json:"after"`
 }
 
-// mostUndone bounds how many of the expressions that a rule replaced others are tried on.
-const mostUndone = 12
+// maxUndone bounds how many of the expressions that a rule replaced others are tried on.
+const maxUndone = 12
 
 // undoing lets every rule of a group fire on what the others have made, and looks for what was
 // there before.
@@ -95,7 +95,7 @@ func undoing(ctx context.Context, entries []Entry, reports []Report) ([]Undone, 
 	lists, err := mapAll(entries, func(i int) ([]Undone, error) {
 		var list []Undone
 		for n, f := range reports[i].fired {
-			if n == mostUndone {
+			if n == maxUndone {
 				break
 			}
 			list = append(list, undoers(ctx, entries, reports, i, f)...)

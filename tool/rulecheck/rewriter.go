@@ -105,7 +105,7 @@ func (c *checker) replaced(in *instance) {
 	if in.compile(c.ctx) != nil {
 		return
 	}
-	if len(c.fired) < mostKept && len(in.left) == 1 {
+	if len(c.fired) < maxKept && len(in.left) == 1 {
 		c.fired = append(c.fired, fired{in.left[0], in.right[0]})
 	}
 	c.compare(in, nil)

@@ -11,9 +11,9 @@ import (
 // Bounds of the work for a rewrite: expressions that are tried to be built, those that are compared
 // after the rule fired, and differences that are analyzed.
 const (
-	mostAttempts = 6000
-	mostFired    = 90
-	mostAnalyzed = 400
+	maxAttempts = 6000
+	maxFired    = 90
+	maxAnalyzed = 400
 )
 
 // rewrite checks one rewrite of a rule, on what the rewrites before it leave.
@@ -87,8 +87,8 @@ func (s *sampler) run() {
 	// longer it took: a rule that fires on one expression in a hundred must not take minutes. Large
 	// patterns get fewer attempts, since each takes longer.
 	systematic := s.fires
-	for try := range max(mostAttempts*10/(10+size(s.pattern.Expr)), 100) {
-		enough := s.fires >= systematic+mostFired || try > 400 && s.fires >= mostFired || try > 1500 && s.fires >= 20
+	for try := range max(maxAttempts*10/(10+size(s.pattern.Expr)), 100) {
+		enough := s.fires >= systematic+maxFired || try > 400 && s.fires >= maxFired || try > 1500 && s.fires >= 20
 		if enough || s.found[verdict{class: Wrong}].in != nil && s.fires > 40 || s.ctx.Err() != nil {
 			return
 		}
@@ -123,15 +123,15 @@ func (s *sampler) attempt(t *tape) bool {
 	s.seen[key] = true
 	s.good = append(s.good, in.choices)
 	s.fires++
-	if len(s.checker.fired) < mostKept && in.left[0] == in.graph.Outputs()[0] {
+	if len(s.checker.fired) < maxKept && in.left[0] == in.graph.Outputs()[0] {
 		s.checker.fired = append(s.checker.fired, fired{in.left[0], in.right[0]})
 	}
 	s.compare(in, func(choices []int) *instance { return s.instance(&tape{choices: choices}) })
 	return true
 }
 
-// mostKept bounds the expressions that are kept to look for rules that undo each other.
-const mostKept = 60
+// maxKept bounds the expressions that are kept to look for rules that undo each other.
+const maxKept = 60
 
 // instance builds an expression and lets the rewrite fire. It returns nil if it does not.
 func (s *sampler) instance(t *tape) *instance {

@@ -110,13 +110,13 @@ func (in *instance) reduce(args []*array.Array, t trace, at place) ([]*array.Arr
 	return in.cut(args, in.differs), true
 }
 
-// mostTamed bounds the elements of arguments that tame looks at.
-const mostTamed = 48
+// maxTamed bounds the elements of arguments that tame looks at.
+const maxTamed = 48
 
 // tame replaces special elements of arguments by ordinary ones as long as the sides differ, so that
 // what remains special is a reason.
 func (in *instance) tame(args []*array.Array) []*array.Array {
-	left := mostTamed
+	left := maxTamed
 	for i := range args {
 		if args[i].IsCSR() {
 			continue

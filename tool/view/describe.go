@@ -12,11 +12,11 @@ import (
 
 // Limits of the texts of a recording.
 const (
-	mostAlike   = 8   // ops of one hash that an op is compared with
-	mostRunes   = 400 // in a text
-	mostParams  = 24  // of an op
-	mostLines   = 40  // of an op
-	mostEntries = 16  // of a list
+	maxAlike   = 8   // ops of one hash that an op is compared with
+	maxRunes   = 400 // in a text
+	maxParams  = 24  // of an op
+	maxLines   = 40  // of an op
+	maxEntries = 16  // of a list
 )
 
 // A Sized type knows how many bytes its values take, or 0.
@@ -62,7 +62,7 @@ func (d *describer) op(op fgraph.Op) *opText {
 	// a poor hash from costing quadratic time, at the price of describing an op twice.
 	h := fgraph.HashOp(op)
 	same := d.ops[h]
-	for _, t := range same[max(0, len(same)-mostAlike):] {
+	for _, t := range same[max(0, len(same)-maxAlike):] {
 		if fgraph.OpsEqual(t.op, op) {
 			return t
 		}
@@ -101,12 +101,12 @@ func params(op fgraph.Op) [][2]string {
 	var list [][2]string
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		if !f.IsExported() || len(list) == mostParams || f.Name == "Instance" && v.Field(i).IsZero() {
+		if !f.IsExported() || len(list) == maxParams || f.Name == "Instance" && v.Field(i).IsZero() {
 			continue
 		}
 		if part, ok := v.Field(i).Interface().(Parametric); ok {
 			for _, kv := range part.Params() {
-				if len(list) < mostParams {
+				if len(list) < maxParams {
 					list = append(list, [2]string{kv[0], short(kv[1])})
 				}
 			}
@@ -142,7 +142,7 @@ func fieldText(v reflect.Value) string {
 		switch n, of := v.Len(), v.Type().Elem().Kind(); {
 		case n == 0:
 			return ""
-		case n > mostEntries, of == reflect.Struct, of == reflect.Slice, of == reflect.Pointer, of == reflect.Interface:
+		case n > maxEntries, of == reflect.Struct, of == reflect.Slice, of == reflect.Pointer, of == reflect.Interface:
 			return strconv.Itoa(n) + " entries"
 		}
 	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan, reflect.Interface:
@@ -156,8 +156,8 @@ func fieldText(v reflect.Value) string {
 // lines cuts a text into lines.
 func lines(text string) []string {
 	list := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if n := len(list); n > mostLines {
-		list = append(list[:mostLines:mostLines], fmt.Sprintf("… %d more", n-mostLines))
+	if n := len(list); n > maxLines {
+		list = append(list[:maxLines:maxLines], fmt.Sprintf("… %d more", n-maxLines))
 	}
 	for i := range list {
 		list[i] = short(list[i])
@@ -167,10 +167,10 @@ func lines(text string) []string {
 
 // short cuts a long text.
 func short(s string) string {
-	if len(s) <= mostRunes {
+	if len(s) <= maxRunes {
 		return s
 	}
-	return strings.ToValidUTF8(s[:mostRunes], "") + "…"
+	return strings.ToValidUTF8(s[:maxRunes], "") + "…"
 }
 
 // value describes a variable.

@@ -16,8 +16,8 @@ import (
 
 // Limits of what is asked about rules that do not fire. A question takes some 20 µs.
 const (
-	mostQuestions = 20_000
-	mostMisses    = 5_000
+	maxQuestions = 20_000
+	maxMisses    = 5_000
 )
 
 // noReason is what a rule without a reason says, which is not worth recording.
@@ -117,7 +117,7 @@ func (a *asker) ask() {
 			if !rewrite.Wants(r, node.Op()) {
 				continue
 			}
-			if a.questions++; a.questions > mostQuestions || len(a.misses) == mostMisses || a.ctx.Err() != nil {
+			if a.questions++; a.questions > maxQuestions || len(a.misses) == maxMisses || a.ctx.Err() != nil {
 				return
 			}
 			if text := rewrite.WhyNot(a.ctx, r, s.g, node); text != noReason {

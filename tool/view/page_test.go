@@ -17,8 +17,8 @@ import (
 	"github.com/nnopt/nnopt/tool/view"
 )
 
-// mostPage is the number of bytes that the page of a network of full size may have.
-const mostPage = 1_500_000
+// maxPage is the number of bytes that the page of a network of full size may have.
+const maxPage = 1_500_000
 
 // TestPage: a page refers to nothing outside, its policy allows what is in it and nothing else,
 // for names of any kind, and it gives its recording back.
@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := page.String()
-		if page.Len() > mostPage {
+		if page.Len() > maxPage {
 			t.Errorf("the page has %d bytes", page.Len())
 		}
 		policy := html.UnescapeString(regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(text)[1])

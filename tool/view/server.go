@@ -19,10 +19,10 @@ import (
 
 // Limits of a Server.
 const (
-	mostBody     = 64 << 10         // bytes of a request
-	mostTime     = 20 * time.Second // for an answer
-	mostAtOnce   = 2                // requests that are worked on
-	mostSubjects = 4                // that are kept to ask about
+	maxBody     = 64 << 10         // bytes of a request
+	maxTime     = 20 * time.Second // for an answer
+	maxAtOnce   = 2                // requests that are worked on
+	maxSubjects = 4                // that are kept to ask about
 )
 
 // An Engine does what pages ask a Server for. Its errors about what was typed are *Fault.
@@ -103,7 +103,7 @@ func NewServer(e Engine, s *Subject, in Input) *Server {
 	// to ask.
 	live := *s.Recording
 	live.Live = &in
-	srv := &Server{engine: e, subject: &Subject{&live, s.Optimizer, s.Run}, mux: http.NewServeMux(), slots: make(chan struct{}, mostAtOnce)}
+	srv := &Server{engine: e, subject: &Subject{&live, s.Optimizer, s.Run}, mux: http.NewServeMux(), slots: make(chan struct{}, maxAtOnce)}
 	srv.mux.HandleFunc("GET /{$}", srv.page)
 	srv.mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	srv.mux.HandleFunc("GET /api/passes", answer(srv, srv.passes))
@@ -116,7 +116,7 @@ func NewServer(e Engine, s *Subject, in Input) *Server {
 // Serve serves the listener until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: mostTime + 10*time.Second,
+		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: maxTime + 10*time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: nil,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -205,7 +205,7 @@ func answer[In, Out any](s *Server, do func(context.Context, In) (Out, error)) h
 				return
 			}
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), mostTime)
+		ctx, cancel := context.WithTimeout(r.Context(), maxTime)
 		defer cancel()
 		out, err := work(ctx, s.slots, func() ([]byte, error) {
 			out, err := do(ctx, in)
@@ -224,7 +224,7 @@ func answer[In, Out any](s *Server, do func(context.Context, In) (Out, error)) h
 		case errors.Is(err, errNowhere):
 			refuse(w, http.StatusUnprocessableEntity, err)
 		case ctx.Err() != nil:
-			refuse(w, http.StatusServiceUnavailable, &Fault{Text: fmt.Sprintf("no answer within %v", mostTime)})
+			refuse(w, http.StatusServiceUnavailable, &Fault{Text: fmt.Sprintf("no answer within %v", maxTime)})
 		default:
 			refuse(w, http.StatusInternalServerError, err)
 		}
@@ -236,7 +236,7 @@ func decode(w http.ResponseWriter, r *http.Request, in any) (status int, err err
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, &Fault{Text: "Content-Type must be application/json"}
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
 	err = d.Decode(in)
 	if err == nil {
@@ -245,7 +245,7 @@ func decode(w http.ResponseWriter, r *http.Request, in any) (status int, err err
 		}
 	}
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		return http.StatusRequestEntityTooLarge, &Fault{Text: fmt.Sprintf("a request has at most %d bytes", mostBody)}
+		return http.StatusRequestEntityTooLarge, &Fault{Text: fmt.Sprintf("a request has at most %d bytes", maxBody)}
 	}
 	if err != nil {
 		return http.StatusBadRequest, &Fault{Text: "the request: " + err.Error()}
@@ -325,7 +325,7 @@ func (s *Server) find(ctx context.Context, in Input) (*Subject, error) {
 	subject.Recording.Live = &in
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recent = append(s.recent, recent{string(key), subject}); len(s.recent) > mostSubjects {
+	if s.recent = append(s.recent, recent{string(key), subject}); len(s.recent) > maxSubjects {
 		s.recent = append([]recent(nil), s.recent[1:]...)
 	}
 	return subject, nil
