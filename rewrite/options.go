@@ -88,6 +88,11 @@ type Miss struct {
 type optionsKey struct{}
 
 // WithOptions returns a context that carries the options.
+//
+// They travel in the context because they are for the rewriters of this package at any depth, and
+// pass through rewriters that know nothing of them: passes of other modules that run passes inside,
+// drivers, saturation. An argument would be one more parameter of every Apply and Rewrite, which
+// most implementations only pass on; a field of the graph would outlive the run.
 func WithOptions(ctx context.Context, o Options) context.Context {
 	return context.WithValue(ctx, optionsKey{}, &o)
 }

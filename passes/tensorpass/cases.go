@@ -8,7 +8,9 @@ import (
 //go:embed testdata/rules.txt
 var caseFile string
 
-// A Case is an expression on which a rule fires, as the tests of the rules hold.
+// A Case is an expression on which a rule fires, as the tests of the rules hold. Programs hold them
+// as well: rules that are Go functions have no pattern, so the machine that checks rules can fire
+// them on these expressions only.
 type Case struct {
 	Rule string
 	Vars string // declares the inputs, see [expr.Scope.Declare]

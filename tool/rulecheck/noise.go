@@ -33,6 +33,10 @@ func limits(d array.DType) (largest, smallest float64) {
 }
 
 // A noise moves every result by an error that rounding can have.
+//
+// Arithmetic of higher precision would tell the exact value, but not how far from it a side may be:
+// sums that cancel lose any number of digits, for which no rule is to blame. Moving every result
+// measures that for all ops alike, elementary functions included, which package math/big lacks.
 type noise struct {
 	*rand.Rand
 	run int
