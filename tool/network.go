@@ -184,7 +184,9 @@ func (f *passFlags) checkOn(opt *optdb.Optimizer) (err error) {
 }
 
 // limitsError is the entry that limits the error of quantized products as measured, and boundsError
-// the one that limits an estimate of it unless the user gives a limit.
+// the one that limits an estimate of it unless the user gives a limit. To measure takes runs of the
+// network on random inputs, to estimate a look at the parameters: so the estimate is the default, and
+// who names a limit gets what holds for it.
 const (
 	limitsError = "limit_quantization_error"
 	boundsError = "bound_quantization_error"
