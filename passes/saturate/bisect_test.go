@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// TestBisect: the steps of a saturation count as rewrites, so bisection names the rule among them that makes the
-// difference.
+// TestBisect: the steps of a saturation count as rewrites, so bisection names the rule among them
+// that makes the difference.
 func TestBisect(t *testing.T) {
 	p := pass(t, "good:\n    (dear x) => (f x)\nbetter:\n    (f (f x)) => (g x)\nwrong:\n    (neg (g x)) <=> (h (g x))\nlast:\n    (add (h x) (h x)) => (cheap x)\n")
 	run := func(ctx context.Context) *fgraph.FunctionGraph {

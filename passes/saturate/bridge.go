@@ -72,6 +72,8 @@ func newBridge(p *program, fg *fgraph.FunctionGraph, ctx *rewrite.Context, expla
 
 // Make is part of [egraph.Analysis].
 func (b *bridge) Make(_ *egraph.Graph, _ egraph.Node, c egraph.Class) bool {
+	// A class gets its witness when its first node is added. Nodes that are added to it later come
+	// through Join.
 	if int(c) < len(b.witness) {
 		return false
 	}
@@ -101,6 +103,9 @@ func (b *bridge) rank(v *fgraph.Variable) int {
 
 // Join is part of [egraph.Analysis].
 func (b *bridge) Join(_ *egraph.Graph, into, from egraph.Class) (bool, bool) {
+	// Guards see one variable of a class. Of two, the one of which more is known is better, and of
+	// equals the older one stays: otherwise which variable a guard sees would depend on the order
+	// of unions.
 	if b.ranks[from] > b.ranks[into] {
 		b.witness[into], b.ranks[into] = b.witness[from], b.ranks[from]
 		return true, false
@@ -128,6 +133,8 @@ func (b *bridge) variable(v *fgraph.Variable) egraph.Node {
 	if v.Owner() == nil {
 		return b.source(v)
 	}
+	// Inputs come before the apply that reads them. An apply stays on the stack until all of its
+	// inputs have nodes, so each is looked at once for each input that was missing.
 	b.todo = append(b.todo[:0], v.Owner())
 next:
 	for len(b.todo) > 0 {
@@ -157,6 +164,9 @@ func (b *bridge) source(v *fgraph.Variable) egraph.Node {
 	if v.IsConstant() {
 		hash, ok = fgraph.HashData(v.Type(), v.Data())
 		hash ^= fgraph.HashType(v.Type())
+		// Constants are variables, and two of one value are not the same variable. As different
+		// leaves they would keep all that is computed from them apart, so the first of equal ones
+		// stands for all. Data that has no hash stays apart.
 		for _, m := range b.constants[hash] {
 			w := b.sources[m].out
 			if ok && w.Type() == v.Type() && fgraph.EqualData(v.Type(), v.Data(), w.Data()) {
@@ -198,6 +208,8 @@ func (b *bridge) apply(a *fgraph.Apply) {
 		}
 		return
 	}
+	// A node has one class and thus one value. An apply with several outputs is a node of a tuple,
+	// and each output a node that takes one element of it.
 	b.next = source{apply: a}
 	all := b.add(b.ops[info].as, b.inputs...)
 	if b.built != nil {
@@ -223,6 +235,9 @@ func (b *bridge) op(a *fgraph.Apply) int32 {
 	for _, v := range a.Outputs() {
 		info.types = append(info.types, v.Type())
 	}
+	// The parameter of the symbol is the number of the op with its types. So ops are equal for the
+	// e-graph if they are equal for the graph, and what rules do not name is opaque, but still
+	// shared.
 	sym := b.p.opaque
 	if x := b.p.symbols.of(a.Op(), len(a.Inputs()), len(info.types)); x != nil {
 		sym = x.sym
@@ -251,6 +266,8 @@ func (b *bridge) holds(c pattern.Case, guard int, of egraph.Args) bool {
 		return false
 	}
 	b.vars = b.vars[:0]
+	// A class without a variable, such as a tuple, is not something that a guard can look at: the
+	// match is given up, which is always safe.
 	for _, k := range of.Classes {
 		v := b.witness[b.g.Find(k)]
 		if v == nil {
@@ -268,6 +285,8 @@ func (b *bridge) equal(l pattern.Literal, c egraph.Class) (egraph.Node, bool) {
 	if v == nil || b.ranks[c] != isNumber && b.p.numberer != nil || !b.p.vocab.Equal(l, v) {
 		return 0, false
 	}
+	// The node is returned because an explanation has to say which member of the class the number
+	// was.
 	return b.nodes[v], true
 }
 

@@ -29,6 +29,8 @@ func (s *run) candidate(ctx context.Context, choice *egraph.Choice) (*candidate,
 		f.results = append(f.results, v)
 	}
 	f.order, f.cost = x.order, x.cost
+	// The roots are what the graph computes for others. Their replacement brings everything else
+	// along.
 	if f.pairs = replacements(s.in.roots, f.results); len(f.pairs) == 0 {
 		return nil, nil
 	}
@@ -40,8 +42,8 @@ func (f *candidate) same(o *candidate) bool {
 	return slices.EqualFunc(f.order, o.order, func(c, d egraph.Class) bool { return c == d && f.choice.Node(c) == o.choice.Node(d) })
 }
 
-// cheapest returns the cheapest form by what applies and those of rules cost, and nil if that is the graph
-// as it is.
+// cheapest returns the cheapest form by what applies and those of rules cost, and nil if that is
+// the graph as it is.
 func (s *run) cheapest(ctx context.Context, each func(*fgraph.Apply) float64, multiple float64) (*candidate, error) {
 	choice, err := s.b.g.Extract(ctx, s.b.model(s.first, each, multiple), s.roots()...)
 	if err != nil {
@@ -53,9 +55,10 @@ func (s *run) cheapest(ctx context.Context, each func(*fgraph.Apply) float64, mu
 // newcomer is how much more applies of rules count for a form that keeps what does not gain much.
 const newcomer = 1.5
 
-// choose returns the form that replaces the graph, or nil. That is the cheapest one, unless what runs later
-// makes less of it than of the graph as it is; then it is what becomes cheapest of some others: the
-// cheapest one if all is fused that can be, one with fewer changes, and parts of the cheapest one.
+// choose returns the form that replaces the graph, or nil. That is the cheapest one, unless what
+// runs later makes less of it than of the graph as it is; then it is what becomes cheapest of some
+// others: the cheapest one if all is fused that can be, one with fewer changes, and parts of the
+// cheapest one.
 func (s *run) choose(ctx context.Context) (*candidate, error) {
 	f, err := s.cheapest(ctx, s.b.costOf, 1)
 	if err != nil {
@@ -64,6 +67,8 @@ func (s *run) choose(ctx context.Context) (*candidate, error) {
 	if f != nil && !(f.cost < s.in.cost-float64(s.in.cost*preference)) {
 		f = nil
 	}
+	// By the cost of the graph itself this is the answer. But the graph is not run as it is here:
+	// fusion and in-place ops follow, and what is cheaper now may be dearer then.
 	if s.p.Later == nil {
 		return f, nil
 	}
@@ -72,16 +77,21 @@ func (s *run) choose(ctx context.Context) (*candidate, error) {
 		t.left = defaultTries
 	}
 	if f != nil {
+		// If the cheapest form is also cheaper at the end, one trial is all.
 		if _, err := t.try(ctx, f); err != nil || t.best != nil {
 			return t.best, err
 		}
 	}
+	// Otherwise other models of cost propose forms. The first assumes that all is fused that can
+	// be: then intermediate results are free.
 	if fused := s.b.p.fuser; fused != nil {
 		if err := t.model(ctx, fused.FusedCost, 1); err != nil {
 			return nil, err
 		}
 	}
 	if f != nil {
+		// The second makes new applies dearer, so only changes with a clear gain are left. At last
+		// the cheapest form is taken apart.
 		if err := t.model(ctx, s.b.costOf, newcomer); err != nil {
 			return nil, err
 		}

@@ -23,8 +23,8 @@ func replacing(by func(a *fgraph.Apply) *fgraph.Variable) rewrite.GraphRewriter 
 	})
 }
 
-// TestCandidates: where the cheapest form does not pay after what runs later, others are tried: parts of it, and the
-// cheapest one if all is fused.
+// TestCandidates: where the cheapest form does not pay after what runs later, others are tried:
+// parts of it, and the cheapest one if all is fused.
 func TestCandidates(t *testing.T) {
 	undone := replacing(func(a *fgraph.Apply) *fgraph.Variable {
 		if a.Op() == toy("h") {

@@ -100,6 +100,8 @@ func newProgram(list []rewrite.NodeRewriter) (*program, error) {
 	if err := faults.ErrorOrNil(); err != nil {
 		return nil, err
 	}
+	// Symbols are declared after all rules were looked at: whether an op has a symbol of its own,
+	// and in which order families are asked, depends on all of them.
 	if err := p.declare(); err != nil {
 		return nil, err
 	}
@@ -142,6 +144,8 @@ func forClasses(s *pattern.Substitution) (*pattern.Substitution, error) {
 	if !ok {
 		return s, nil
 	}
+	// Guards that ask who reads a variable have no answer in a class, whose members are not in the
+	// graph. A vocabulary may have others of the same name that do without.
 	var list []pattern.Function
 	for _, c := range s.Cases() {
 		for _, g := range c.Rewrite().In.Guards {
@@ -206,6 +210,9 @@ func (p *program) rewrites(v pattern.Vocabulary, c pattern.Case) ([]pattern.Rewr
 	}
 	var list []pattern.Rewrite
 	guards, left := p.guards(c, in.Guards)
+	// Package egraph knows neither alternatives nor families, so a case becomes a rule for each way
+	// to read it. The replacement is not a pattern there, but a function: it calls the vocabulary,
+	// which makes applies with types, as the same rule does outside of saturation.
 	for _, e := range exprs {
 		f := &form{of: c, guards: left}
 		f.vars, f.rests, f.params = c.Names()
@@ -248,6 +255,8 @@ func namesIn(e pattern.Expr) []string {
 func (p *program) guards(c pattern.Case, list []pattern.Guard) (guards []pattern.Guard, left []int) {
 	_, _, params := c.Names()
 	for i, g := range list {
+		// A guard of variables can be asked while matching and cuts the search short. One of
+		// parameters has to wait until the ops of a match are known.
 		if slices.ContainsFunc(g.Args, func(name string) bool { return slices.Contains(params, name) }) {
 			left = append(left, i)
 			continue
@@ -313,6 +322,8 @@ func (p *program) expandCall(v pattern.Vocabulary, e *pattern.Call) ([]pattern.E
 				next = append(next, append(slices.Clip(before), m))
 			}
 		}
+		// Alternatives in several arguments multiply. The bound keeps a short pattern from becoming
+		// millions.
 		if args = next; len(args) > maxForms {
 			return nil, fmt.Errorf("more than %d ways to read a pattern", maxForms)
 		}
@@ -344,6 +355,8 @@ func (p *program) planOf(f *form, m *egraph.Match) *plan {
 	if k := f.plan.Load(); k != nil {
 		return k
 	}
+	// Two goroutines may find the plan at once. They find the same, so the last one to store it
+	// does no harm.
 	k := &plan{isRoot: make([]bool, len(f.vars))}
 	for i, name := range f.vars {
 		k.vars = append(k.vars, m.Slot(name))

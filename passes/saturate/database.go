@@ -5,9 +5,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// A DB holds rules that are text, see package pattern, or groups of them. Instead of
-// replacing, it collects what all of them say about a graph, and takes the cheapest form, see [Pass].
-// Rules that are Go functions can't be registered.
+// A DB holds rules that are text, see package pattern, or groups of them. Instead of replacing, it
+// collects what all of them say about a graph, and takes the cheapest form, see [Pass]. Rules that
+// are Go functions can't be registered.
 type DB struct{ *optdb.DB }
 
 // NewDB returns an empty database.
@@ -19,8 +19,8 @@ func (d *DB) Configure(settings Pass) *DB {
 	return d
 }
 
-// Register adds a rule that is text, or a group of them. To register any other rule, or a group with
-// documentation, use Add.
+// Register adds a rule that is text, or a group of them. To register any other rule, or a group
+// with documentation, use Add.
 func (d *DB) Register(name string, ruleOrGroup any, tags ...string) error {
 	return d.Add(optdb.Entry{Name: name, Rewriter: ruleOrGroup, Tags: tags})
 }
@@ -28,8 +28,8 @@ func (d *DB) Register(name string, ruleOrGroup any, tags ...string) error {
 // A driver makes a pass with its settings.
 type driver struct{ pass Pass }
 
-// Kind says that rules are shared: most are also those of an equilibrium, and who names one there does
-// not ask for saturation.
+// Kind says that rules are shared: most are also those of an equilibrium, and who names one there
+// does not ask for saturation.
 func (driver) Kind() optdb.Kind {
 	return optdb.Kind{Name: "SaturationDB", Class: Class, Rules: true, Shared: true, CheckRule: Check}
 }

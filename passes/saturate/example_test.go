@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// The vocabulary toys is that of the tests: a sum costs one less than it has terms, and a product one
-// less than it has factors.
+// The vocabulary toys is that of the tests: a sum costs one less than it has terms, and a product
+// one less than it has factors.
 func Example() {
 	rules, err := pattern.ParseRules("rules", `
 # A common factor is multiplied once.

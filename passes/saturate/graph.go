@@ -20,6 +20,10 @@ const often = 1 << 10
 // take adds the graph to the bridge.
 func (b *bridge) take(ctx context.Context) (given, error) {
 	var in given
+	// An op that overwrites an input fixes an order of reads, which classes do not know: another
+	// form of a reader could run after it. So such an op is not admitted. It stays as it is, its
+	// inputs are roots and its outputs leaves. Where there is one, views are not admitted either,
+	// because what they alias may be overwritten.
 	views := true
 	for a := range b.fg.Applies() {
 		if destroys(a.Op()) {
@@ -39,6 +43,7 @@ func (b *bridge) take(ctx context.Context) (given, error) {
 		if steps++; steps%often == 0 && ctx.Err() != nil {
 			return in, ctx.Err()
 		}
+		// The inputs of an apply must have nodes. Those that are computed came before.
 		for _, v := range a.Inputs() {
 			if v.Owner() == nil {
 				b.variable(v)
@@ -90,6 +95,9 @@ const preference = 1e-9
 func (b *bridge) model(first int, each func(*fgraph.Apply) float64, multiple float64) egraph.Cost {
 	var known []float64 // by node
 	return func(_ *egraph.Graph, n egraph.Node) float64 {
+		// Extraction asks for the cost of a node again and again, and a cost may walk over types,
+		// so each is computed once. Nodes are numbered as they are added: all before this one are
+		// known by then.
 		for i := len(known); i <= int(n); i++ {
 			c := 0.0
 			if a := b.sources[i].apply; a != nil {
@@ -121,6 +129,8 @@ func (x *builder) build(ctx context.Context, c egraph.Class) *fgraph.Variable {
 	x.todo = append(x.todo[:0], x.b.g.Find(c))
 next:
 	for len(x.todo) > 0 {
+		// An explicit stack takes the place of recursion: chains in a graph can be longer than a
+		// stack of Go may grow.
 		if x.steps++; x.steps%often == 0 && ctx.Err() != nil {
 			return nil
 		}
@@ -162,6 +172,9 @@ func (x *builder) make(c egraph.Class, n egraph.Node) {
 	}
 	a := s.apply
 	x.cost += x.b.costOf(a)
+	// The apply that the node was made for is used again if its inputs are still chosen as they
+	// were. So the parts of the graph that saturation leaves alone keep their applies, and the
+	// change is only what differs.
 	inputs := make([]*fgraph.Variable, len(a.Inputs()))
 	same := true
 	for i, in := range a.Inputs() {

@@ -10,8 +10,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// trials try candidates with what runs after the pass. What saturation finds is cheaper by itself, but later
-// passes may make less of it, such as where two ops can't be fused any more. The graph does not change.
+// trials try candidates with what runs after the pass. What saturation finds is cheaper by itself,
+// but later passes may make less of it, such as where two ops can't be fused any more. The graph
+// does not change.
 type trials struct {
 	s      *run
 	left   int
@@ -27,7 +28,8 @@ type trial struct {
 	cost float64
 }
 
-// try returns what a candidate costs at the end, and infinity if it fails or may not be tried any more.
+// try returns what a candidate costs at the end, and infinity if it fails or may not be tried any
+// more.
 func (t *trials) try(ctx context.Context, f *candidate) (float64, error) {
 	for _, x := range t.list {
 		if x.of.same(f) {
@@ -35,6 +37,8 @@ func (t *trials) try(ctx context.Context, f *candidate) (float64, error) {
 		}
 	}
 	if len(t.list) == 0 {
+		// The first question also finds out what the graph costs at the end if saturation changes
+		// nothing. It is not asked before, because a graph without candidates needs no trial.
 		plain, _ := t.s.h.Graph().Clone()
 		cost, err := t.finally(ctx, plain)
 		if err != nil {
@@ -47,7 +51,11 @@ func (t *trials) try(ctx context.Context, f *candidate) (float64, error) {
 	if t.left == 0 {
 		return math.Inf(1), nil
 	}
+	// Trials run passes over a copy. So they are counted,
+	// and a candidate that was tried is remembered.
 	t.left--
+	// The candidate is made of variables of the graph and of new ones. In the clone, the former
+	// have counterparts and the latter are copied.
 	g, m := t.s.h.Graph().Clone()
 	c := copier{m: m, made: make(map[*fgraph.Variable]*fgraph.Variable)}
 	moved := make([]fgraph.Replacement, len(f.pairs))
@@ -72,11 +80,15 @@ func (t *trials) try(ctx context.Context, f *candidate) (float64, error) {
 
 // finally returns what a graph costs after p.Later, and infinity if that fails.
 func (t *trials) finally(ctx context.Context, g *fgraph.FunctionGraph) (float64, error) {
+	// A clone has no features. What later passes rely on, such as shapes, was attached by those
+	// before.
 	for _, r := range t.s.p.Earlier {
 		if err := r.AddRequirements(g); err != nil {
 			return 0, err
 		}
 	}
+	// The trial is not the run: it must not be traced or counted against a budget, and a pass that
+	// fails in it fails later by itself, with a report.
 	options := rewrite.Options{OnFailure: rewrite.Ignore, MaxUse: rewrite.OptionsFrom(ctx).MaxUse}
 	err := rewrite.Run(rewrite.WithOptions(ctx, options), t.s.p.Later, g, nil)
 	if ctx.Err() != nil {
@@ -105,8 +117,8 @@ func (t *trials) model(ctx context.Context, each func(*fgraph.Apply) float64, mu
 	return err
 }
 
-// parts tries what a candidate changes by halves, then what gained nothing by halves of halves, and so on. What
-// gains is kept.
+// parts tries what a candidate changes by halves, then what gained nothing by halves of halves, and
+// so on. What gains is kept.
 func (t *trials) parts(ctx context.Context, f *candidate) error {
 	var changes []egraph.Class
 	for _, c := range f.order {
@@ -115,9 +127,13 @@ func (t *trials) parts(ctx context.Context, f *candidate) error {
 		}
 	}
 	kept := make(map[egraph.Class]bool)
+	// Halves first: if one half of the changes gains all, the other is not looked at closer. What
+	// gains nothing as a whole may still hold single changes that gain, so its halves follow,
+	// breadth first, as long as there are trials left.
 	cost := t.plain
 	for todo := halves(changes); len(todo) > 0 && t.left > 0; todo = todo[1:] {
 		part := todo[0]
+		// Each part is tried on top of those that were kept, because gains may need each other.
 		g, err := t.without(ctx, f, slices.DeleteFunc(slices.Clone(changes), func(c egraph.Class) bool { return kept[c] || slices.Contains(part, c) }))
 		if err != nil {
 			return err

@@ -83,6 +83,8 @@ func (p *Pass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 			return err
 		}
 	}
+	// A saturation changes the graph at its end, by one replacement of all roots at a time, so it
+	// is a global pass: checked, counted and undone as a whole.
 	global := rewrite.Global{Name: p.Name, Class: Class, Fn: func(ctx context.Context, h *rewrite.Handle) error {
 		s := run{p: &c, h: h}
 		return s.do(ctx)
@@ -109,12 +111,15 @@ func (s *run) do(ctx context.Context) error {
 	if s.in, err = s.b.take(ctx); err != nil {
 		return err
 	}
+	// Nothing to saturate, for example because everything overwrites its inputs already.
 	if s.in.admitted == 0 {
 		s.h.Recorder().Count("not_admitted", float64(g.NumApplies()), "")
 		return nil
 	}
 	s.first = len(s.b.sources)
 	o := s.p.options(s.first)
+	// Rules go on matching long after the best form was found, and to be sure that it was takes
+	// until nothing is new. So the run ends when some laps in a row have gained nothing.
 	o.Done = s.stalled()
 	if s.report, err = s.b.g.Saturate(ctx, s.p.program.rules, o); err != nil {
 		return err
@@ -131,6 +136,8 @@ func (s *run) do(ctx context.Context) error {
 	after := s.in.cost
 	if f != nil {
 		done := false
+		// Without a watcher the roots are replaced at once. With one, the same result is reached by
+		// the single steps of an explanation, each of which can be traced, counted and refused.
 		if explain {
 			done, err = s.step(f)
 		} else {
@@ -160,11 +167,15 @@ func (s *run) stalled() func(*egraph.Graph) bool {
 		patience = defaultPatience
 	}
 	return func(g *egraph.Graph) bool {
+		// An estimate is enough here: it never is below what extraction will find, and it gets
+		// lower with every lap that finds something.
 		c, err := g.Estimate(cost, s.roots()...)
 		if err != nil || math.IsInf(best, 1) || c < best-float64(best*preference) {
 			best, since = c, 0
 			return false
 		}
+		// Large graphs get a third of the patience: a lap over them costs more, and late gains are
+		// rarer, see defaultPatience.
 		since++
 		nodes, _ := g.Size()
 		return since >= patience || 3*since >= patience && nodes >= s.first+fewNodes
@@ -186,6 +197,8 @@ func replacements(from, to []*fgraph.Variable) []fgraph.Replacement {
 	seen := make(map[*fgraph.Variable]bool)
 	for i, v := range from {
 		if to[i] != v && !seen[v] {
+			// A root may be listed twice, as two outputs. A second replacement of it would be a
+			// fault.
 			seen[v] = true
 			pairs = append(pairs, fgraph.Replacement{Old: v, New: to[i]})
 		}

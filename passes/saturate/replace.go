@@ -15,6 +15,8 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 	if root.apply == nil || root.out == nil {
 		return 0, false
 	}
+	// Where a match keeps what a name binds is the same for all matches of a form, so names are
+	// looked up once.
 	k := b.p.planOf(f, m)
 	if !b.bind(f, k, m) {
 		return 0, false
@@ -25,12 +27,15 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 			return 0, false
 		}
 	}
+	// Only what this replacement adds may be shown as built by it.
 	clear(b.built)
 	v, err := f.of.Replace(b.ctx, b.binding)
 	if err != nil {
 		b.unmade++
 		return 0, false
 	}
+	// All members of a class have one type: any of them may take the place of any other. So a
+	// replacement of another type, which a pass would cast or refuse, is refused here.
 	if v.Type() != root.out.Type() {
 		b.refused++
 		return 0, false
@@ -47,6 +52,8 @@ func (b *bridge) replace(f *form, m *egraph.Match) (egraph.Node, bool) {
 func (b *bridge) bind(f *form, k *plan, m *egraph.Match) bool {
 	self := b.g.Class(m.Root())
 	b.reset(len(k.vars), len(k.rests), len(f.params))
+	// A name that is bound to the class of the root is a term that contains its own class: from x =
+	// x*1 follow x = (x*1)*1 and so on, which say nothing new and never end.
 	for i, slot := range k.vars {
 		c := m.Class(slot)
 		if b.binding.Vars[i] = b.witness[c]; b.witness[c] == nil || c == self && !k.isRoot[i] {
@@ -65,6 +72,8 @@ func (b *bridge) bind(f *form, k *plan, m *egraph.Match) bool {
 		b.rests[i], b.binding.Rests[i] = list, list
 	}
 	for _, c := range k.captures {
+		// The e-graph knows a family as any of its symbols; whether this op is one of the family,
+		// and with which parameters, is asked of the vocabulary now.
 		op := b.ops[b.g.Param(m.Op(c.slot)).(int32)].op
 		p, ok := b.p.captures[c.capture].paramOf(op)
 		if !ok {

@@ -44,7 +44,8 @@ const (
 	whole  toyType = "whole"
 )
 
-// toys is a vocabulary. Ops cost 1, those whose names begin with "dear" cost 10, views nothing, and sums one less than they have terms.
+// toys is a vocabulary. Ops cost 1, those whose names begin with "dear" cost 10, views nothing, and
+// sums one less than they have terms.
 type toys struct{}
 
 var arities = map[string][2]int{

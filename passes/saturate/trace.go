@@ -86,6 +86,8 @@ func (x value) owner() *fgraph.Apply {
 // before.
 func (s *run) step(f *candidate) (bool, error) {
 	now, err := s.trace(f.choice, s.first)
+	// Some explanations have steps that the graph can't make one by one, for example through a term
+	// of another type. The result is the same, so the rest is done at once.
 	if !errors.Is(err, errUntraced) {
 		return err == nil, err
 	}
@@ -123,6 +125,8 @@ func (s *run) trace(choice *egraph.Choice, first int) (map[egraph.Node]value, er
 		if source.apply == nil && b.g.Arity(egraph.Node(n)) == 0 {
 			t.leaves[op] = source.out
 		}
+		// Nodes below first are those of the graph: their variables represent their terms before
+		// anything changes.
 		if n < first {
 			x := value{v: source.out}
 			if source.out == nil {
@@ -218,6 +222,7 @@ func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) 
 		t.final[class] = last
 	}
 	t.now[p.From] = last
+	// What nothing reads any more has left the graph with an earlier step.
 	if x.owner() == nil || !t.b.fg.Contains(x.owner()) {
 		return nil
 	}
@@ -269,6 +274,8 @@ func (t *tracer) chosen(p *egraph.Part, x value) value {
 // inputs returns what represents nodes, in the order of the inputs of an apply.
 func (t *tracer) inputs(a *fgraph.Apply, nodes []egraph.Node, of func(egraph.Node) value) []*fgraph.Variable {
 	g := t.b.g
+	// A commutative op keeps its inputs sorted in the e-graph, so they are assigned by class; each
+	// node is used up once, because two inputs may be of one class.
 	left := slices.Clone(nodes)
 	inputs := make([]*fgraph.Variable, len(a.Inputs()))
 	for i, in := range a.Inputs() {
@@ -290,6 +297,8 @@ func (t *tracer) input(p *egraph.Part, x value, n egraph.Node) value {
 	if x.v != nil && t.b.g.Symbol(t.parts.Terms.Op(p.Start)) == t.b.p.output {
 		return value{a: a}
 	}
+	// A variable that represents the term already is better than a new one, because readers then
+	// see that nothing changed there.
 	for _, in := range a.Inputs() {
 		if have, ok := t.terms[in]; ok && have == term {
 			return value{v: in}

@@ -101,6 +101,8 @@ func (s *symbols) resolve(v pattern.Vocabulary, name string) (*symbol, error) {
 	} else if len(op.Tracks) == 1 {
 		next.only = op.Tracks[0].Op()
 	}
+	// All rules share one language, so a name must mean one op. Rules of several vocabularies could
+	// disagree.
 	if have, ok := s.byName[next.name]; ok {
 		if !sameTracks(have.operator.Tracks, op.Tracks) {
 			return nil, fmt.Errorf("the op %s is another one in another rule", next.name)
@@ -138,6 +140,8 @@ func (s *symbols) declare(l *egraph.Language) error {
 		}
 		return 3
 	}
+	// An op of a graph takes the first symbol that matches it. Were a family asked first, it would
+	// take the ops that patterns name, and their rules would never fire.
 	slices.SortStableFunc(s.list, func(a, b *symbol) int { return rank(a) - rank(b) })
 	for _, x := range s.list {
 		in := [2]int{x.operator.MinInputs, x.operator.MaxInputs}
