@@ -57,8 +57,8 @@ type Hinter interface {
 	Hint(op string) string
 }
 
-// A Broadcaster is a vocabulary that knows what may equal a number besides constants. So drivers
-// don't ask a rule with a number as an argument about applies that can't have it.
+// A Broadcaster is a vocabulary that knows what may equal a number besides constants. Drivers then
+// show a rule with a number among its arguments only the applies that may have one there.
 type Broadcaster interface {
 	// Broadcasts selects the ops that compute variables that Equal may hold for.
 	Broadcasts() []rewrite.Track

@@ -133,8 +133,8 @@ func (g *lanes) block(tail bool) {
 			}
 		}
 		for row := range g.rows {
-			// Masked elements of x are zeros. The padding of W is zeros, too, so their products
-			// are.
+			// Masked elements of x are zeros, and so is the padding of W: what lies behind the end of
+			// a row adds nothing to its sum.
 			v := g.vec(scratch + 2)
 			if g.lanes == 16 {
 				v = g.vec(scratch + 4 + row%4)
