@@ -378,3 +378,45 @@ func Example() {
 	// Relu [x] [y]
 	// <nil> 25 bytes
 }
+
+func TestInfo(t *testing.T) {
+	const want = `ir-version: 10
+opset: 21
+opset: ai.onnx.ml 3
+producer: nnopt 1
+input x: float[batch, 3, ?, 0]
+output y: seq(float[batch, 3, ?, 0])
+initializers: 6, 1099511627784 elements, 4398046511131 bytes
+external: weights
+function: org.example.f
+nodes: 5
+  Identity                 3
+  Neg                      1
+  org.example.Foo          1
+`
+	m, err := onnx.Parse(written(t, sample()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, m.Info().Text()); diff != "" {
+		t.Error(diff)
+	}
+	for typ, want := range map[*onnx.Type]string{
+		nil: "unknown",
+		{}:  "unknown",
+		{Tensor: &onnx.TensorType{Elem: onnx.Float}}:                                                         "float[]",
+		{Tensor: &onnx.TensorType{Elem: onnx.Int64, Shape: &onnx.Shape{}}}:                                   "int64",
+		{SparseTensor: &onnx.TensorType{Elem: onnx.Double}}:                                                  "sparse_tensor(double[])",
+		{Optional: &onnx.ElementType{}}:                                                                      "optional(unknown)",
+		{Map: &onnx.MapType{Key: onnx.String, Value: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Bool}}}}: "map(string, bool[])",
+		{Opaque: &onnx.OpaqueType{Domain: "d", Name: "n"}}:                                                   "opaque(d, n)",
+	} {
+		if got := typ.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	huge := &onnx.Model{Graph: &onnx.Graph{Initializers: []*onnx.Tensor{{Dims: []int64{1 << 40, 1 << 40}, DataType: onnx.Float}, {Dims: []int64{-1}}}}}
+	if x := huge.Info(); x.Elements != 0 || x.Bytes != 0 {
+		t.Errorf("%+v", x)
+	}
+}

@@ -80,6 +80,9 @@ func exampleFiles(t *testing.T) string {
 		}
 		write(name, string(data))
 	}
+	if err := writeONNX(t.Context(), filepath.Join(dir, "model.onnx")); err != nil {
+		t.Fatal(err)
+	}
 	write("net.config", smallConfig)
 	write("my.rules", "# Two negations cancel.\nneg_neg: canonicalize; fast_run\n    (neg (neg x)) => x\n")
 	write("my.graph", nnopt(t, "graph", "--query=none", "--vars=x y: vector", "exp(x*y/y)").ok(t).stdout)

@@ -3,9 +3,12 @@ package tool
 import (
 	"context"
 	"flag"
+	"path/filepath"
+	"strings"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
+	"github.com/nnopt/nnopt/onnx"
 )
 
 func infoVerb() Verb {
@@ -13,14 +16,20 @@ func infoVerb() Verb {
 		Name:     "info",
 		Args:     "MODEL",
 		Synopsis: "describe a network: nodes, components, context",
-		Detail:   `MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input.`,
+		Detail: `
+MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. Of an ONNX model, a file with
+the extension .onnx, it prints inputs, outputs, the size of the initializers, and how often each operator is applied.`,
 		Examples: `
-$0 info final.mdl`,
+$0 info final.mdl
+$0 info model.onnx`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			var seed uint64
 			seedFlag(fs, &seed)
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			return taking(1, 1, "MODEL", func(ctx context.Context, c *Console, args []string) error {
+				if strings.EqualFold(filepath.Ext(args[0]), ".onnx") {
+					return infoONNX(c, args[0], *asJSON)
+				}
 				nn, fromConfig, err := loadNetwork(c, args[0], seed)
 				if err != nil {
 					return err
@@ -45,6 +54,22 @@ $0 info final.mdl`,
 			})
 		},
 	}
+}
+
+// infoONNX describes an ONNX model.
+func infoONNX(c *Console, name string, asJSON bool) error {
+	if err := c.inVain(ownParameters, "srand"); err != nil {
+		return err
+	}
+	m, err := onnx.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(c.Stdout, m.Info())
+	}
+	c.Print("%s", m.Info().Text())
+	return nil
 }
 
 // An infoReport is the output of info --json.

@@ -1,0 +1,220 @@
+package onnx
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// String returns the type in ONNX's text form: float[batch, 3, ?], seq(int64[n]), map(string, float).
+// An unknown number of dimensions is [], and a scalar has no brackets.
+func (m *Type) String() string {
+	switch {
+	case m == nil:
+		return "unknown"
+	case m.Tensor != nil:
+		return m.Tensor.String()
+	case m.SparseTensor != nil:
+		return "sparse_tensor(" + m.SparseTensor.String() + ")"
+	case m.Sequence != nil:
+		return "seq(" + m.Sequence.Elem.String() + ")"
+	case m.Optional != nil:
+		return "optional(" + m.Optional.Elem.String() + ")"
+	case m.Map != nil:
+		return "map(" + m.Map.Key.String() + ", " + m.Map.Value.String() + ")"
+	case m.Opaque != nil:
+		return "opaque(" + m.Opaque.Domain + ", " + m.Opaque.Name + ")"
+	}
+	return "unknown"
+}
+
+// String returns the type in ONNX's text form, see [Type.String].
+func (m *TensorType) String() string {
+	if m.Shape == nil {
+		return m.Elem.String() + "[]"
+	}
+	if len(m.Shape.Dims) == 0 {
+		return m.Elem.String()
+	}
+	dims := make([]string, len(m.Shape.Dims))
+	for i, d := range m.Shape.Dims {
+		switch {
+		case d.Value != nil:
+			dims[i] = strconv.FormatInt(*d.Value, 10)
+		default:
+			dims[i] = cmp.Or(d.Param, "?")
+		}
+	}
+	return m.Elem.String() + "[" + strings.Join(dims, ", ") + "]"
+}
+
+// An Info describes a model.
+type Info struct {
+	IRVersion int64       `json:"ir_version"`
+	Producer  string      `json:"producer,omitempty"`
+	Opsets    []OpsetInfo `json:"opsets"`
+	Inputs    []ValueText `json:"inputs"` // without those that are initializers as well
+	Outputs   []ValueText `json:"outputs"`
+	// Initializers counts the constants, also of subgraphs, Elements their elements and Bytes what
+	// those take. External lists the files that have some of them.
+	Initializers int      `json:"initializers"`
+	Elements     int64    `json:"elements"`
+	Bytes        int64    `json:"bytes"`
+	External     []string `json:"external,omitempty"`
+	// Nodes counts the nodes, also of subgraphs and functions.
+	Nodes     int      `json:"nodes"`
+	Ops       []OpInfo `json:"ops"` // the most frequent ones first
+	Functions []string `json:"functions,omitempty"`
+}
+
+// An OpsetInfo is the version of the operators of a domain.
+type OpsetInfo struct {
+	Domain  string `json:"domain"`
+	Version int64  `json:"version"`
+}
+
+// A ValueText is a named value with its type in ONNX's text form.
+type ValueText struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// An OpInfo is an operator, with its domain unless that is ONNX's own, and the number of its nodes.
+type OpInfo struct {
+	Op    string `json:"op"`
+	Nodes int    `json:"nodes"`
+}
+
+// Info describes the model.
+func (m *Model) Info() *Info {
+	x := &Info{IRVersion: m.IRVersion, Producer: strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion), Inputs: []ValueText{}, Outputs: []ValueText{}, Opsets: []OpsetInfo{}, Ops: []OpInfo{}}
+	for _, o := range m.Opsets {
+		x.Opsets = append(x.Opsets, OpsetInfo{o.Domain, o.Version})
+	}
+	constant := make(map[string]bool)
+	for _, t := range m.Graph.Initializers {
+		constant[t.Name] = true
+	}
+	for _, v := range m.Graph.Inputs {
+		if !constant[v.Name] {
+			x.Inputs = append(x.Inputs, ValueText{v.Name, v.Type.String()})
+		}
+	}
+	for _, v := range m.Graph.Outputs {
+		x.Outputs = append(x.Outputs, ValueText{v.Name, v.Type.String()})
+	}
+	counts, files := make(map[string]int), make(map[string]bool)
+	for g := range m.graphs() {
+		for _, t := range g.Initializers {
+			x.Initializers++
+			n, bytes := t.size()
+			x.Elements, x.Bytes = x.Elements+n, x.Bytes+bytes
+			for _, e := range t.External {
+				if e.Key == "location" {
+					files[e.Value] = true
+				}
+			}
+		}
+		for _, n := range g.Nodes {
+			x.Nodes++
+			op := n.Op
+			if n.Domain != "" && n.Domain != "ai.onnx" {
+				op = n.Domain + "." + op
+			}
+			counts[op]++
+		}
+	}
+	for op, n := range counts {
+		x.Ops = append(x.Ops, OpInfo{op, n})
+	}
+	slices.SortFunc(x.Ops, func(a, b OpInfo) int { return cmp.Or(b.Nodes-a.Nodes, strings.Compare(a.Op, b.Op)) })
+	for f := range files {
+		x.External = append(x.External, f)
+	}
+	slices.Sort(x.External)
+	for _, f := range m.Functions {
+		x.Functions = append(x.Functions, strings.TrimPrefix(f.Domain+"."+f.Name, "."))
+	}
+	return x
+}
+
+// graphs yields the graph of the model and all graphs within it, and the bodies of its functions as
+// graphs.
+func (m *Model) graphs() iter.Seq[*Graph] {
+	return func(yield func(*Graph) bool) {
+		todo, seen := []*Graph{m.Graph}, make(map[*Graph]bool)
+		for _, f := range m.Functions {
+			todo = append(todo, &Graph{Nodes: f.Nodes})
+		}
+		for len(todo) > 0 {
+			g := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if seen[g] { // of a model that was put together, not read
+				continue
+			}
+			if seen[g] = true; !yield(g) {
+				return
+			}
+			for _, n := range g.Nodes {
+				for _, a := range n.Attributes {
+					if a.Graph != nil {
+						todo = append(todo, a.Graph)
+					}
+					todo = append(todo, a.Graphs...)
+				}
+			}
+		}
+	}
+}
+
+// size returns the number of elements of a tensor and the bytes that they take, as far as its
+// dimensions say. Both are 0 if these are out of range.
+func (m *Tensor) size() (elements, bytes int64) {
+	n := int64(1)
+	for _, d := range m.Dims {
+		if d < 0 || d > 0 && n > 1<<56/d {
+			return 0, 0
+		}
+		n *= d
+	}
+	if m.DataType == String {
+		for _, s := range m.Strings {
+			bytes += int64(len(s))
+		}
+		return n, bytes
+	}
+	return n, (n*int64(m.DataType.Bits()) + 7) / 8
+}
+
+// Text returns the description as lines.
+func (x *Info) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ir-version: %d\n", x.IRVersion)
+	for _, o := range x.Opsets {
+		fmt.Fprintf(&b, "opset: %s\n", strings.TrimSpace(o.Domain+" "+strconv.FormatInt(o.Version, 10)))
+	}
+	if x.Producer != "" {
+		fmt.Fprintf(&b, "producer: %s\n", x.Producer)
+	}
+	for _, v := range x.Inputs {
+		fmt.Fprintf(&b, "input %s: %s\n", v.Name, v.Type)
+	}
+	for _, v := range x.Outputs {
+		fmt.Fprintf(&b, "output %s: %s\n", v.Name, v.Type)
+	}
+	fmt.Fprintf(&b, "initializers: %d, %d elements, %d bytes\n", x.Initializers, x.Elements, x.Bytes)
+	for _, f := range x.External {
+		fmt.Fprintf(&b, "external: %s\n", f)
+	}
+	for _, f := range x.Functions {
+		fmt.Fprintf(&b, "function: %s\n", f)
+	}
+	fmt.Fprintf(&b, "nodes: %d\n", x.Nodes)
+	for _, o := range x.Ops {
+		fmt.Fprintf(&b, "  %-24s %d\n", o.Op, o.Nodes)
+	}
+	return b.String()
+}
