@@ -170,23 +170,19 @@ func (m *Model) graphs() iter.Seq[*Graph] {
 	}
 }
 
-// size returns the number of elements of a tensor and the bytes that they take, as far as its
-// dimensions say. Both are 0 if these are out of range.
+// size returns the number of elements of a tensor and the bytes that they take, 0 if there can't be
+// such a tensor.
 func (m *Tensor) size() (elements, bytes int64) {
-	n := int64(1)
-	for _, d := range m.Dims {
-		if d < 0 || d > 0 && n > 1<<56/d {
-			return 0, 0
-		}
-		n *= d
-	}
 	if m.DataType == String {
 		for _, s := range m.Strings {
 			bytes += int64(len(s))
 		}
-		return n, bytes
+		return int64(len(m.Strings)), bytes
 	}
-	return n, (n*int64(m.DataType.Bits()) + 7) / 8
+	if elements, bytes, err := m.extent(); err == nil {
+		return elements, bytes
+	}
+	return 0, 0
 }
 
 // Text returns the description as lines.
