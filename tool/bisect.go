@@ -30,7 +30,7 @@ $0 bisect $0-failure-1.graph`,
 					return err
 				}
 				tellFinding(c, found)
-				name, err := output.write(ctx, found.Before, file)
+				name, err := output.write(ctx, c.cfg, found.Before, file)
 				if err != nil {
 					return err
 				}

@@ -7,7 +7,6 @@ import (
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
-	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -55,15 +54,6 @@ func (cfg Config) complete() Config {
 
 // vocabulary returns the meaning of the names in rules for tensors.
 func (cfg *Config) vocabulary() pattern.Vocabulary { return tensorpass.VocabularyOf(cfg.Language) }
-
-// vocabularyFor returns the meaning of the names in rules for a network, or for tensors if it is
-// nil.
-func (cfg *Config) vocabularyFor(nn *nnet3.Nnet) pattern.Vocabulary {
-	if nn == nil {
-		return cfg.vocabulary()
-	}
-	return cfg.networkVocabulary()
-}
 
 // networkVocabulary returns the meaning of the names in rules for networks.
 func (cfg *Config) networkVocabulary() pattern.Vocabulary {

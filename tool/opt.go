@@ -59,11 +59,11 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags) (*subje
 	if err != nil {
 		return nil, err
 	}
-	nn, err := networkOf(c, name, head)
+	d := cfg.dialectOf(head)
+	world, err := d.open(c, name, head)
 	if err != nil {
 		return nil, err
 	}
-	world := cfg.world(nn)
 	f, err := graphfile.Parse(name, text, world.Dialect())
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags) (*subje
 	if query := f.Field(fieldQuery); query != "" && c.inVain("", "query", "pipeline") == nil {
 		flags.query = query
 	}
-	flags.vocab = cfg.vocabularyFor(nn)
+	flags.vocab = d.vocabulary()
 	_, opt, err := flags.build()
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *passFlags) (*subje
 			return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 		}
 		cas := &repro.Case{World: world, Build: flags.db.Build, Query: opt.Query(), Graph: again.Graphs()[segment]}
-		for _, field := range []string{fieldNetwork, fieldMode, fieldSeed} {
+		for _, field := range d.fields {
 			setNote(cas, field, head.Field(field))
 		}
 		flags.added.note(cas)

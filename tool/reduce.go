@@ -37,7 +37,7 @@ $0 reduce --output=small.graph $0-failure-1.graph`,
 				if err != nil {
 					return err
 				}
-				name, err := output.write(ctx, small, file)
+				name, err := output.write(ctx, c.cfg, small, file)
 				if err != nil {
 					return err
 				}
@@ -61,17 +61,15 @@ func outputFlag(fs *flag.FlagSet, part string) *caseOutput {
 }
 
 // write writes a case that was made of a file.
-func (o *caseOutput) write(ctx context.Context, cas *repro.Case, from string) (name string, err error) {
+func (o *caseOutput) write(ctx context.Context, cfg *Config, cas *repro.Case, from string) (name string, err error) {
 	if name = o.name; name == "" {
 		ext := filepath.Ext(from)
 		name = strings.TrimSuffix(from, ext) + "." + o.part + ext
 	}
-	if file := note(cas, fieldNetwork); file != "" && !filepath.IsAbs(file) && filepath.Dir(name) != filepath.Dir(from) {
-		file, err = filepath.Abs(filepath.Join(filepath.Dir(from), file))
-		if err != nil {
+	if filepath.Dir(name) != filepath.Dir(from) {
+		if err := cfg.relocate(cas, from); err != nil {
 			return "", err
 		}
-		setNote(cas, fieldNetwork, file)
 	}
 	return name, writeCase(ctx, cas, name)
 }

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,31 +11,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/nnet3"
-	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/repro"
-	"github.com/nnopt/nnopt/tool/tensors"
 )
 
-// Fields of reproducers that say what the case needs from outside.
+// Fields of reproducers, beside those of package repro and of the dialect.
 const (
-	fieldNetwork = "network"   // a file with the network
-	fieldMode    = "test-mode" // what is in test mode, unlike in that file
-	fieldRules   = "rules"     // rules that join the database
-	fieldCommand = "command"   // the command line that failed
-	fieldStack   = "stack"     // of a panic
-)
-
-// The modes of networks.
-const (
-	modeAll      = "all"
-	modeNotBatch = "all but batch normalization"
+	fieldRules   = "rules"   // rules that join the database
+	fieldCommand = "command" // the command line that failed
+	fieldStack   = "stack"   // of a panic
 )
 
 // readCase reads a reproducer.
@@ -45,11 +30,11 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	nn, err := networkOf(c, name, head)
+	d := c.cfg.dialectOf(head)
+	world, err := d.open(c, name, head)
 	if err != nil {
 		return nil, err
 	}
-	world := c.cfg.world(nn)
 	f, err := graphfile.Parse(name, text, world.Dialect())
 	if err != nil {
 		return nil, err
@@ -59,7 +44,7 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 	}
 	db := c.cfg.Database()
 	if rules := f.Field(fieldRules); rules != "" {
-		if err := addRules(db, c.cfg.vocabularyFor(nn), name, rules); err != nil {
+		if err := addRules(db, d.vocabulary(), name, rules); err != nil {
 			return nil, err
 		}
 	}
@@ -79,32 +64,6 @@ func onCase(act func(ctx context.Context, c *Console, cas *repro.Case, file stri
 		}
 		return act(ctx, c, cas, args[0])
 	})
-}
-
-// world returns the world of graphs of a network, or of tensors if it is nil.
-func (cfg *Config) world(nn *nnet3.Nnet) repro.World {
-	if nn == nil {
-		return tensors.World(cfg.tensorDialect())
-	}
-	return networks.World(nn, cfg.networkDialect(nn))
-}
-
-// setMode puts components into test mode.
-func setMode(nn *nnet3.Nnet, mode string) error {
-	switch mode {
-	case "":
-		return nil
-	case modeAll, modeNotBatch:
-	default:
-		return fmt.Errorf("%s: %q; want %q or %q", fieldMode, fileio.Excerpt(mode, 0), modeAll, modeNotBatch)
-	}
-	nn.SetTestMode(true)
-	for _, c := range nn.Components {
-		if bn, ok := c.(component.BatchNorm); ok && mode == modeNotBatch {
-			bn.SetTestMode(false)
-		}
-	}
-	return nil
 }
 
 // writeCase writes a reproducer to a file.
@@ -193,10 +152,10 @@ func newReproducer(ctx context.Context, c *Console, cas *repro.Case) (name strin
 			continue
 		}
 		if dir != "." {
-			err = absoluteNetwork(cas)
+			err = c.cfg.relocate(cas, "")
 		}
 		if err == nil {
-			err = besideNetwork(ctx, cas, name)
+			err = keep(ctx, cas, name)
 		}
 		if err == nil {
 			err = writeCase(ctx, cas, name)
@@ -229,105 +188,12 @@ func newFile(dir, prefix string) (name string, err error) {
 	return "", err
 }
 
-// networkWorld is a world whose network has to be written beside the reproducer.
-type networkWorld struct {
-	repro.World
-	nn *nnet3.Nnet
-}
-
-// besideNetwork writes the network beside a reproducer if it has no file of its own.
-func besideNetwork(ctx context.Context, cas *repro.Case, name string) error {
-	w, ok := cas.World.(networkWorld)
-	if !ok || note(cas, fieldNetwork) != "" {
-		return nil
+// keep writes what only the world of a case has beside it.
+func keep(ctx context.Context, cas *repro.Case, name string) error {
+	if w, ok := cas.World.(keeper); ok {
+		return w.keep(ctx, cas, name)
 	}
-	file := strings.TrimSuffix(name, filepath.Ext(name)) + ".raw"
-	setNote(cas, fieldNetwork, filepath.Base(file))
-	return fileio.Write(ctx, file, func(out io.Writer) error { return pipeline.Save(out, w.nn, true) })
-}
-
-// absoluteNetwork makes the name of the network absolute.
-func absoluteNetwork(cas *repro.Case) error {
-	file := note(cas, fieldNetwork)
-	if file == "" {
-		return nil
-	}
-	file, err := filepath.Abs(file)
-	setNote(cas, fieldNetwork, file)
-	return err
-}
-
-// networkFailed is reproducing for an error of package pipeline. It returns any other error as it
-// is. model is the file that the network was read from, budget the most rewrites, or negative, and
-// added what flags add to the database.
-func networkFailed(ctx context.Context, c *Console, err error, model string, budget int, added *addedRules) error {
-	var failed *pipeline.FailedError
-	var again *reproducedError
-	if !errors.As(err, &failed) || errors.As(err, &again) || ctx.Err() != nil {
-		return err
-	}
-	chain, fault := lower.LowerChain(failed.Compiled, failed.Net)
-	if fault != nil {
-		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
-	}
-	db := c.cfg.Database()
-	if _, fault := added.join(db, c.cfg.networkVocabulary(), failed.Query); fault != nil {
-		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
-	}
-	base := repro.Case{
-		World: networkWorld{networks.World(failed.Net, lower.Dialect{Network: failed.Net}), failed.Net},
-		Build: db.Build, Query: failed.Query,
-	}
-	added.note(&base)
-	if budget >= 0 {
-		base.Budget = &budget
-	}
-	if mode, ok := sameNetwork(c, model, failed.Net); ok {
-		setNote(&base, fieldNetwork, model)
-		setNote(&base, fieldMode, mode)
-	}
-	// The segment that fails is the first that fails by itself.
-	// Segments of a looped computation are graphs of their own, and a case has one. An error does
-	// not say in which it happened, so each is tried. If none fails by itself, the first one is the
-	// case, and will be reported as not failing.
-	chosen := base
-	for _, p := range chain.Programs {
-		one := base
-		one.Graph = p.Graph
-		if chosen.Graph == nil {
-			chosen = one
-		}
-		if f, fault := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), &one); fault == nil && f.Kind != repro.None {
-			chosen = one
-			break
-		}
-	}
-	return reproducing(ctx, c, err, &chosen)
-}
-
-// sameNetwork reports whether a file has a network, up to test mode, and that mode.
-func sameNetwork(c *Console, file string, nn *nnet3.Nnet) (mode string, ok bool) {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	loaded, fromConfig, err := loadNetwork(c, file, 0)
-	if err != nil || fromConfig {
-		return "", false
-	}
-	var want bytes.Buffer
-	if pipeline.Save(&want, nn, true) != nil {
-		return "", false
-	}
-	// The network in memory may be in test mode, and may have been changed in other ways. Only if
-	// writing it gives the bytes of the file in some mode, the reproducer names the file; otherwise
-	// it gets a copy.
-	for _, mode := range []string{"", modeAll, modeNotBatch} {
-		var have bytes.Buffer
-		if setMode(loaded, mode) == nil && pipeline.Save(&have, loaded, true) == nil && bytes.Equal(have.Bytes(), want.Bytes()) {
-			return mode, true
-		}
-	}
-	return "", false
+	return nil
 }
 
 // quoted quotes arguments for a shell, each after a space.

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 
@@ -13,13 +12,11 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // A subject is what a verb works on: a network and a request, an expression, or a file of
@@ -144,19 +141,6 @@ func (s *subject) setGraphs(graphs []*fgraph.FunctionGraph) {
 	s.file.Graph, s.file.More = graphs[0], graphs[1:]
 }
 
-// networkDialect returns how graphs of a network are written.
-func (cfg *Config) networkDialect(nn *nnet3.Nnet) graphfile.Dialect {
-	return graphfile.WithSections(lower.Dialect{Network: nn}, cfg.Sections)
-}
-
-// tensorDialect returns how graphs of tensors are written.
-func (cfg *Config) tensorDialect() graphfile.Dialect {
-	return graphfile.WithSections(expr.Dialect{Language: cfg.Language}, cfg.Sections)
-}
-
-// fieldSeed has the seed of random parameters, for a network from config lines.
-const fieldSeed = "srand"
-
 // readText reads a graph file as text. "-" is standard input.
 func readText(c *Console, name string) (text string, head *graphfile.File, err error) {
 	var data []byte
@@ -172,31 +156,4 @@ func readText(c *Console, name string) (text string, head *graphfile.File, err e
 		return "", nil, fmt.Errorf("%s is no graph file: %w", name, err)
 	}
 	return string(data), head, nil
-}
-
-// networkOf reads the network that a graph file names, which is nil if the file is about tensors.
-// The name is relative to the folder of the file.
-func networkOf(c *Console, name string, head *graphfile.File) (*nnet3.Nnet, error) {
-	network := head.Field(fieldNetwork)
-	if network == "" {
-		return nil, nil
-	}
-	if !filepath.IsAbs(network) && network != "-" {
-		network = filepath.Join(filepath.Dir(name), network)
-	}
-	seed := uint64(0)
-	if text := head.Field(fieldSeed); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, fmt.Errorf("%s: field %s: %q is not a number", name, fieldSeed, fileio.Excerpt(text, 0))
-		}
-	}
-	nn, _, err := loadNetwork(c, network, seed)
-	if err != nil {
-		return nil, fmt.Errorf("%s: the network: %w", name, err)
-	}
-	if err := setMode(nn, head.Field(fieldMode)); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return nn, nil
 }

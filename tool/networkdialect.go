@@ -1,0 +1,187 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/networks"
+	"github.com/nnopt/nnopt/tool/repro"
+)
+
+// Fields of files whose graphs belong to a network.
+const (
+	fieldNetwork = "network"   // a file with the network
+	fieldMode    = "test-mode" // what is in test mode, unlike in that file
+	fieldSeed    = "srand"     // of random parameters, for a network from config lines
+)
+
+// networks is the dialect of graphs of networks.
+func (cfg *Config) networks() *dialect {
+	return &dialect{
+		fields:     []string{fieldNetwork, fieldMode, fieldSeed},
+		files:      []string{fieldNetwork},
+		vocabulary: cfg.networkVocabulary,
+		open: func(c *Console, name string, head *graphfile.File) (repro.World, error) {
+			nn, err := networkOf(c, name, head)
+			if err != nil {
+				return nil, err
+			}
+			return networks.World(nn, cfg.networkDialect(nn)), nil
+		},
+	}
+}
+
+// networkDialect returns how graphs of a network are written.
+func (cfg *Config) networkDialect(nn *nnet3.Nnet) graphfile.Dialect {
+	return graphfile.WithSections(lower.Dialect{Network: nn}, cfg.Sections)
+}
+
+// networkOf reads the network that a graph file names, relative to its folder.
+func networkOf(c *Console, name string, head *graphfile.File) (*nnet3.Nnet, error) {
+	network := head.Field(fieldNetwork)
+	if !filepath.IsAbs(network) && network != "-" {
+		network = filepath.Join(filepath.Dir(name), network)
+	}
+	seed := uint64(0)
+	if text := head.Field(fieldSeed); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("%s: field %s: %q is not a number", name, fieldSeed, fileio.Excerpt(text, 0))
+		}
+	}
+	nn, _, err := loadNetwork(c, network, seed)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the network: %w", name, err)
+	}
+	if err := setMode(nn, head.Field(fieldMode)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return nn, nil
+}
+
+// The modes of networks.
+const (
+	modeAll      = "all"
+	modeNotBatch = "all but batch normalization"
+)
+
+// setMode puts components into test mode.
+func setMode(nn *nnet3.Nnet, mode string) error {
+	switch mode {
+	case "":
+		return nil
+	case modeAll, modeNotBatch:
+	default:
+		return fmt.Errorf("%s: %q; want %q or %q", fieldMode, fileio.Excerpt(mode, 0), modeAll, modeNotBatch)
+	}
+	nn.SetTestMode(true)
+	for _, c := range nn.Components {
+		if bn, ok := c.(component.BatchNorm); ok && mode == modeNotBatch {
+			bn.SetTestMode(false)
+		}
+	}
+	return nil
+}
+
+// networkWorld is a world whose network has to be written beside the reproducer.
+type networkWorld struct {
+	repro.World
+	nn *nnet3.Nnet
+}
+
+// keep writes the network beside a reproducer if it has no file of its own.
+func (w networkWorld) keep(ctx context.Context, cas *repro.Case, name string) error {
+	if note(cas, fieldNetwork) != "" {
+		return nil
+	}
+	file := strings.TrimSuffix(name, filepath.Ext(name)) + ".raw"
+	setNote(cas, fieldNetwork, filepath.Base(file))
+	return fileio.Write(ctx, file, func(out io.Writer) error { return pipeline.Save(out, w.nn, true) })
+}
+
+// networkFailed is reproducing for an error of package pipeline. It returns any other error as it
+// is. model is the file that the network was read from, budget the most rewrites, or negative, and
+// added what flags add to the database.
+func networkFailed(ctx context.Context, c *Console, err error, model string, budget int, added *addedRules) error {
+	var failed *pipeline.FailedError
+	var again *reproducedError
+	if !errors.As(err, &failed) || errors.As(err, &again) || ctx.Err() != nil {
+		return err
+	}
+	chain, fault := lower.LowerChain(failed.Compiled, failed.Net)
+	if fault != nil {
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	}
+	db := c.cfg.Database()
+	if _, fault := added.join(db, c.cfg.networkVocabulary(), failed.Query); fault != nil {
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	}
+	base := repro.Case{
+		World: networkWorld{networks.World(failed.Net, lower.Dialect{Network: failed.Net}), failed.Net},
+		Build: db.Build, Query: failed.Query,
+	}
+	added.note(&base)
+	if budget >= 0 {
+		base.Budget = &budget
+	}
+	if mode, ok := sameNetwork(c, model, failed.Net); ok {
+		setNote(&base, fieldNetwork, model)
+		setNote(&base, fieldMode, mode)
+	}
+	// The segment that fails is the first that fails by itself.
+	// Segments of a looped computation are graphs of their own, and a case has one. An error does
+	// not say in which it happened, so each is tried. If none fails by itself, the first one is the
+	// case, and will be reported as not failing.
+	chosen := base
+	for _, p := range chain.Programs {
+		one := base
+		one.Graph = p.Graph
+		if chosen.Graph == nil {
+			chosen = one
+		}
+		if f, fault := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), &one); fault == nil && f.Kind != repro.None {
+			chosen = one
+			break
+		}
+	}
+	return reproducing(ctx, c, err, &chosen)
+}
+
+// sameNetwork reports whether a file has a network, up to test mode, and that mode.
+func sameNetwork(c *Console, file string, nn *nnet3.Nnet) (mode string, ok bool) {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	loaded, fromConfig, err := loadNetwork(c, file, 0)
+	if err != nil || fromConfig {
+		return "", false
+	}
+	var want bytes.Buffer
+	if pipeline.Save(&want, nn, true) != nil {
+		return "", false
+	}
+	// The network in memory may be in test mode, and may have been changed in other ways. Only if
+	// writing it gives the bytes of the file in some mode, the reproducer names the file; otherwise
+	// it gets a copy.
+	for _, mode := range []string{"", modeAll, modeNotBatch} {
+		var have bytes.Buffer
+		if setMode(loaded, mode) == nil && pipeline.Save(&have, loaded, true) == nil && bytes.Equal(have.Bytes(), want.Bytes()) {
+			return mode, true
+		}
+	}
+	return "", false
+}
