@@ -2,6 +2,7 @@ package tool
 
 import (
 	"context"
+	"flag"
 	"path/filepath"
 
 	"github.com/nnopt/nnopt/fgraph/graphfile"
@@ -18,6 +19,9 @@ type dialect struct {
 	files []string
 	// vocabulary returns the meaning of the names in rules.
 	vocabulary func() pattern.Vocabulary
+	// subjects declares the flags of what verbs take besides files of graphs. A dialect that comes
+	// later is asked for what those before it do not claim.
+	subjects func(flags *subjectFlags, fs *flag.FlagSet) *source
 	// open returns the world of the graphs in a file with that head.
 	open func(c *Console, name string, head *graphfile.File) (repro.World, error)
 }

@@ -44,7 +44,7 @@ $0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 				if err != nil {
 					return err
 				}
-				return steps.run(ctx, c, s, subject.net.watch, nil)
+				return steps.run(ctx, c, s, subject.watch, nil)
 			})
 		},
 	}

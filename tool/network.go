@@ -214,6 +214,12 @@ var chunkFlags = []string{"frames-per-chunk", "frame-subsampling-factor", "extra
 // declareNetwork declares the flags for a network and a request.
 func declareNetwork(cfg *Config, fs *flag.FlagSet) *networkFlags {
 	f := &networkFlags{passes: declarePasses(cfg, fs)}
+	f.declareRequest(fs)
+	return f
+}
+
+// declareRequest declares those of a network and a request alone.
+func (f *networkFlags) declareRequest(fs *flag.FlagSet) {
 	fs.StringVar(&f.request, "request", "", "JSON file with the request; FILE#NAME takes member NAME of its object. The default is a request for one chunk")
 	seedFlag(fs, &f.seed)
 	fs.IntVar(&f.chunk.Frames, "frames-per-chunk", 150, "Frames in a chunk, before subsampling")
@@ -223,7 +229,6 @@ func declareNetwork(cfg *Config, fs *flag.FlagSet) *networkFlags {
 	fs.IntVar(&f.chunk.Sequences, "num-sequences", 1, "Number of chunks that are computed together")
 	fs.BoolVar(&f.chunk.Derivative, "need-model-derivative", false, "Compute the gradient of the parameters")
 	fs.StringVar(&f.outputs, "outputs", "", "Comma-separated names of output nodes, or \"all\"")
-	return f
 }
 
 // seedFlag declares --srand.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +16,10 @@ import (
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/repro"
@@ -29,12 +32,32 @@ const (
 	fieldSeed    = "srand"     // of random parameters, for a network from config lines
 )
 
+// aNetwork is what a network is called in errors.
+const aNetwork = "a network"
+
+// networkOnly returns the flags that have a meaning for networks alone.
+func networkOnly() []string {
+	return append([]string{"request", "srand", "quantize.error"}, chunkFlags...)
+}
+
+// isFile reports whether an argument is a file, which a directory that is named like a variable is
+// not, or standard input.
+func isFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return arg == "-" || err == nil && !info.IsDir()
+}
+
 // networks is the dialect of graphs of networks.
 func (cfg *Config) networks() *dialect {
 	return &dialect{
 		fields:     []string{fieldNetwork, fieldMode, fieldSeed},
 		files:      []string{fieldNetwork},
 		vocabulary: cfg.networkVocabulary,
+		subjects: func(flags *subjectFlags, fs *flag.FlagSet) *source {
+			f := &networkFlags{passes: flags.passes, watch: flags.watch}
+			f.declareRequest(fs)
+			return &source{what: aNetwork, flags: networkOnly(), claims: isFile, open: f.subject}
+		},
 		open: func(c *Console, name string, head *graphfile.File) (repro.World, error) {
 			nn, err := networkOf(c, name, head)
 			if err != nil {
@@ -184,4 +207,37 @@ func sameNetwork(c *Console, file string, nn *nnet3.Nnet) (mode string, ok bool)
 		}
 	}
 	return "", false
+}
+
+// subject compiles a request to a network.
+func (f *networkFlags) subject(ctx context.Context, c *Console, arg string) (*subject, error) {
+	_, opt, err := f.passes.build()
+	if err != nil {
+		return nil, err
+	}
+	nn, req, err := f.load(c, arg)
+	if err != nil {
+		return nil, err
+	}
+	comp, err := compile.CompileContext(ctx, nn, req, compile.Options{DebugInfo: passes.NeedsDebugInfo(opt)})
+	if err != nil {
+		return nil, err
+	}
+	chain, err := lower.LowerChain(comp, nn)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{dialect: c.cfg.networkDialect(nn), opt: opt}
+	s.setGraphs(chain.Graphs())
+	s.file.Set(fieldNetwork, arg)
+	if f.seed != 0 {
+		s.file.Set(fieldSeed, strconv.FormatUint(f.seed, 10))
+	}
+	s.file.Set(fieldMode, prepare(nn, req))
+	// The optimizer changes the graphs, so a reproducer is made from the computation, which
+	// lowering gives again.
+	s.failed = func(ctx context.Context, err error, _ int) error {
+		return networkFailed(ctx, c, &pipeline.FailedError{Err: err, Net: nn, Request: req, Compiled: comp, Query: opt.Query()}, arg, f.watch.most, &f.passes.added)
+	}
+	return s, nil
 }

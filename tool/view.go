@@ -180,13 +180,13 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.
 func (f *viewFlags) inVain(c *Console, head []byte, isExpr bool) error {
 	switch {
 	case isExpr:
-		return c.inVain(forExpression, append([]string{"request", "srand", "quantize.error"}, chunkFlags...)...)
+		return c.inVain("for "+anExpression, networkOnly()...)
 	case bytes.HasPrefix(head, []byte("<!DOCTYPE html>")):
 		return c.only("for a page, which is finished", "output", "listen")
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
 		return c.only("for a profile, which is finished", "output", "listen")
 	}
-	return c.inVain(forNetwork, "vars", "grad")
+	return c.inVain("for "+aNetwork, expressionOnly...)
 }
 
 // readWith reads what a file holds, up to the limit of texts.
