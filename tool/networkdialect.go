@@ -19,10 +19,12 @@ import (
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // Fields of files whose graphs belong to a network.
@@ -56,7 +58,7 @@ func (cfg *Config) networks() *dialect {
 		subjects: func(flags *subjectFlags, fs *flag.FlagSet) *source {
 			f := &networkFlags{passes: flags.passes, watch: flags.watch}
 			f.declareRequest(fs)
-			return &source{what: aNetwork, flags: networkOnly(), claims: isFile, open: f.subject}
+			return &source{what: aNetwork, flags: networkOnly(), claims: isFile, open: f.subject, record: f.record}
 		},
 		open: func(c *Console, name string, head *graphfile.File) (repro.World, error) {
 			nn, err := networkOf(c, name, head)
@@ -240,4 +242,41 @@ func (f *networkFlags) subject(ctx context.Context, c *Console, arg string) (*su
 		return networkFailed(ctx, c, &pipeline.FailedError{Err: err, Net: nn, Request: req, Compiled: comp, Query: opt.Query()}, arg, f.watch.most, &f.passes.added)
 	}
 	return s, nil
+}
+
+// record optimizes a request to a network for a page.
+func (f *networkFlags) record(ctx context.Context, c *Console, model string, in *view.Input) (*view.Subject, error) {
+	query, opt, err := f.passes.build()
+	if err != nil {
+		return nil, err
+	}
+	in.Query, in.Rules = query, f.passes.added.text
+	r := view.NewRecorder()
+	f.observe = r.Watch
+	query, p, err := f.build(ctx, c, model, pipeline.Options{Record: true})
+	if err != nil {
+		return nil, err
+	}
+	s, err := networkSubject(r, opt, p, model)
+	if err != nil {
+		return nil, err
+	}
+	s.Recording.Query = query
+	return s, nil
+}
+
+// networkSubject returns the subject of a plan that was recorded. The optimizer must be built from
+// the query of the plan.
+func networkSubject(r *view.Recorder, opt *optdb.Optimizer, p *pipeline.Plan, model string) (*view.Subject, error) {
+	if p.Profile == nil {
+		return nil, errNotOptimized
+	}
+	s := &view.Subject{Optimizer: opt}
+	s.Recording = r.Recording(opt, p.Profile, networks.Code(p.Compiled, p.Optimized, p.Info(p.Optimized)))
+	s.Recording.Title, s.Recording.Subject = model, model
+	s.Run = func(ctx context.Context) error {
+		_, err := passes.Optimize(ctx, p.Compiled, p.Net, opt, nil)
+		return err
+	}
+	return s, s.Recording.AddProfile(newFunctionProfile(model, p))
 }

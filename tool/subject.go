@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A subject is what a verb works on: a network and a request, an expression, or a file of
@@ -37,6 +38,8 @@ type source struct {
 	// claims reports whether an argument looks like a subject.
 	claims func(arg string) bool
 	open   func(ctx context.Context, c *Console, arg string) (*subject, error)
+	// record optimizes a subject for a page, and says in what the page may ask for again.
+	record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)
 }
 
 func declareSubject(cfg *Config, fs *flag.FlagSet) *subjectFlags {
@@ -47,8 +50,18 @@ func declareSubject(cfg *Config, fs *flag.FlagSet) *subjectFlags {
 	return f
 }
 
-// load returns the subject that an argument names, of the first dialect that claims it.
+// load returns the subject that an argument names.
 func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subject, error) {
+	s, err := f.sourceOf(c, arg)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, c, arg)
+}
+
+// sourceOf returns the source of the first dialect that claims an argument. Flags of other dialects
+// are errors.
+func (f *subjectFlags) sourceOf(c *Console, arg string) (*source, error) {
 	for _, s := range f.sources {
 		if !s.claims(arg) {
 			continue
@@ -58,7 +71,7 @@ func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subje
 				return nil, err
 			}
 		}
-		return s.open(ctx, c, arg)
+		return s, nil
 	}
 	return nil, Usagef("%s is nothing that can be optimized here", fileio.Excerpt(arg, 0))
 }

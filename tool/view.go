@@ -13,15 +13,12 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -44,10 +41,7 @@ is HOST:PORT; the default serves this machine alone, on any free port. With neit
 $0 view --output=page.html net.config
 $0 view --listen --vars='x: vector' 'exp(log(x))'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			f := &viewFlags{cfg: cfg, net: declareNetwork(cfg, fs)}
-			f.net.watch = declareWatch(fs)
-			fs.StringVar(&f.in.Variables, "vars", "", "Variables of an expression and their types, such as \"x y: vector; n: int64 scalar\"; others are float64 scalars")
-			fs.StringVar(&f.in.Grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
+			f := &viewFlags{cfg: cfg, subjectFlags: declareSubject(cfg, fs)}
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
 			fs.Var(&bareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
 			return func(ctx context.Context, c *Console, args []string) error {
@@ -84,9 +78,8 @@ func (f *viewFlags) takeAddress(args []string) []string {
 
 // viewFlags are the flags of view.
 type viewFlags struct {
+	*subjectFlags
 	cfg            *Config
-	net            *networkFlags
-	in             view.Input
 	output, listen string
 }
 
@@ -95,7 +88,7 @@ func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
 	if sameFile(arg, f.output) {
 		return Usagef("%s is an input and would be overwritten", arg)
 	}
-	s, err := f.subject(ctx, c, arg)
+	s, in, err := f.subject(ctx, c, arg)
 	if err != nil {
 		return err
 	}
@@ -116,16 +109,16 @@ func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
 	if f.listen == "" {
 		return nil
 	}
-	return f.serve(ctx, c, s)
+	return f.serve(ctx, c, s, in)
 }
 
 // serve serves the page of a subject.
-func (f *viewFlags) serve(ctx context.Context, c *Console, s *view.Subject) error {
+func (f *viewFlags) serve(ctx context.Context, c *Console, s *view.Subject, in view.Input) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return err
 	}
-	server := view.NewServer(&viewEngine{f.cfg}, s, f.in)
+	server := view.NewServer(&viewEngine{f.cfg}, s, in)
 	if host, _, err := net.SplitHostPort(f.listen); err == nil {
 		server.Name(host)
 	}
@@ -136,57 +129,43 @@ func (f *viewFlags) serve(ctx context.Context, c *Console, s *view.Subject) erro
 	return server.Serve(ctx, l)
 }
 
-// subject records what the argument says.
-func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (*view.Subject, error) {
-	head, headErr := headOf(arg)
-	isExpr := errors.Is(headErr, os.ErrNotExist) && arg != "-"
-	if isExpr {
-		if err := missingFile(arg); err != nil {
-			return nil, err
-		}
-		f.net.passes.vocab = f.cfg.vocabulary()
+// subject records what the argument says, and returns what the page is to ask for again.
+func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *view.Subject, in view.Input, err error) {
+	// What the argument is decides which flags have a meaning. A page and a profile are recognized by
+	// their beginning; anything else is a subject of some dialect.
+	head, err := headOf(arg)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, in, err
 	}
-	// What the argument is decides which flags have a meaning. An existing file is recognized by
-	// its beginning: a page, a profile, or else a model.
-	if err := f.inVain(c, head, isExpr); err != nil {
-		return nil, err
-	}
-	query, _, err := f.net.passes.build()
-	if err != nil {
-		return nil, err
-	}
-	f.in.Query, f.in.Rules = query, f.net.passes.added.text
-	switch err := headErr; {
-	case isExpr:
-		f.in.Expr = arg
-		return f.expression(ctx, c)
-	case err != nil:
-		return nil, err
-	case bytes.HasPrefix(head, []byte("<!DOCTYPE html>")):
-		r, err := readWith(arg, "the page", view.ReadPage)
-		return &view.Subject{Recording: r}, err
-	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
-		p, err := readProfile(arg)
+	page, prof := bytes.HasPrefix(head, []byte("<!DOCTYPE html>")), bytes.HasPrefix(bytes.TrimSpace(head), []byte("{"))
+	if !page && !prof {
+		source, err := f.sourceOf(c, arg)
 		if err != nil {
-			return nil, err
+			return nil, in, err
 		}
-		r, err := view.NewProfile(p)
-		return &view.Subject{Recording: r}, err
+		s, err = source.record(ctx, c, arg, &in)
+		return f.repeatable(s), in, err
 	}
-	return f.network(ctx, c, arg)
-}
-
-// inVain returns an error for flags that have no meaning for what begins like head.
-func (f *viewFlags) inVain(c *Console, head []byte, isExpr bool) error {
 	switch {
-	case isExpr:
-		return c.inVain("for "+anExpression, networkOnly()...)
-	case bytes.HasPrefix(head, []byte("<!DOCTYPE html>")):
-		return c.only("for a page, which is finished", "output", "listen")
-	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")):
-		return c.only("for a profile, which is finished", "output", "listen")
+	case page:
+		err = c.only("for a page, which is finished", "output", "listen")
+	case prof:
+		err = c.only("for a profile, which is finished", "output", "listen")
 	}
-	return c.inVain("for "+aNetwork, expressionOnly...)
+	if err != nil {
+		return nil, in, err
+	}
+	s = new(view.Subject)
+	if page {
+		s.Recording, err = readWith(arg, "the page", view.ReadPage)
+		return s, in, err
+	}
+	p, err := readProfile(arg)
+	if err != nil {
+		return nil, in, err
+	}
+	s.Recording, err = view.NewProfile(p)
+	return s, in, err
 }
 
 // readWith reads what a file holds, up to the limit of texts.
@@ -218,28 +197,9 @@ func headOf(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, 64))
 }
 
-// expression records the optimization of an expression.
-func (f *viewFlags) expression(ctx context.Context, c *Console) (*view.Subject, error) {
-	e, err := newViewExpr(f.cfg, f.in)
-	if err != nil {
-		return nil, err
-	}
-	ctx, told := f.net.watch.start(ctx, c, e.opt)
-	s, err := e.record(ctx)
-	unknown := told()
-	if failed := (*rewrite.Error)(nil); errors.As(err, &failed) {
-		e.flags.watch = f.net.watch
-		return nil, e.failed(ctx, c, err)
-	}
-	if err == nil {
-		err = unknown
-	}
-	return f.repeatable(s), err
-}
-
 // repeatable makes a subject keep to --max-rewrites when it is repeated.
 func (f *viewFlags) repeatable(s *view.Subject) *view.Subject {
-	if s == nil || f.net.watch.most < 0 {
+	if s == nil || f.watch.most < 0 {
 		return s
 	}
 	// A question about a step repeats the run, which must end where the recorded one did. The
@@ -248,48 +208,12 @@ func (f *viewFlags) repeatable(s *view.Subject) *view.Subject {
 	s.Run = func(ctx context.Context) error {
 		opts := rewrite.OptionsFrom(ctx)
 		if opts.Allow == nil {
-			opts.Allow = rewrite.Budget(f.net.watch.most)
+			opts.Allow = rewrite.Budget(f.watch.most)
 			ctx = rewrite.WithOptions(ctx, opts)
 		}
 		return run(ctx)
 	}
 	return s
-}
-
-// network records the optimization of a request to a network.
-func (f *viewFlags) network(ctx context.Context, c *Console, model string) (*view.Subject, error) {
-	_, opt, err := f.net.passes.build()
-	if err != nil {
-		return nil, err
-	}
-	r := view.NewRecorder()
-	f.net.observe = r.Watch
-	query, p, err := f.net.build(ctx, c, model, pipeline.Options{Record: true})
-	if err != nil {
-		return nil, err
-	}
-	s, err := networkSubject(r, opt, p, model)
-	if err != nil {
-		return nil, err
-	}
-	s.Recording.Query = query
-	return f.repeatable(s), nil
-}
-
-// networkSubject returns the subject of a plan that was recorded. The optimizer must be built from
-// the query of the plan.
-func networkSubject(r *view.Recorder, opt *optdb.Optimizer, p *pipeline.Plan, model string) (*view.Subject, error) {
-	if p.Profile == nil {
-		return nil, errNotOptimized
-	}
-	s := &view.Subject{Optimizer: opt}
-	s.Recording = r.Recording(opt, p.Profile, networks.Code(p.Compiled, p.Optimized, p.Info(p.Optimized)))
-	s.Recording.Title, s.Recording.Subject = model, model
-	s.Run = func(ctx context.Context) error {
-		_, err := passes.Optimize(ctx, p.Compiled, p.Net, opt, nil)
-		return err
-	}
-	return s, s.Recording.AddProfile(newFunctionProfile(model, p))
 }
 
 // viewExpr is an expression to record.
