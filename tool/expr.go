@@ -69,7 +69,7 @@ type exprFlags struct {
 
 func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{cfg: cfg, db: cfg.Database(), watch: new(watchFlags)}
-	f.declareInput(fs)
+	f.declareInput(fs, "Variables")
 	f.added.declare(fs)
 	f.query = defaultQuery
 	declareSelection(fs, &f.query)
@@ -84,9 +84,9 @@ func declareExpr(cfg *Config, fs *flag.FlagSet) *exprFlags {
 	return f
 }
 
-// declareInput declares the flags for an expression.
-func (f *exprFlags) declareInput(fs *flag.FlagSet) {
-	fs.StringVar(&f.vars, "vars", "", "Variables and their types, such as \"x y: vector; n: int64 scalar\"; others are float64 scalars")
+// declareInput declares the flags for an expression. variables are what --vars declares, in help.
+func (f *exprFlags) declareInput(fs *flag.FlagSet, variables string) {
+	fs.StringVar(&f.vars, "vars", "", variables+" and their types, such as \"x y: vector; n: int64 scalar\"; others are float64 scalars")
 	fs.StringVar(&f.grad, "grad", "", "Replace the expression, a scalar, by its gradients with respect to these variables (comma-separated)")
 }
 

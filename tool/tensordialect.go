@@ -27,7 +27,7 @@ func (cfg *Config) tensors() *dialect {
 		vocabulary: cfg.vocabulary,
 		subjects: func(flags *subjectFlags, fs *flag.FlagSet) *source {
 			f := &exprFlags{cfg: cfg, db: flags.passes.db, watch: flags.watch}
-			f.declareInput(fs)
+			f.declareInput(fs, "Variables of an expression")
 			return &source{
 				what: anExpression, flags: expressionOnly, claims: func(string) bool { return true },
 				open: func(_ context.Context, c *Console, arg string) (*subject, error) {
