@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
@@ -29,7 +30,7 @@ tagged: specialize; +bad
 	}
 	db := passes.Default()
 	before := len(db.Entries())
-	err = passes.AddRules(db, tensorpass.Vocabulary(), rules)
+	err = optdb.AddRules(db, tensorpass.Vocabulary(), rules)
 	for _, want := range []string{
 		"rule homeless: it is in no group", "did you mean canonicalize", "rule local_neg_neg: specialize has a rule of that name", "unknown op: tanhh", "+bad",
 	} {
@@ -40,7 +41,7 @@ tagged: specialize; +bad
 	if after := len(db.Entries()); after != before {
 		t.Errorf("%d entries, %d before", after, before)
 	}
-	if err := passes.AddRules(db, tensorpass.Vocabulary(), rules[:1]); err != nil || len(db.Entries()) != before+1 {
+	if err := optdb.AddRules(db, tensorpass.Vocabulary(), rules[:1]); err != nil || len(db.Entries()) != before+1 {
 		t.Error(err, len(db.Entries()))
 	}
 }

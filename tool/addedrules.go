@@ -1,26 +1,26 @@
 package tool
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool/repro"
 )
 
-// addedRules are rules that flags add to the database.
-type addedRules struct {
+// AddedRules are rules that flags add to the database.
+type AddedRules struct {
 	text  string   // of a file of rules
 	names []string // of the rules of --rule
 	files []string // of --rules
 }
 
-// declare declares --rule and --rules.
-func (r *addedRules) declare(fs *flag.FlagSet) {
+// Declare declares --rule and --rules.
+func (r *AddedRules) Declare(fs *flag.FlagSet) {
 	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
 		if _, err := pattern.ParseRewrite(text); err != nil {
 			return err
@@ -36,8 +36,11 @@ func (r *addedRules) declare(fs *flag.FlagSet) {
 	})
 }
 
+// Text returns the rules as a file of rules.
+func (r *AddedRules) Text() string { return r.text }
+
 // read reads the files of --rules.
-func (r *addedRules) read() error {
+func (r *AddedRules) read() error {
 	files := r.files
 	r.files = nil
 	for _, file := range files {
@@ -55,8 +58,8 @@ func (r *addedRules) read() error {
 	return nil
 }
 
-// join adds the rules to the database, and returns the query that also selects those of --rule.
-func (r *addedRules) join(db *optdb.SequenceDB, v pattern.Vocabulary, q optdb.Query) (optdb.Query, error) {
+// Join adds the rules to the database, and returns the query that also selects those of --rule.
+func (r *AddedRules) Join(db *optdb.SequenceDB, v pattern.Vocabulary, q optdb.Query) (optdb.Query, error) {
 	if err := r.read(); err != nil {
 		return q, err
 	}
@@ -69,18 +72,21 @@ func (r *addedRules) join(db *optdb.SequenceDB, v pattern.Vocabulary, q optdb.Qu
 	return q.Including(r.names...), nil
 }
 
-// note stores the rules with a reproducer.
-func (r *addedRules) note(cas *repro.Case) {
+// Note stores the rules with a reproducer.
+func (r *AddedRules) Note(cas *repro.Case) {
 	if r.text != "" {
-		setNote(cas, fieldRules, "\n"+strings.TrimRight(r.text, "\n"))
+		SetNote(cas, fieldRules, "\n"+strings.TrimRight(r.text, "\n"))
 	}
 }
 
 // addRules adds rules that are text to the groups that they name.
 func addRules(db *optdb.SequenceDB, v pattern.Vocabulary, name, text string) error {
 	rules, err := pattern.ParseRules(name, text)
+	if err == nil && v == nil {
+		err = errors.New("the dialect has no vocabulary")
+	}
 	if err == nil {
-		err = passes.AddRules(db, v, rules)
+		err = optdb.AddRules(db, v, rules)
 	}
 	return err
 }

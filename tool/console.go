@@ -24,22 +24,24 @@ type Console struct {
 	Data   io.Writer
 	Stderr io.Writer
 
-	cfg    *Config
-	plain  io.WriteCloser // below Stdout: makes text safe for a terminal
-	raw    io.Writer      // standard output for text that is safe already
-	args   []string       // the command line
-	colors bool           // standard output is a terminal
-	set    *flag.FlagSet  // the flags of the verb, once they are parsed
+	// Safe is standard output for text that is safe already, unbuffered.
+	Safe   io.Writer
+	Colors bool // standard output is a terminal
+
+	cfg   *Config
+	plain io.WriteCloser // below Stdout: makes text safe for a terminal
+	args  []string       // the command line
+	set   *flag.FlagSet  // the flags of the verb, once they are parsed
 }
 
 // newConsole returns a console whose reads and writes end with ctx.
 func newConsole(ctx context.Context, cfg *Config, args []string, stdin io.Reader, stdout, stderr io.Writer) *Console {
-	c := &Console{Stdin: fileio.Reader(ctx, stdin), Stderr: stderr, cfg: cfg, args: args, colors: isTerminal(stdout)}
-	c.raw = &textOutput{fileio.Writer(ctx, stdout)}
-	c.plain = fileio.NewPlainWriter(c.raw)
+	c := &Console{Stdin: fileio.Reader(ctx, stdin), Stderr: stderr, cfg: cfg, args: args, Colors: IsTerminal(stdout)}
+	c.Safe = &textOutput{fileio.Writer(ctx, stdout)}
+	c.plain = fileio.NewPlainWriter(c.Safe)
 	c.Stdout = bufio.NewWriter(c.plain)
 	switch {
-	case c.colors:
+	case c.Colors:
 		c.Data = c.plain
 	case isClosed(stdout):
 		c.Data = closedOutput{}
@@ -48,6 +50,9 @@ func newConsole(ctx context.Context, cfg *Config, args []string, stdin io.Reader
 	}
 	return c
 }
+
+// Config returns the configuration of the program.
+func (c *Console) Config() *Config { return c.cfg }
 
 // errGone means that standard output is a pipe that has lost its reader.
 var errGone = errors.New("standard output has no reader")
@@ -91,6 +96,16 @@ func isClosed(stdout io.Writer) bool {
 func isNull(info os.FileInfo) bool {
 	null, err := os.Stat(os.DevNull)
 	return err == nil && os.SameFile(info, null)
+}
+
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !isNull(info)
 }
 
 // Say writes a message, a line of its own, to standard error.

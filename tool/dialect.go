@@ -3,57 +3,114 @@ package tool
 import (
 	"context"
 	"flag"
+	"fmt"
 	"path/filepath"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
-// A dialect is a kind of graphs to the verbs that take files of them.
-type dialect struct {
-	// fields at the head of a file say what its graphs need from outside. The first one tells the
-	// dialect; a file that has none is of the dialect without fields.
-	fields []string
-	// files are those of the fields that name a file, relative to the one that they are in.
-	files []string
-	// vocabulary returns the meaning of the names in rules.
-	vocabulary func() pattern.Vocabulary
-	// subjects declares the flags of what verbs take besides files of graphs. A dialect that comes
-	// later is asked for what those before it do not claim.
-	subjects func(flags *subjectFlags, fs *flag.FlagSet) *source
-	// open returns the world of the graphs in a file with that head.
-	open func(c *Console, name string, head *graphfile.File) (repro.World, error)
+// A Dialect is a world of graphs, such as those of tensors: what the verbs need to know of it. Only
+// Name and Open are needed. What else is missing, the verbs that need it say.
+type Dialect struct {
+	// Name is the Dialect of those entries of a database that are for its graphs alone. Errors
+	// call the dialect by it.
+	Name string
+	// Open returns the world of the graphs in a file with that head: how they are written, and what
+	// else package repro can use.
+	Open func(c *Console, name string, head *graphfile.File) (repro.World, error)
+	// Fields at the head of a file say what its graphs need from outside. The first one tells the
+	// dialect; a file that has none is of the first dialect without fields.
+	Fields []string
+	// Files are those of the fields that name a file, relative to the one that they are in.
+	Files []string
+	// Vocabulary returns the meaning of the names in rules.
+	Vocabulary func() pattern.Vocabulary
+	// Subjects declares the flags of what verbs take besides files of graphs. A dialect that comes
+	// later is asked for what those before it do not claim. Without it, the subjects are files of
+	// graphs.
+	Subjects func(flags *SubjectFlags, fs *flag.FlagSet) *Source
+	// Parse returns a function that makes graphs of what was typed on the page of view.
+	Parse func(in view.Input) (func() (*fgraph.FunctionGraph, error), error)
+	// Domain returns what the machine that checks rules needs to know. types says what types the
+	// names of patterns have.
+	Domain func(types string) (rulecheck.Domain, error)
+	// Rules lists the rules among the entries of a database that the machine can check. Without it,
+	// they are those of [Config.TextRules].
+	Rules func(cfg *Config, entries []optdb.Listing) []rulecheck.Entry
+	// Class returns what the machine found about a rule, or "".
+	Class func(rule string) string
+	// Switches declares flags that select passes. Their names begin with prefix, except for those
+	// that have a dot of their own.
+	Switches func(fs *flag.FlagSet, prefix string) Switches
+	// SwitchesDoc says what they are, in help.
+	SwitchesDoc string
+	// Ranges are the least and the greatest value of integer flags.
+	Ranges map[string][2]int
+	// Verbs are those that only this dialect has.
+	Verbs []Verb
+	// Failed adds a reproducer to the error of a pass that a verb has returned without one.
+	Failed func(ctx context.Context, c *Console, err error) error
 }
 
-// A keeper is a world with something that a case needs and no file has.
-type keeper interface {
-	// keep writes it to a file beside that of the case, and names it in the case.
-	keep(ctx context.Context, cas *repro.Case, name string) error
+// A Source makes the subjects of a dialect.
+type Source struct {
+	What  string   // a subject: "a network"
+	Flags []string // those that have a meaning for its subjects alone
+	// Claims reports whether an argument looks like a subject.
+	Claims func(arg string) bool
+	Open   func(ctx context.Context, c *Console, arg string) (*Subject, error)
+	// Record optimizes a subject for a page, and says in what the page may ask for again. Without
+	// it, what Open returns is recorded.
+	Record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)
+	// Profile optimizes a subject, and runs it on random inputs. Without it, what Open returns is
+	// optimized.
+	Profile func(ctx context.Context, c *Console, arg string, runs int) (*profile.Function, error)
 }
 
-// dialects lists the dialects.
-func (cfg *Config) dialects() []*dialect { return []*dialect{cfg.networks(), cfg.tensors()} }
+// A Keeper is a world with something that a case needs and no file has.
+type Keeper interface {
+	// Keep writes it to a file beside that of the case, and names it in the case.
+	Keep(ctx context.Context, cas *repro.Case, name string) error
+}
+
+// vocabulary returns the vocabulary, or nil.
+func (d *Dialect) vocabulary() pattern.Vocabulary {
+	if d.Vocabulary == nil {
+		return nil
+	}
+	return d.Vocabulary()
+}
 
 // dialectOf returns the dialect of a file.
-func (cfg *Config) dialectOf(head *graphfile.File) *dialect {
-	var other *dialect
-	for _, d := range cfg.dialects() {
-		if len(d.fields) == 0 {
+func (cfg *Config) dialectOf(name string, head *graphfile.File) (*Dialect, error) {
+	var other *Dialect
+	for _, d := range cfg.Dialects {
+		switch {
+		case len(d.Fields) > 0 && head.Field(d.Fields[0]) != "":
+			return d, nil
+		case len(d.Fields) == 0 && other == nil:
 			other = d
-		} else if head.Field(d.fields[0]) != "" {
-			return d
 		}
 	}
-	return other
+	if other == nil {
+		return nil, fmt.Errorf("%s: no dialect has graphs without a field at the head of their file", name)
+	}
+	return other, nil
 }
 
 // relocate makes the names of files in a case absolute, if the case moves to another folder. from is
 // the file that it was read from.
 func (cfg *Config) relocate(cas *repro.Case, from string) error {
-	for _, d := range cfg.dialects() {
-		for _, field := range d.files {
-			file := note(cas, field)
+	for _, d := range cfg.Dialects {
+		for _, field := range d.Files {
+			file := Note(cas, field)
 			if file == "" || filepath.IsAbs(file) {
 				continue
 			}
@@ -61,7 +118,7 @@ func (cfg *Config) relocate(cas *repro.Case, from string) error {
 			if err != nil {
 				return err
 			}
-			setNote(cas, field, file)
+			SetNote(cas, field, file)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
 // A verb of one's own selects passes by the flags that all verbs have.
@@ -25,35 +26,10 @@ func ExampleDeclarePasses() {
 			}
 		},
 	}
-	cfg := tool.Config{Name: "other", Verbs: []tool.Verb{count}}
+	cfg := standard.Program{Name: "other", Verbs: []tool.Verb{count}}.Config()
 	cfg.Run(context.Background(), []string{"count", "--query", "+merge1"}, nil, os.Stdout, os.Stderr)
 	cfg.Run(context.Background(), []string{"count", "--query", "+merge1", "--optimization.merge1=false"}, nil, os.Stdout, os.Stderr)
 	// Output:
 	// +merge1 selects 1 entries
 	// +merge1 -merge1 selects 0 entries
-}
-
-// A verb of one's own scores as run does.
-func ExampleDeclareScoring() {
-	score := tool.Verb{
-		Name:     "score",
-		Synopsis: "say how utterances would be scored",
-		Setup: func(_ *tool.Config, fs *flag.FlagSet) tool.Action {
-			scoring := tool.DeclareScoring(fs)
-			return func(_ context.Context, c *tool.Console, _ []string) error {
-				s, err := scoring()
-				if err != nil {
-					return err
-				}
-				c.Print("chunks of %d frames, looped: %v\n", s.Options.FramesPerChunk, s.Looped)
-				return nil
-			}
-		},
-	}
-	cfg := tool.Config{Name: "other", Verbs: []tool.Verb{score}}
-	cfg.Run(context.Background(), []string{"score"}, nil, os.Stdout, os.Stderr)
-	cfg.Run(context.Background(), []string{"score", "--looped"}, nil, os.Stdout, os.Stderr)
-	// Output:
-	// chunks of 50 frames, looped: false
-	// chunks of 24 frames, looped: true
 }

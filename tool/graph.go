@@ -36,7 +36,7 @@ $0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			subject := declareSubject(cfg, fs)
 			steps := declareSteps(fs)
-			return taking(1, 1, "MODEL or EXPR", func(ctx context.Context, c *Console, args []string) error {
+			return Taking(1, 1, "MODEL or EXPR", func(ctx context.Context, c *Console, args []string) error {
 				if err := steps.check(); err != nil {
 					return err
 				}
@@ -44,7 +44,7 @@ $0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 				if err != nil {
 					return err
 				}
-				return steps.run(ctx, c, s, subject.watch, nil)
+				return steps.run(ctx, c, s, subject.Watch, nil)
 			})
 		},
 	}
@@ -72,16 +72,16 @@ func (f *stepFlags) check() error {
 }
 
 // run optimizes the graphs of a subject one by one, and prints them. rec may be nil.
-func (f *stepFlags) run(ctx context.Context, c *Console, s *subject, w *watchFlags, rec *profile.Recorder) error {
+func (f *stepFlags) run(ctx context.Context, c *Console, s *Subject, w *Watch, rec *profile.Recorder) error {
 	if f.after != "" {
-		names := s.opt.Passes(s.file.Graph.Dialect())
+		names := s.Optimizer.Passes(s.File.Graph.Dialect())
 		if !slices.Contains(names, f.after) {
 			return Usagef("--after=%s: the query selects no such pass%s", fileio.Excerpt(f.after, 0), meant(spell.Nearest(f.after, names)))
 		}
 	}
-	watched, done := w.start(ctx, c, s.opt)
+	watched, done := w.Start(ctx, c, s.Optimizer)
 	p := &stepPrinter{flags: f, console: c, subject: s}
-	for i, g := range s.file.Graphs() {
+	for i, g := range s.File.Graphs() {
 		p.segment, p.graph, p.last = i, g, ""
 		if err := p.optimize(watched, rec); err != nil {
 			return err
@@ -93,14 +93,14 @@ func (f *stepFlags) run(ctx context.Context, c *Console, s *subject, w *watchFla
 	if f.every {
 		return nil
 	}
-	return p.print(&s.file, "")
+	return p.print(&s.File, "")
 }
 
 // stepPrinter prints the steps of a run.
 type stepPrinter struct {
 	flags   *stepFlags
 	console *Console
-	subject *subject
+	subject *Subject
 	segment int
 	graph   *fgraph.FunctionGraph
 	last    string // the text of the last step
@@ -122,16 +122,16 @@ func (p *stepPrinter) optimize(ctx context.Context, rec *profile.Recorder) error
 		previous = pass
 		return true
 	}
-	if s.opt.Empty() {
+	if s.Optimizer.Empty() {
 		p.step("")
 		return p.err
 	}
-	if len(s.file.More) > 0 {
-		rec = rec.Begin(fmt.Sprintf("segment %d", p.segment+1), s.opt.Class())
+	if len(s.File.More) > 0 {
+		rec = rec.Begin(fmt.Sprintf("segment %d", p.segment+1), s.Optimizer.Class())
 		defer rec.End()
 	}
-	if err := s.opt.Rewrite(rewrite.WithOptions(ctx, opts), p.graph, rec); err != nil {
-		return s.failed(ctx, fmt.Errorf("optimizing: %w", err), p.segment)
+	if err := s.Optimizer.Rewrite(rewrite.WithOptions(ctx, opts), p.graph, rec); err != nil {
+		return s.Failed(ctx, fmt.Errorf("optimizing: %w", err), p.segment)
 	}
 	if previous != "" && previous != p.flags.after || p.flags.after == "" {
 		p.step(previous)
@@ -145,7 +145,7 @@ func (p *stepPrinter) step(pass string) {
 		return
 	}
 	f := &graphfile.File{Graph: p.graph}
-	text, err := graphfile.Format(f, p.subject.dialect)
+	text, err := graphfile.Format(f, p.subject.Dialect)
 	if err != nil {
 		p.err = err
 		return
@@ -175,7 +175,7 @@ func (p *stepPrinter) print(f *graphfile.File, step string) error {
 		if step == "the beginning" {
 			title = "at the beginning"
 		}
-		if len(p.subject.file.More) > 0 {
+		if len(p.subject.File.More) > 0 {
 			segment = p.segment + 1
 			title = fmt.Sprintf("segment %d, %s", segment, title)
 		}
@@ -184,13 +184,13 @@ func (p *stepPrinter) print(f *graphfile.File, step string) error {
 	case "dot":
 		return printDOT(c, f, title)
 	case "json":
-		l, err := graphfile.List(f, p.subject.dialect)
+		l, err := graphfile.List(f, p.subject.Dialect)
 		if err != nil {
 			return err
 		}
-		return writeJSON(c.Stdout, stepListing{Step: step, Segment: segment, Listing: l})
+		return WriteJSON(c.Stdout, stepListing{Step: step, Segment: segment, Listing: l})
 	}
-	text, err := graphfile.Format(f, p.subject.dialect)
+	text, err := graphfile.Format(f, p.subject.Dialect)
 	if err != nil {
 		return err
 	}

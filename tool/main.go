@@ -2,9 +2,10 @@
 // they print.
 //
 // [Main] builds a program over what its caller hands in by a [Config]: a name, a database of
-// passes, a language, component types, and verbs of its own. So another program can do with its
-// passes all that nnopt does with its own. [Config.Run] is the same without the process, for tests
-// and for programs that have a command line already.
+// passes, dialects, and verbs of its own. A [Dialect] is a world of graphs, such as those of tensors.
+// The verbs here know no other, so a program can do with graphs that nobody here has seen all that
+// nnopt does with its own; package standard puts nnopt together. [Config.Run] is the same without
+// the process, for tests and for programs that have a command line already.
 //
 // Every verb is thin: it reads its arguments, calls the library and prints. A [Verb] of
 // a caller is like those of this package: it declares flags, and its action reads and
@@ -70,10 +71,14 @@ const (
 func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cfg = cfg.complete()
 	c := newConsole(ctx, &cfg, args, stdin, stdout, stderr)
-	// Verbs that know which file their network came from have added a reproducer to the error of a
-	// pass. For the others it is done here, with the network in a file of its own.
+	// Verbs that know which file their subject came from have added a reproducer to the error of a
+	// pass. For the others it is done here, with the subject in a file of its own.
 	name, err := dispatch(ctx, c, args)
-	err = networkFailed(ctx, c, err, "", -1, new(addedRules)) // of verbs that do not name the model
+	for _, d := range cfg.Dialects {
+		if err != nil && d.Failed != nil {
+			err = d.Failed(ctx, c, err)
+		}
+	}
 	// What was printed before an error is still shown. A failing flush counts only if nothing else
 	// failed: it is mostly the consequence, such as a pipe without a reader.
 	for _, flush := range []func() error{c.Stdout.Flush, c.plain.Close} {
@@ -89,7 +94,7 @@ func (cfg Config) Run(ctx context.Context, args []string, stdin io.Reader, stdou
 	switch {
 	case err == nil:
 		return statusOK
-	case errors.Is(err, errSilent), errors.Is(err, errGone):
+	case errors.Is(err, ErrSilent), errors.Is(err, errGone):
 		return statusFault
 	case errors.Is(err, errOther):
 		return statusOther
@@ -121,8 +126,8 @@ func shortLines(s string) string {
 	return b.String()
 }
 
-// errSilent is the error of a verb that has already reported it.
-var errSilent = errors.New("failed")
+// ErrSilent is the error of a verb that has already reported it.
+var ErrSilent = errors.New("failed")
 
 // errNoVerb is the error of a command line without a verb. The list of verbs takes its place.
 var errNoVerb = errors.New("no verb given")

@@ -11,10 +11,10 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-func passesVerb() Verb {
+// PassesVerb is the verb passes. A dialect may bring one with more flags in its place.
+func PassesVerb() Verb {
 	return Verb{
 		Name:     "passes",
-		Args:     "[DIR...]",
 		Synopsis: "list the database of passes, or the passes that a query selects",
 		Detail: `
 Lists all entries of the database in the order in which they run, with positions and tags; with --query, those that the query selects.
@@ -27,37 +27,29 @@ other tags do not reach into a database that lacks them. A query may begin with 
 as canonicalize{max-use=8} change settings, and a list in brackets, [useless, canonicalize], is a pipeline: what it lists runs in that
 order, regardless of tags.
 
-With --ablation the arguments are folders of reference cases. They run without each of the passes for networks in turn; the result is
-the tables of docs/nnet3-passes.md.`,
+`,
 		Examples: `
 $0 passes --query='+fast_run -inplace'
 $0 passes --explain=merge3
 $0 passes --rules`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			query := fs.String("query", "", "List the passes that this query selects")
-			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+defaultQuery)
-			asPipeline := fs.Bool("as-pipeline", false, "Print what --query, or else "+defaultQuery+", selects in the form that --pipeline takes")
+			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+DefaultQuery)
+			asPipeline := fs.Bool("as-pipeline", false, "Print what --query, or else "+DefaultQuery+", selects in the form that --pipeline takes")
 			asJSON := fs.Bool("json", false, "Print a JSON array")
 			rules := fs.Bool("rules", false, "List rules, as text where they are text")
-			ablation := fs.Bool("ablation", false, "Print in Markdown the passes for networks, and the effect of leaving out each one on the reference cases in DIR...")
-			return func(ctx context.Context, c *Console, args []string) error {
-				if err := c.apart("ablation", "as-pipeline", "explain", "rules"); err != nil {
+			return func(_ context.Context, c *Console, args []string) error {
+				if err := c.Apart("as-pipeline", "explain", "rules"); err != nil {
 					return err
 				}
-				if err := c.inVainIf(*ablation, "beside --ablation", "query", "json"); err != nil {
+				if err := WantArgs(args, 0, 0, "the flags"); err != nil {
 					return err
 				}
-				if *ablation {
-					return printAblation(ctx, c, cfg.Database(), args)
-				}
-				if err := wantArgs(args, 0, 0, "the flags"); err != nil {
-					return err
-				}
-				if err := c.inVainIf(*asPipeline || *explain != "", "beside --as-pipeline and --explain", "json"); err != nil {
+				if err := c.InVainIf(*asPipeline || *explain != "", "beside --as-pipeline and --explain", "json"); err != nil {
 					return err
 				}
 				if *asPipeline {
-					_, opt, err := newPassFlags(cfg, cmp.Or(*query, defaultQuery)).build()
+					_, opt, err := newSelection(cfg, cmp.Or(*query, DefaultQuery)).Build()
 					if err != nil {
 						return err
 					}
@@ -72,9 +64,9 @@ $0 passes --rules`,
 				case err != nil:
 					return err
 				case *rules:
-					return printRules(c, list, *asJSON)
+					return printRules(c, cfg, list, *asJSON)
 				case *asJSON:
-					return writeJSON(c.Stdout, list)
+					return WriteJSON(c.Stdout, list)
 				}
 				printPasses(c, list)
 				return nil
@@ -86,11 +78,11 @@ $0 passes --rules`,
 // listPasses lists the entries that a query selects, or all. Only a full list has the cases of
 // rules.
 func listPasses(cfg *Config, query string, full bool) ([]optdb.Listing, error) {
-	f := newPassFlags(cfg, query)
+	f := newSelection(cfg, query)
 	var from lister = f.db
 	err := f.db.Check()
 	if query != "" {
-		_, from, err = f.build()
+		_, from, err = f.Build()
 	}
 	switch {
 	case err != nil:
@@ -109,8 +101,8 @@ type lister interface {
 
 // explainPass says why a pass is selected or not.
 func explainPass(c *Console, query, name string) error {
-	f := newPassFlags(c.cfg, cmp.Or(query, defaultQuery))
-	_, opt, err := f.build()
+	f := newSelection(c.cfg, cmp.Or(query, DefaultQuery))
+	_, opt, err := f.Build()
 	if err != nil {
 		return err
 	}

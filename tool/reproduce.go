@@ -23,13 +23,13 @@ The exit status is 0 if it does not fail, 1 if it fails as FILE says, and 3 if i
 		Examples: `
 $0 reproduce --trace=all $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			watch := declareWatch(fs)
+			watch := DeclareWatch(fs)
 			var query string
 			fs.StringVar(&query, "query", "", "Select passes in place of those in FILE")
 			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, _ string) (err error) {
 				if query != "" {
 					if cas.Query, err = optdb.ParseQuery(query); err != nil {
-						return &usageError{err: err}
+						return Usagef("%w", err)
 					}
 				}
 				return reproduce(ctx, c, watch, cas)
@@ -39,16 +39,16 @@ $0 reproduce --trace=all $0-failure-1.graph`,
 }
 
 // reproduce runs a case.
-func reproduce(ctx context.Context, c *Console, watch *watchFlags, cas *repro.Case) error {
+func reproduce(ctx context.Context, c *Console, watch *Watch, cas *repro.Case) error {
 	opt, err := cas.Build(cas.Query)
 	if err != nil {
-		return &usageError{err: err}
+		return Usagef("%w", err)
 	}
 	flags := *watch
-	if flags.most >= 0 {
-		cas.Budget, flags.most = &watch.most, -1
+	if flags.Most >= 0 {
+		cas.Budget, flags.Most = &watch.Most, -1
 	}
-	watched, done := flags.start(ctx, c, opt)
+	watched, done := flags.Start(ctx, c, opt)
 	f, err := repro.Check(watched, cas)
 	if told := done(); err == nil && told != nil {
 		return told
@@ -61,10 +61,10 @@ func reproduce(ctx context.Context, c *Console, watch *watchFlags, cas *repro.Ca
 		return nil
 	case want.Kind == repro.None:
 		c.Say("it fails: %v: %v", f, f.Err)
-		return errSilent
+		return ErrSilent
 	case f.Same(want):
 		c.Say("it still fails: %v: %v", f, f.Err)
-		return errSilent
+		return ErrSilent
 	default:
 		c.Say("it fails in another way: %v instead of %v: %v", f, want, f.Err)
 		return errOther

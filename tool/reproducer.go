@@ -30,8 +30,11 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := c.cfg.dialectOf(head)
-	world, err := d.open(c, name, head)
+	d, err := c.cfg.dialectOf(name, head)
+	if err != nil {
+		return nil, err
+	}
+	world, err := d.Open(c, name, head)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +60,7 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 
 // onCase returns the action of a verb on the reproducer in a file, its argument.
 func onCase(act func(ctx context.Context, c *Console, cas *repro.Case, file string) error) Action {
-	return taking(1, 1, "FILE", func(ctx context.Context, c *Console, args []string) error {
+	return Taking(1, 1, "FILE", func(ctx context.Context, c *Console, args []string) error {
 		cas, err := readCase(c, args[0])
 		if err != nil {
 			return err
@@ -82,16 +85,16 @@ func writeCase(ctx context.Context, c *repro.Case, name string) error {
 	})
 }
 
-// setNote sets a field of a case.
-func setNote(c *repro.Case, name, text string) {
+// SetNote sets a field of a case.
+func SetNote(c *repro.Case, name, text string) {
 	c.Notes = slices.DeleteFunc(slices.Clone(c.Notes), func(n graphfile.Field) bool { return n.Name == name })
 	if text != "" {
 		c.Notes = append(c.Notes, graphfile.Field{Name: name, Text: text})
 	}
 }
 
-// note returns a field of a case.
-func note(c *repro.Case, name string) string {
+// Note returns a field of a case.
+func Note(c *repro.Case, name string) string {
 	for _, n := range c.Notes {
 		if n.Name == name {
 			return n.Text
@@ -100,15 +103,18 @@ func note(c *repro.Case, name string) string {
 	return ""
 }
 
-// reproducing returns the error of an optimizer with the name of a reproducer that it writes. The
+// Reproducing returns the error of an optimizer with the name of a reproducer that it writes. The
 // reproducer goes to the working directory or, if that can't be written to, to the directory for
 // temporary files. A case that does not fail leaves no file.
-func reproducing(ctx context.Context, c *Console, err error, cas *repro.Case) error {
+func Reproducing(ctx context.Context, c *Console, err error, cas *repro.Case) error {
 	if ctx.Err() != nil {
 		return err
 	}
 	return &reproducedError{writeReproducer(ctx, c, err, cas)}
 }
+
+// Reproduced reports whether an error says where its reproducer is, or why there is none.
+func Reproduced(err error) bool { return errors.As(err, new(*reproducedError)) }
 
 // A reproducedError is an error that says where its reproducer is, or why there is none.
 type reproducedError struct{ err error }
@@ -116,7 +122,7 @@ type reproducedError struct{ err error }
 func (e *reproducedError) Error() string { return e.err.Error() }
 func (e *reproducedError) Unwrap() error { return e.err }
 
-// writeReproducer is reproducing with an error that does not tell that it has been here.
+// writeReproducer is Reproducing with an error that does not tell that it has been here.
 func writeReproducer(ctx context.Context, c *Console, err error, cas *repro.Case) error {
 	// The case is run once more before it is written. A file that does not reproduce the failure
 	// would be worse than none; and the second run finds the place of the failure, by which the
@@ -131,9 +137,9 @@ func writeReproducer(ctx context.Context, c *Console, err error, cas *repro.Case
 		return fmt.Errorf("%w\n(there is no reproducer: it did not fail a second time)", err)
 	}
 	cas.Failure = failure
-	setNote(cas, fieldCommand, strings.TrimSpace(quoted(append([]string{c.cfg.Name}, c.args...))))
+	SetNote(cas, fieldCommand, strings.TrimSpace(quoted(append([]string{c.cfg.Name}, c.args...))))
 	if p := (*rewrite.PanicError)(nil); errors.As(failure.Err, &p) {
-		setNote(cas, fieldStack, "\n"+strings.TrimSpace(string(p.Stack)))
+		SetNote(cas, fieldStack, "\n"+strings.TrimSpace(string(p.Stack)))
 	}
 	name, fault := newReproducer(ctx, c, cas)
 	if fault != nil {
@@ -190,8 +196,8 @@ func newFile(dir, prefix string) (name string, err error) {
 
 // keep writes what only the world of a case has beside it.
 func keep(ctx context.Context, cas *repro.Case, name string) error {
-	if w, ok := cas.World.(keeper); ok {
-		return w.keep(ctx, cas, name)
+	if w, ok := cas.World.(Keeper); ok {
+		return w.Keep(ctx, cas, name)
 	}
 	return nil
 }

@@ -9,10 +9,9 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
@@ -70,40 +69,57 @@ func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
 	if len(args) == 0 || args[0] != "check" {
 		return Usagef("\"rule check\" expected")
 	}
-	_, reports, undone, err := f.check(ctx, args[1:])
+	found, err := f.check(ctx, args[1:])
 	if err != nil {
 		return err
 	}
-	return f.print(c, reports, undone)
+	return f.print(c, found)
 }
 
-// check checks rules, and those that the flags name.
-func (f *ruleFlags) check(ctx context.Context, texts []string) ([]rulecheck.Entry, []rulecheck.Report, []rulecheck.Undone, error) {
-	scope := f.cfg.Language.NewScope()
-	if err := scope.Declare(f.vars); err != nil {
-		return nil, nil, nil, Usagef("--vars: %v", err)
-	}
-	f.options.Language = f.cfg.Language
-	f.options.Types = make(map[string]tensor.Type)
-	for _, v := range scope.Inputs() {
-		f.options.Types[v.Name()] = tensor.TypeOf(v)
-	}
-	entries, err := f.entries(texts)
+// checkedRules are rules and what the machine found about them.
+type checkedRules struct {
+	entries []rulecheck.Entry
+	reports []rulecheck.Report
+	undone  []rulecheck.Undone
+}
+
+// check checks rules, and those that the flags name. Those of one dialect are checked together.
+func (f *ruleFlags) check(ctx context.Context, texts []string) (*checkedRules, error) {
+	parts, err := f.entries(texts)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	reports, undone, err := rulecheck.CheckDatabase(ctx, f.cfg.vocabulary(), entries, f.options)
-	if ctx.Err() != nil {
-		return nil, nil, nil, context.Cause(ctx)
+	found := new(checkedRules)
+	for _, p := range parts {
+		// Types are those of names in rules that are given, which come first.
+		types := f.vars
+		if f.all && p != parts[0] {
+			types = ""
+		}
+		domain, err := p.dialect.Domain(types)
+		if err != nil {
+			return nil, err
+		}
+		reports, undone, err := rulecheck.CheckDatabase(ctx, domain, p.entries, f.options)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, Usagef("%w", err)
+		}
+		found.entries, found.reports, found.undone = append(found.entries, p.entries...), append(found.reports, reports...), append(found.undone, undone...)
 	}
-	if err != nil {
-		err = &usageError{err: err}
-	}
-	return entries, reports, undone, err
+	return found, nil
+}
+
+// A dialectRules are rules for graphs of one dialect.
+type dialectRules struct {
+	dialect *Dialect
+	entries []rulecheck.Entry
 }
 
 // entries returns the rules to check.
-func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
+func (f *ruleFlags) entries(texts []string) ([]*dialectRules, error) {
 	file := strings.Join(texts, "\n")
 	if f.file != "" {
 		text, err := fileio.ReadFile(f.file, fileio.MaxText)
@@ -114,70 +130,104 @@ func (f *ruleFlags) entries(texts []string) ([]rulecheck.Entry, error) {
 	}
 	rules, err := rulecheck.ParseFile(cmp.Or(f.file, "argument"), file)
 	if err != nil {
-		return nil, &usageError{err: err}
+		return nil, Usagef("%w", err)
 	}
-	var entries []rulecheck.Entry
-	for _, r := range rules {
-		s, err := pattern.New(f.cfg.vocabulary(), r, pattern.Shared())
-		if err != nil {
-			return nil, &usageError{err: err}
+	var parts []*dialectRules
+	of := func(d *Dialect) *dialectRules {
+		for _, p := range parts {
+			if p.dialect == d {
+				return p
+			}
 		}
-		entries = append(entries, rulecheck.Entry{Rule: s, Groups: replacing(r.Groups), Tags: r.Tags})
+		parts = append(parts, &dialectRules{dialect: d})
+		return parts[len(parts)-1]
+	}
+	for _, r := range rules {
+		d, s, err := f.cfg.compile(r)
+		if err != nil {
+			return nil, Usagef("%w", err)
+		}
+		p := of(d)
+		p.entries = append(p.entries, rulecheck.Entry{Rule: s, Groups: f.cfg.replacing(r.Groups), Tags: r.Tags})
 	}
 	if f.all {
-		entries = append(entries, f.databaseEntries()...)
+		list := f.cfg.Database().Entries()
+		for _, d := range f.cfg.checkable() {
+			if d.Rules != nil {
+				p := of(d)
+				p.entries = append(p.entries, d.Rules(f.cfg, list)...)
+			} else if rules := f.cfg.TextRules(d, list, nil); len(rules) > 0 {
+				p := of(d)
+				p.entries = append(p.entries, rules...)
+			}
+		}
 	}
-	if len(entries) == 0 {
+	if len(parts) == 0 {
 		return nil, Usagef("a rule, --file or --all expected")
 	}
-	return entries, nil
+	return parts, nil
 }
 
-// databaseEntries returns the rules for tensors of the database. One that is a Go function can be
-// checked only where its tests have expressions on which it fires.
-func (f *ruleFlags) databaseEntries() []rulecheck.Entry {
-	// Rules come from two places: the families of this module, which have cases for Go functions,
-	// and entries that the configuration adds, which are checked if they are text. A family may be
-	// missing from the database of a configuration.
-	cases := make(map[string][]rulecheck.Case)
-	for _, k := range tensorpass.Cases() {
-		cases[k.Rule] = append(cases[k.Rule], rulecheck.Case{Vars: k.Vars, Expr: k.Expr})
-	}
-	list := f.cfg.Database().Entries()
-	inDatabase, ours := make(map[string]bool), make(map[string]bool)
-	for i := range list {
-		inDatabase[strings.TrimPrefix(list[i].Name, "pre_")] = true
-	}
-	var entries []rulecheck.Entry
-	for _, l := range tensorpass.Rules() {
-		name := rewrite.Describe(l.Rule).Name
-		ours[name] = true
-		if inDatabase[name] {
-			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: replacing(l.Groups.Names()), Tags: l.Tags, Cases: cases[name]})
+// checkable returns the dialects whose rules can be checked, the last one first: as with files, a
+// dialect that comes later takes what has no mark of another.
+func (cfg *Config) checkable() []*Dialect {
+	var list []*Dialect
+	for _, d := range slices.Backward(cfg.Dialects) {
+		if d.Domain != nil && d.Vocabulary != nil {
+			list = append(list, d)
 		}
 	}
-	for _, l := range listRules(list) {
-		if ours[l.Name] || tensorpass.Pass(l.Name) != nil || l.dialect != "" && l.dialect != tensorDialect {
+	return list
+}
+
+// compile compiles a rule in the vocabulary of the first dialect that knows its names. The error is
+// that of the first one.
+func (cfg *Config) compile(r pattern.Rule) (*Dialect, *pattern.Substitution, error) {
+	first := errors.New("no dialect says how its values are drawn and compared, so rules can be fired, not checked")
+	for i, d := range cfg.checkable() {
+		s, err := pattern.New(d.Vocabulary(), r, pattern.Shared())
+		if err == nil {
+			return d, s, nil
+		}
+		if i == 0 {
+			first = err
+		}
+	}
+	return nil, nil, first
+}
+
+// TextRules returns the rules among the entries of a database that are text for graphs of a dialect,
+// except for those to skip; skip may be nil.
+func (cfg *Config) TextRules(d *Dialect, list []optdb.Listing, skip func(name string) bool) []rulecheck.Entry {
+	var entries []rulecheck.Entry
+	for _, l := range cfg.listRules(list) {
+		if skip != nil && skip(l.Name) || l.dialect != "" && l.dialect != d.Name || len(l.Cases) == 0 {
 			continue
 		}
-		if s := f.compiled(l); s != nil {
-			entries = append(entries, rulecheck.Entry{Rule: s, Groups: replacing(l.Groups), Tags: l.Tags})
+		if s := l.compiled(d); s != nil {
+			entries = append(entries, rulecheck.Entry{Rule: s, Groups: cfg.replacing(l.Groups), Tags: l.Tags})
 		}
 	}
 	return entries
 }
 
-// replacing returns the groups whose rules replace, and may undo each other for ever: all but that
+// replacing returns the groups whose rules replace, and may undo each other for ever: all but those
 // of saturation.
-func replacing(groups []string) []string {
-	return slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return name == tensorpass.Saturate.Names()[0] })
+func (cfg *Config) replacing(groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	var keeping []string
+	for _, l := range cfg.Database().Outline() {
+		if l.Database && l.Class == profile.ClassSaturation {
+			keeping = append(keeping, l.Name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(groups), func(name string) bool { return slices.Contains(keeping, name) })
 }
 
-// tensorDialect is the dialect of rules for tensors.
-const tensorDialect = "tensor"
-
-// compiled returns a rule that is text, or nil if it is a Go function or not for tensors.
-func (f *ruleFlags) compiled(l *listedRule) *pattern.Substitution {
+// compiled returns a rule in the vocabulary of a dialect, or nil if it is none.
+func (l *listedRule) compiled(d *Dialect) *pattern.Substitution {
 	r := pattern.Rule{Name: l.Name, Doc: l.Doc, Groups: l.Groups, Tags: l.Tags}
 	for _, text := range l.Cases {
 		w, err := pattern.ParseRewrite(text)
@@ -186,22 +236,22 @@ func (f *ruleFlags) compiled(l *listedRule) *pattern.Substitution {
 		}
 		r.Cases = append(r.Cases, w)
 	}
-	s, err := pattern.New(f.cfg.vocabulary(), r, pattern.Shared())
-	if err != nil || len(l.Cases) == 0 {
+	s, err := pattern.New(d.Vocabulary(), r, pattern.Shared())
+	if err != nil {
 		return nil
 	}
 	return s
 }
 
 // print prints the reports.
-func (f *ruleFlags) print(c *Console, reports []rulecheck.Report, undone []rulecheck.Undone) error {
+func (f *ruleFlags) print(c *Console, found *checkedRules) error {
 	kept := 0
-	for _, r := range reports {
+	for _, r := range found.reports {
 		if r.Kept {
 			kept++
 		}
 		if f.asJSON {
-			if err := writeJSON(c.Stdout, r); err != nil {
+			if err := WriteJSON(c.Stdout, r); err != nil {
 				return err
 			}
 			continue
@@ -215,11 +265,11 @@ func (f *ruleFlags) print(c *Console, reports []rulecheck.Report, undone []rulec
 			c.Print("    %s\n", r.Counterexample)
 		}
 	}
-	for _, u := range undone {
+	for _, u := range found.undone {
 		c.Say("%s: %s and %s undo each other: %s, %s", u.Group, u.First, u.Second, u.Before, u.After)
 	}
-	c.Say("%d of %d rules are what their tags promise", kept, len(reports))
-	if kept < len(reports) {
+	c.Say("%d of %d rules are what their tags promise", kept, len(found.reports))
+	if kept < len(found.reports) {
 		return errRules
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes/tensorpass"
 )
 
 // A listedRule is a rule of the database with everything that is known about it.
@@ -24,7 +23,7 @@ type listedRule struct {
 
 // listRules returns the rules among the entries of a database. One that is in several groups is
 // listed once.
-func listRules(list []optdb.Listing) []*listedRule {
+func (cfg *Config) listRules(list []optdb.Listing) []*listedRule {
 	var rules []*listedRule
 	byName := make(map[string]*listedRule)
 	for _, l := range list {
@@ -33,7 +32,7 @@ func listRules(list []optdb.Listing) []*listedRule {
 		}
 		r := byName[l.Name]
 		if r == nil {
-			r = &listedRule{Name: l.Name, Doc: l.Doc, Cases: l.Cases, Reason: l.Reason, Class: tensorpass.Class(l.Name), dialect: l.Dialect}
+			r = &listedRule{Name: l.Name, Doc: l.Doc, Cases: l.Cases, Reason: l.Reason, Class: cfg.class(l.Name), dialect: l.Dialect}
 			rules = append(rules, r)
 			byName[l.Name] = r
 		}
@@ -52,11 +51,23 @@ func listRules(list []optdb.Listing) []*listedRule {
 	return rules
 }
 
+// class returns what the machine found about a rule.
+func (cfg *Config) class(rule string) string {
+	for _, d := range cfg.Dialects {
+		if d.Class != nil {
+			if class := d.Class(rule); class != "" {
+				return class
+			}
+		}
+	}
+	return ""
+}
+
 // printRules prints the rules among the entries of a database.
-func printRules(c *Console, list []optdb.Listing, asJSON bool) error {
-	rules := listRules(list)
+func printRules(c *Console, cfg *Config, list []optdb.Listing, asJSON bool) error {
+	rules := cfg.listRules(list)
 	if asJSON {
-		return writeJSON(c.Stdout, rules)
+		return WriteJSON(c.Stdout, rules)
 	}
 	for _, r := range rules {
 		class := ""

@@ -11,78 +11,102 @@ import (
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
-// A subject is what a verb works on: a network and a request, an expression, or a file of
-// graphs.
-type subject struct {
-	file    graphfile.File // with graphs that no pass has changed
-	dialect graphfile.Dialect
-	opt     *optdb.Optimizer
-	// failed adds a reproducer to an error of the optimizer, about the graph of that number.
-	failed func(ctx context.Context, err error, segment int) error
+// A Subject is what a verb works on: graphs, and the optimizer for them.
+type Subject struct {
+	// File has the graphs, which no pass has changed.
+	File graphfile.File
+	// Dialect is how they are written.
+	Dialect   graphfile.Dialect
+	Optimizer *optdb.Optimizer
+	// Failed adds a reproducer to an error of the optimizer, about the graph of that number.
+	Failed func(ctx context.Context, err error, graph int) error
+	// Again makes the graphs once more. Only subjects without a [Source.Record] need it.
+	Again func() ([]*fgraph.FunctionGraph, error)
 }
 
-// subjectFlags are the flags that select passes and say what the subject is.
-type subjectFlags struct {
-	passes  *passFlags
-	watch   *watchFlags
-	sources []*source
+// SetGraphs sets the graphs, of which there is at least one.
+func (s *Subject) SetGraphs(graphs []*fgraph.FunctionGraph) {
+	s.File.Graph, s.File.More = graphs[0], graphs[1:]
 }
 
-// A source makes the subjects of a dialect.
-type source struct {
-	what  string   // a subject: "a network"
-	flags []string // those that have a meaning for its subjects alone
-	// claims reports whether an argument looks like a subject.
-	claims func(arg string) bool
-	open   func(ctx context.Context, c *Console, arg string) (*subject, error)
-	// record optimizes a subject for a page, and says in what the page may ask for again.
-	record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)
+// SubjectFlags are the flags that select passes and say what the subject is.
+type SubjectFlags struct {
+	Passes  *Selection
+	Watch   *Watch
+	sources []*Source
 }
 
-func declareSubject(cfg *Config, fs *flag.FlagSet) *subjectFlags {
-	f := &subjectFlags{passes: declarePasses(cfg, fs), watch: declareWatch(fs)}
-	for _, d := range cfg.dialects() {
-		f.sources = append(f.sources, d.subjects(f, fs))
+func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
+	f := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs)}
+	for _, d := range cfg.Dialects {
+		if d.Subjects != nil {
+			f.sources = append(f.sources, d.Subjects(f, fs))
+		} else {
+			f.sources = append(f.sources, f.graphFiles(cfg, d))
+		}
 	}
 	return f
 }
 
+// graphFiles are the subjects of a dialect that has no others.
+func (f *SubjectFlags) graphFiles(cfg *Config, d *Dialect) *Source {
+	return &Source{
+		What:   "a file of graphs",
+		Claims: isFile,
+		Open: func(_ context.Context, c *Console, arg string) (*Subject, error) {
+			return readSubject(cfg, c, arg, f.Passes)
+		},
+	}
+}
+
+// isFile reports whether an argument is a file, which a directory that is named like a variable is
+// not, or standard input.
+func isFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return arg == "-" || err == nil && !info.IsDir()
+}
+
 // load returns the subject that an argument names.
-func (f *subjectFlags) load(ctx context.Context, c *Console, arg string) (*subject, error) {
+func (f *SubjectFlags) load(ctx context.Context, c *Console, arg string) (*Subject, error) {
 	s, err := f.sourceOf(c, arg)
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, c, arg)
+	return s.Open(ctx, c, arg)
 }
 
 // sourceOf returns the source of the first dialect that claims an argument. Flags of other dialects
 // are errors.
-func (f *subjectFlags) sourceOf(c *Console, arg string) (*source, error) {
+func (f *SubjectFlags) sourceOf(c *Console, arg string) (*Source, error) {
 	for _, s := range f.sources {
-		if !s.claims(arg) {
+		if !s.Claims(arg) {
 			continue
 		}
 		for _, other := range f.sources {
-			if err := c.inVainIf(other != s, "for "+s.what, other.flags...); err != nil {
+			if err := c.InVainIf(other != s, "for "+s.What, other.Flags...); err != nil {
 				return nil, err
 			}
 		}
 		return s, nil
 	}
+	if err := MissingFile(arg); err != nil {
+		return nil, err
+	}
 	return nil, Usagef("%s is nothing that can be optimized here", fileio.Excerpt(arg, 0))
 }
 
-// fileName is what files are called that verbs take in place of an expression. No expression looks
-// like that.
+// fileName is what files are called that verbs take in place of a text. No expression looks like
+// that.
 var fileName = regexp.MustCompile(`^[^\s()]+\.(config|graph|html|json|mdl|raw|txt)$`)
 
-// missingFile returns an error if an argument is the name of a file that there is not, rather than
-// an expression.
-func missingFile(arg string) error {
+// MissingFile returns an error if an argument is the name of a file that there is not, rather than
+// a subject that is typed.
+func MissingFile(arg string) error {
 	if !fileName.MatchString(arg) {
 		return nil
 	}
@@ -90,23 +114,98 @@ func missingFile(arg string) error {
 	return err
 }
 
-func (s *subject) setGraphs(graphs []*fgraph.FunctionGraph) {
-	s.file.Graph, s.file.More = graphs[0], graphs[1:]
+// record optimizes a subject for a page.
+func (s *Subject) record(ctx context.Context, c *Console, arg string, f *SubjectFlags, in *view.Input) (*view.Subject, error) {
+	query, _, err := f.Passes.Build()
+	if err != nil {
+		return nil, err
+	}
+	if s.Again == nil {
+		return nil, fmt.Errorf("%s can't be made twice, as a page needs", fileio.Excerpt(arg, 0))
+	}
+	in.Query, in.Rules = query, f.Passes.added.text
+	watched, told := f.Watch.Start(ctx, c, s.Optimizer)
+	v, err := view.Record(watched, s.Optimizer, func() (*fgraph.FunctionGraph, error) {
+		graphs, err := s.Again()
+		if err != nil {
+			return nil, err
+		}
+		return graphs[0], nil
+	})
+	if err != nil {
+		return nil, s.Failed(ctx, err, 0)
+	}
+	v.Recording.Title, v.Recording.Subject, v.Recording.Query = fileio.Excerpt(arg, 0), arg, query
+	return v, told()
 }
 
-// readText reads a graph file as text. "-" is standard input.
-func readText(c *Console, name string) (text string, head *graphfile.File, err error) {
-	var data []byte
-	if name == "-" {
-		data, err = fileio.ReadAll(c.Stdin, "standard input", fileio.MaxText)
-	} else {
-		data, err = fileio.ReadFile(name, fileio.MaxText)
+// profile optimizes the graphs of a subject, and returns what the optimizer did.
+func (s *Subject) profile(ctx context.Context, c *Console, arg string, w *Watch) (*profile.Function, error) {
+	rec := profile.New(s.Optimizer.Name(), s.Optimizer.Class())
+	watched, told := w.Start(ctx, c, s.Optimizer)
+	f := &profile.Function{Message: arg}
+	for i, g := range s.File.Graphs() {
+		if err := s.Optimizer.Rewrite(watched, g, rec); err != nil {
+			return nil, s.Failed(ctx, err, i)
+		}
+		f.Applies += g.NumApplies()
 	}
-	if err != nil {
-		return "", nil, err
-	}
-	if head, err = graphfile.ParseHead(name, string(data)); err != nil {
-		return "", nil, fmt.Errorf("%s is no graph file: %w", name, err)
-	}
-	return string(data), head, nil
+	rec.End()
+	f.Optimizer = rec.Record()
+	f.CompileTime = f.Optimizer.Time
+	return f, told()
 }
+
+// readSubject reads a file of graphs. The query of the file counts unless a flag selects passes.
+func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subject, error) {
+	text, head, err := readText(c, name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := cfg.dialectOf(name, head)
+	if err != nil {
+		return nil, err
+	}
+	world, err := d.Open(c, name, head)
+	if err != nil {
+		return nil, err
+	}
+	f, err := graphfile.Parse(name, text, world.Dialect())
+	if err != nil {
+		return nil, err
+	}
+	if query := f.Field(fieldQuery); query != "" && c.InVain("", "query", "pipeline") == nil {
+		flags.query = query
+	}
+	flags.vocab = d.vocabulary()
+	_, opt, err := flags.Build()
+	if err != nil {
+		return nil, err
+	}
+	// The optimizer changes graphs, so the text is parsed again by who needs them as they were.
+	again := func() ([]*fgraph.FunctionGraph, error) {
+		f, err := graphfile.Parse(name, text, world.Dialect())
+		if err != nil {
+			return nil, err
+		}
+		return f.Graphs(), nil
+	}
+	s := &Subject{File: *f, Dialect: world.Dialect(), Optimizer: opt, Again: again}
+	s.File.Remove(fieldQuery) // it will be done
+	s.Failed = func(ctx context.Context, err error, number int) error {
+		graphs, fault := again()
+		if fault != nil {
+			return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+		}
+		cas := &repro.Case{World: world, Build: flags.db.Build, Query: opt.Query(), Graph: graphs[number]}
+		for _, field := range d.Fields {
+			SetNote(cas, field, head.Field(field))
+		}
+		flags.added.Note(cas)
+		return Reproducing(ctx, c, err, cas)
+	}
+	return s, nil
+}
+
+// fieldQuery has the passes that opt runs without --query.
+const fieldQuery = "query"

@@ -14,10 +14,10 @@ func (c *Console) flags() (list []*flag.Flag) {
 	return list
 }
 
-// inVain returns an error if one of the flags is on the command line, where it would change
+// InVain returns an error if one of the flags is on the command line, where it would change
 // nothing. why ends the sentence "--name has no meaning". A name with a dot at its end stands for
 // all flags that begin so.
-func (c *Console) inVain(why string, names ...string) error {
+func (c *Console) InVain(why string, names ...string) error {
 	for _, f := range c.flags() {
 		for _, name := range names {
 			// Flags are visited in the order of their names, so of several the error names the same
@@ -30,16 +30,16 @@ func (c *Console) inVain(why string, names ...string) error {
 	return nil
 }
 
-// inVainIf is inVain if a condition holds.
-func (c *Console) inVainIf(condition bool, why string, names ...string) error {
+// InVainIf is InVain if a condition holds.
+func (c *Console) InVainIf(condition bool, why string, names ...string) error {
 	if !condition {
 		return nil
 	}
-	return c.inVain(why, names...)
+	return c.InVain(why, names...)
 }
 
-// only is inVain for all flags but those of these names.
-func (c *Console) only(why string, names ...string) error {
+// Only is InVain for all flags but those of these names.
+func (c *Console) Only(why string, names ...string) error {
 	for _, f := range c.flags() {
 		if !slices.Contains(names, f.Name) {
 			return Usagef("--%s has no meaning %s", f.Name, why)
@@ -48,9 +48,9 @@ func (c *Console) only(why string, names ...string) error {
 	return nil
 }
 
-// apart returns an error if two of the flags are on the command line, each of which says what the
+// Apart returns an error if two of the flags are on the command line, each of which says what the
 // verb is to do.
-func (c *Console) apart(names ...string) error {
+func (c *Console) Apart(names ...string) error {
 	first := ""
 	for _, f := range c.flags() {
 		switch {

@@ -21,6 +21,7 @@ type Verb struct {
 	Detail   string // the rest of the help
 	Examples string // command lines, for the help
 	Minus    bool   // arguments may begin with a minus
+	Before   string // the verb before which help lists it; by default it comes last
 	// Setup declares the flags and returns the action that runs once they are parsed.
 	Setup func(cfg *Config, fs *flag.FlagSet) Action
 }
@@ -34,7 +35,7 @@ func (v Verb) flags(cfg *Config) (*flag.FlagSet, Action) {
 	fs := flag.NewFlagSet(v.Name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	act := v.Setup(cfg, fs)
-	bound(fs)
+	cfg.bound(fs)
 	return fs, act
 }
 
@@ -51,8 +52,8 @@ func (e *usageError) Unwrap() error { return e.err }
 // a hint at the help follows.
 func Usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
-// wantArgs returns an error unless there are between least and most arguments.
-func wantArgs(args []string, least, most int, what string) error {
+// WantArgs returns an error unless there are between least and most arguments.
+func WantArgs(args []string, least, most int, what string) error {
 	switch {
 	case len(args) < least:
 		return Usagef("%s expected", what)
@@ -64,10 +65,10 @@ func wantArgs(args []string, least, most int, what string) error {
 	return nil
 }
 
-// taking returns an action that begins with wantArgs.
-func taking(least, most int, what string, act Action) Action {
+// Taking returns an action that begins with [WantArgs].
+func Taking(least, most int, what string, act Action) Action {
 	return func(ctx context.Context, c *Console, args []string) error {
-		if err := wantArgs(args, least, most, what); err != nil {
+		if err := WantArgs(args, least, most, what); err != nil {
 			return err
 		}
 		return act(ctx, c, args)
@@ -169,7 +170,7 @@ func nearestFlag(fs *flag.FlagSet, name string) string {
 
 // help runs the verb help.
 func help(c *Console, args []string) error {
-	if err := wantArgs(args, 0, 1, "a verb"); err != nil {
+	if err := WantArgs(args, 0, 1, "a verb"); err != nil {
 		return err
 	}
 	if len(args) == 1 {
@@ -188,7 +189,7 @@ func help(c *Console, args []string) error {
 func (cfg *Config) overview() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nusage: %s VERB [flags] [arguments]\n\n", cfg.Doc, cfg.Name)
-	all := cfg.verbs()
+	all := cfg.AllVerbs()
 	width := 0
 	for _, v := range all {
 		width = max(width, len(v.Name))
@@ -246,7 +247,37 @@ func (v Verb) help(c *Console) {
 		}
 		c.Print("\n")
 	}
-	if switches {
-		c.Print("\nKaldi's flags --%[1]s… are accepted too, such as --%[1]smax-deriv-time and --%[1]spropagate-in-place=false,\nand --%[1]sNAME=false leaves out any other pass, NAME.\n", optimizationPrefix)
+	if !switches {
+		return
 	}
+	doc, rest := "", "any pass"
+	for _, d := range c.cfg.Dialects {
+		if d.SwitchesDoc != "" {
+			doc, rest = doc+d.SwitchesDoc, "any other pass"
+		}
+	}
+	c.Print("\n%s--%sNAME=false leaves out %s, NAME.\n", doc, optimizationPrefix, rest)
+}
+
+// A BareFlag is a text that has a value of its own if the flag is given without one.
+type BareFlag struct {
+	Value *string
+	Bare  string                  // the value of a flag without one
+	Check func(text string) error // nil: any text
+}
+
+func (b *BareFlag) String() string   { return "" }
+func (b *BareFlag) IsBoolFlag() bool { return true }
+
+// Set takes the text. A flag without a value arrives here as "true".
+func (b *BareFlag) Set(text string) error {
+	switch *b.Value = text; {
+	case text == "true":
+		*b.Value = b.Bare
+	case text == "false":
+		*b.Value = ""
+	case b.Check != nil && text != "":
+		return b.Check(text)
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ func versionVerb() Verb {
 Prints the version of the program, or the commit that it was built from, with the Go release and the platform.`,
 		Setup: func(cfg *Config, _ *flag.FlagSet) Action {
 			return func(_ context.Context, c *Console, args []string) error {
-				if err := wantArgs(args, 0, 0, "no argument"); err != nil {
+				if err := WantArgs(args, 0, 0, "no argument"); err != nil {
 					return err
 				}
 				c.Print("%s %s, %s, %s/%s\n", cfg.Name, buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

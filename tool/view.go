@@ -2,23 +2,18 @@ package tool
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"regexp"
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -41,12 +36,12 @@ is HOST:PORT; the default serves this machine alone, on any free port. With neit
 $0 view --output=page.html net.config
 $0 view --listen --vars='x: vector' 'exp(log(x))'`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			f := &viewFlags{cfg: cfg, subjectFlags: declareSubject(cfg, fs)}
+			f := &viewFlags{cfg: cfg, SubjectFlags: declareSubject(cfg, fs)}
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
-			fs.Var(&bareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
+			fs.Var(&BareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
 			return func(ctx context.Context, c *Console, args []string) error {
 				args = f.takeAddress(args)
-				if err := wantArgs(args, 1, 1, "MODEL, EXPR or PROFILE"); err != nil {
+				if err := WantArgs(args, 1, 1, "MODEL, EXPR or PROFILE"); err != nil {
 					return err
 				}
 				return f.run(ctx, c, args[0])
@@ -78,14 +73,14 @@ func (f *viewFlags) takeAddress(args []string) []string {
 
 // viewFlags are the flags of view.
 type viewFlags struct {
-	*subjectFlags
+	*SubjectFlags
 	cfg            *Config
 	output, listen string
 }
 
 // run runs the verb.
 func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
-	if sameFile(arg, f.output) {
+	if SameFile(arg, f.output) {
 		return Usagef("%s is an input and would be overwritten", arg)
 	}
 	s, in, err := f.subject(ctx, c, arg)
@@ -102,7 +97,7 @@ func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
 	case f.listen == "" && (f.output == "" || f.output == "-"):
 		return write(fileio.Writer(ctx, c.Data))
 	case f.output != "":
-		if err := writeTo(ctx, c.Stdout, f.output, write); err != nil {
+		if err := WriteTo(ctx, c.Stdout, f.output, write); err != nil {
 			return err
 		}
 	}
@@ -143,21 +138,29 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *vie
 		if err != nil {
 			return nil, in, err
 		}
-		s, err = source.record(ctx, c, arg, &in)
+		if source.Record != nil {
+			s, err = source.Record(ctx, c, arg, &in)
+			return f.repeatable(s), in, err
+		}
+		subject, err := source.Open(ctx, c, arg)
+		if err != nil {
+			return nil, in, err
+		}
+		s, err = subject.record(ctx, c, arg, f.SubjectFlags, &in)
 		return f.repeatable(s), in, err
 	}
 	switch {
 	case page:
-		err = c.only("for a page, which is finished", "output", "listen")
+		err = c.Only("for a page, which is finished", "output", "listen")
 	case prof:
-		err = c.only("for a profile, which is finished", "output", "listen")
+		err = c.Only("for a profile, which is finished", "output", "listen")
 	}
 	if err != nil {
 		return nil, in, err
 	}
 	s = new(view.Subject)
 	if page {
-		s.Recording, err = readWith(arg, "the page", view.ReadPage)
+		s.Recording, err = ReadWith(arg, "the page", view.ReadPage)
 		return s, in, err
 	}
 	p, err := readProfile(arg)
@@ -166,19 +169,6 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *vie
 	}
 	s.Recording, err = view.NewProfile(p)
 	return s, in, err
-}
-
-// readWith reads what a file holds, up to the limit of texts.
-func readWith[T any](name, what string, read func(io.Reader) (T, error)) (v T, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return v, err
-	}
-	defer file.Close()
-	if v, err = read(fileio.Limit(file, what, fileio.MaxText)); err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
-	return v, err
 }
 
 // headOf returns the first bytes of a file; "-" has none.
@@ -199,7 +189,7 @@ func headOf(name string) ([]byte, error) {
 
 // repeatable makes a subject keep to --max-rewrites when it is repeated.
 func (f *viewFlags) repeatable(s *view.Subject) *view.Subject {
-	if s == nil || f.watch.most < 0 {
+	if s == nil || f.Watch.Most < 0 {
 		return s
 	}
 	// A question about a step repeats the run, which must end where the recorded one did. The
@@ -208,84 +198,12 @@ func (f *viewFlags) repeatable(s *view.Subject) *view.Subject {
 	s.Run = func(ctx context.Context) error {
 		opts := rewrite.OptionsFrom(ctx)
 		if opts.Allow == nil {
-			opts.Allow = rewrite.Budget(f.watch.most)
+			opts.Allow = rewrite.Budget(f.Watch.Most)
 			ctx = rewrite.WithOptions(ctx, opts)
 		}
 		return run(ctx)
 	}
 	return s
-}
-
-// viewExpr is an expression to record.
-type viewExpr struct {
-	flags *exprFlags
-	text  string
-	opt   *optdb.Optimizer
-}
-
-// newViewExpr reads what a page or the command line asks for.
-func newViewExpr(cfg *Config, in view.Input) (*viewExpr, error) {
-	f := &exprFlags{cfg: cfg, db: cfg.Database(), vars: in.Variables, grad: in.Grad, query: cmp.Or(in.Query, defaultQuery)}
-	for _, name := range in.Without {
-		q, err := optdb.ParseQuery(f.query)
-		if err == nil {
-			_, err = optdb.ParseQuery("-" + name)
-		}
-		if err != nil {
-			return nil, &usageError{err: err}
-		}
-		f.query = q.Excluding(name).String() // without the settings of what is left out
-	}
-	if err := addLooseRules(f, in.Rules); err != nil {
-		return nil, err
-	}
-	opt, err := f.optimizer()
-	return &viewExpr{f, in.Expr, opt}, err
-}
-
-// failed adds a reproducer to the error of the optimizer.
-func (e *viewExpr) failed(ctx context.Context, c *Console, err error) error {
-	scope, outputs, fault := e.flags.parse(e.text)
-	if fault != nil {
-		return err
-	}
-	return e.flags.failed(ctx, c, err, usedInputs(scope, outputs), outputs)
-}
-
-// record optimizes the expression.
-func (e *viewExpr) record(ctx context.Context) (*view.Subject, error) {
-	s, err := view.Record(ctx, e.opt, func() (*fgraph.FunctionGraph, error) {
-		scope, outputs, err := e.flags.parse(e.text)
-		if err != nil {
-			return nil, err
-		}
-		return tensor.NewGraph(usedInputs(scope, outputs), outputs)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.Recording.Title, s.Recording.Subject = fileio.Excerpt(e.text, 0), e.text
-	s.Recording.Query = e.flags.query
-	return s, nil
-}
-
-// page writes a page on which to watch the expression being optimized.
-func (f *exprFlags) page(ctx context.Context, c *Console, text string) error {
-	opt, err := f.optimizer()
-	if err != nil {
-		return err
-	}
-	s, err := (&viewExpr{f, text, opt}).record(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.AddMisses(ctx); err != nil {
-		return err
-	}
-	if err := c.Stdout.Flush(); err != nil {
-		return err
-	}
-	return view.WritePage(fileio.Writer(ctx, c.Data), s.Recording)
 }
 
 // writeProfilePage writes a page with the timeline of a profile.

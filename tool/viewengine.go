@@ -1,14 +1,14 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
-	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -16,24 +16,84 @@ import (
 // A viewEngine does what the page of view asks for.
 type viewEngine struct{ cfg *Config }
 
-// Optimize records the optimization of an expression.
+// Optimize records the optimization of what was typed.
 func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (*view.Subject, error) {
-	x, err := newViewExpr(e.cfg, in)
-	if err != nil {
-		return nil, fault(err)
-	}
-	s, err := x.record(ctx)
+	s, err := e.cfg.record(ctx, in)
 	if err != nil && ctx.Err() == nil {
 		err = fault(err)
 	}
 	return s, err
 }
 
+// record optimizes what was typed, in the first dialect that can be typed.
+func (cfg *Config) record(ctx context.Context, in view.Input) (*view.Subject, error) {
+	i := slices.IndexFunc(cfg.Dialects, func(d *Dialect) bool { return d.Parse != nil })
+	if i < 0 {
+		return nil, Usagef("no dialect here has graphs that can be typed")
+	}
+	return cfg.Record(ctx, cfg.Dialects[i], in)
+}
+
+// Record optimizes what was typed in a dialect, and records that for a page.
+func (cfg *Config) Record(ctx context.Context, d *Dialect, in view.Input) (*view.Subject, error) {
+	opt, query, err := cfg.typed(d, in)
+	if err != nil {
+		return nil, err
+	}
+	parse, err := d.Parse(in)
+	if err != nil {
+		return nil, err
+	}
+	s, err := view.Record(ctx, opt, parse)
+	if err != nil {
+		return nil, err
+	}
+	s.Recording.Title, s.Recording.Subject, s.Recording.Query = fileio.Excerpt(in.Expr, 0), in.Expr, query
+	return s, nil
+}
+
+// typed returns the optimizer that a page asks for, and its query.
+func (cfg *Config) typed(d *Dialect, in view.Input) (*optdb.Optimizer, string, error) {
+	query := cmp.Or(in.Query, DefaultQuery)
+	for _, name := range in.Without {
+		q, err := optdb.ParseQuery(query)
+		if err == nil {
+			_, err = optdb.ParseQuery("-" + name)
+		}
+		if err != nil {
+			return nil, "", Usagef("%w", err)
+		}
+		query = q.Excluding(name).String() // without the settings of what is left out
+	}
+	db := cfg.Database()
+	added, err := addLooseRules(db, d, in.Rules)
+	if err != nil {
+		return nil, "", err
+	}
+	query += added
+	q, err := optdb.ParseQuery(query)
+	if err != nil {
+		return nil, "", Usagef("%w", err)
+	}
+	opt, err := db.Build(q)
+	if err != nil {
+		return nil, "", Usagef("%w", err)
+	}
+	return opt, query, nil
+}
+
+// A Placed error is about a place in what was typed.
+type Placed interface {
+	error
+	// At returns the column, from 1, in bytes.
+	At() int
+}
+
 // fault returns an error about what was typed, with its place.
 func fault(err error) error {
 	f := &view.Fault{Text: shortLines(err.Error())}
-	if at := (*expr.SyntaxError)(nil); errors.As(err, &at) {
-		f.Text, f.Column = shortLines(at.Error()), at.Column
+	if at := Placed(nil); errors.As(err, &at) {
+		f.Text, f.Column = shortLines(at.Error()), at.At()
 	}
 	return f
 }
@@ -41,13 +101,13 @@ func fault(err error) error {
 // Check has the machine check rules.
 func (e *viewEngine) Check(ctx context.Context, rules, variables string) ([]view.Checked, error) {
 	f := &ruleFlags{cfg: e.cfg, vars: variables}
-	entries, reports, _, err := f.check(ctx, []string{rules})
+	found, err := f.check(ctx, []string{rules})
 	if err != nil {
 		return nil, fault(err)
 	}
-	list := make([]view.Checked, len(reports))
-	for i, r := range reports {
-		list[i] = view.Checked{Name: r.Name, Rule: r.Rule, Class: string(r.Class), Tags: entries[i].Tags, Kept: r.Kept, Counterexample: r.Counterexample}
+	list := make([]view.Checked, len(found.reports))
+	for i, r := range found.reports {
+		list[i] = view.Checked{Name: r.Name, Rule: r.Rule, Class: string(r.Class), Tags: found.entries[i].Tags, Kept: r.Kept, Counterexample: r.Counterexample}
 	}
 	return list, nil
 }
@@ -70,14 +130,15 @@ func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
 	return list, nil
 }
 
-// addLooseRules adds rules, those in no group to canonicalize, and selects them all.
-func addLooseRules(f *exprFlags, text string) error {
+// addLooseRules adds rules, those in no group to canonicalize, and returns the terms of a query that
+// select them all.
+func addLooseRules(db *optdb.SequenceDB, d *Dialect, text string) (terms string, err error) {
 	if strings.TrimSpace(text) == "" {
-		return nil
+		return "", nil
 	}
 	rules, err := rulecheck.ParseFile("rules", text)
 	if err != nil {
-		return Usagef("%v", err)
+		return "", Usagef("%v", err)
 	}
 	var names []string
 	// A rule that is typed on the page need not say where it belongs. It joins canonicalize, and is
@@ -88,11 +149,14 @@ func addLooseRules(f *exprFlags, text string) error {
 		}
 		names = append(names, rules[i].Name)
 	}
-	if err := passes.AddRules(f.db, f.cfg.vocabulary(), rules); err != nil {
-		return Usagef("%v", err)
+	if d.Vocabulary == nil {
+		return "", Usagef("%s has no vocabulary, so there are no rules", d.Name)
+	}
+	if err := optdb.AddRules(db, d.Vocabulary(), rules); err != nil {
+		return "", Usagef("%v", err)
 	}
 	for _, name := range slices.Compact(names) {
-		f.query += " +" + name
+		terms += " +" + name
 	}
-	return nil
+	return terms, nil
 }

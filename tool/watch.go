@@ -14,31 +14,31 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// watchFlags are the flags for tracing and limiting the optimizer.
-type watchFlags struct {
-	trace  string
-	whyNot string
-	most   int
+// A Watch is what the flags for tracing and limiting the optimizer say. A nil Watch says nothing.
+type Watch struct {
+	Trace  string // passes and rules whose rewrites are printed
+	WhyNot string // the rule of which it is said why it does not fire
+	Most   int    // rewrites; negative for any number
 }
 
-// declareWatch declares the flags.
-func declareWatch(fs *flag.FlagSet) *watchFlags {
-	f := new(watchFlags)
-	fs.StringVar(&f.trace, "trace", "", "Print every rewrite by these passes and rules (comma-separated, or \"all\")")
-	fs.StringVar(&f.whyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
-	fs.IntVar(&f.most, "max-rewrites", -1, "Stop after this many rewrites, unless negative; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
+// DeclareWatch declares the flags.
+func DeclareWatch(fs *flag.FlagSet) *Watch {
+	f := new(Watch)
+	fs.StringVar(&f.Trace, "trace", "", "Print every rewrite by these passes and rules (comma-separated, or \"all\")")
+	fs.StringVar(&f.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
+	fs.IntVar(&f.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
 }
 
-// budget returns the most rewrites, negative for any number.
-func (f *watchFlags) budget() int {
+// Budget returns the most rewrites, negative for any number.
+func (f *Watch) Budget() int {
 	if f == nil {
 		return -1
 	}
-	return f.most
+	return f.Most
 }
 
-// A watch is one run with watchFlags.
+// A watch is one run with Watch.
 type watch struct {
 	names    []string        // of --trace
 	told     map[string]bool // those of them that made a rewrite
@@ -54,15 +54,15 @@ type miss struct {
 	times         int
 }
 
-// start returns the context for a run, and a function to call after it, which returns an error for
+// Start returns the context for a run, and a function to call after it, which returns an error for
 // a name that no pass and no rule has.
-func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func() error) {
-	if f == nil || f.trace == "" && f.whyNot == "" && f.most < 0 {
+func (f *Watch) Start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func() error) {
+	if f == nil || f.Trace == "" && f.WhyNot == "" && f.Most < 0 {
 		return ctx, func() error { return nil }
 	}
 	w := &watch{told: make(map[string]bool), index: make(map[miss]int)}
-	w.rule, w.at, _ = strings.Cut(f.whyNot, "@")
-	w.names = strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
+	w.rule, w.at, _ = strings.Cut(f.WhyNot, "@")
+	w.names = strings.FieldsFunc(f.Trace, func(r rune) bool { return r == ',' || r == ' ' })
 	all := len(w.names) > 0 && w.names[0] == "all"
 	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.Stderr))
 	// Names that made a rewrite are noted, so that the others can be reported at the end: such a
@@ -89,8 +89,8 @@ func (f *watchFlags) start(ctx context.Context, c *Console, opt *optdb.Optimizer
 			opts.TraceOnly = append(opts.TraceOnly, name[strings.LastIndexByte(name, '/')+1:])
 		}
 	}
-	if f.most >= 0 {
-		opts.Allow = rewrite.Budget(f.most)
+	if f.Most >= 0 {
+		opts.Allow = rewrite.Budget(f.Most)
 	}
 	return rewrite.WithOptions(ctx, opts), func() error { return w.tell(c, opt) }
 }

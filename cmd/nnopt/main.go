@@ -7,9 +7,12 @@
 // a signal, and 2 after wrong usage.
 package main
 
-import "github.com/nnopt/nnopt/tool"
+import (
+	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
+)
 
 func main() {
 	useBLAS()
-	tool.Main(tool.Config{Name: "nnopt"})
+	tool.Main(standard.Program{}.Config())
 }

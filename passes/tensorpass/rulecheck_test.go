@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // checkedFile has a line for each rule that was checked: its name, and the digest of what was checked.
@@ -30,13 +31,13 @@ func TestRulesKeepPromises(t *testing.T) {
 	text, _ := os.ReadFile(checkedFile) // without it, every rule has changed
 	lines := strings.Split(string(text), "\n")
 	own := sourceDigest(t, ".")
-	machine := own + sourceDigest(t, "../../tool/rulecheck", "../../pattern", "../../tensor", "../../tensor/array", "../../kernel/elementary")
+	machine := own + sourceDigest(t, "../../tool/rulecheck", "../../tool/tensors", "../../pattern", "../../tensor", "../../tensor/array", "../../kernel/elementary")
 	machine = "machine " + digest(machine)
 	all := checkable(func(int, string) bool { return true })
 	entries := checkable(func(i int, name string) bool {
 		return longtest.Enabled() || !slices.Contains(lines, ruleLine(all[i], own, tensorpass.Class(name))) || i%9 == 0 && lines[0] != machine
 	})
-	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensorpass.Vocabulary(), entries, rulecheck.Options{})
+	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensors.Domain(nil, nil, nil), entries, rulecheck.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestRulesUnderSeeds(t *testing.T) {
 		72: {"local_crossentropy_of_part_of_softmax", "crossentropy_to_crossentropy_with_softmax_with_bias", "opposite_angle"},
 	} {
 		entries := checkable(func(_ int, name string) bool { return slices.Contains(names, name) })
-		reports, _, err := rulecheck.CheckDatabase(t.Context(), tensorpass.Vocabulary(), entries, rulecheck.Options{Seed: seed})
+		reports, _, err := rulecheck.CheckDatabase(t.Context(), tensors.Domain(nil, nil, nil), entries, rulecheck.Options{Seed: seed})
 		if err != nil || len(reports) < len(names) {
 			t.Fatal(len(reports), err)
 		}

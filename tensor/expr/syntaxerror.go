@@ -18,6 +18,9 @@ type SyntaxError struct {
 	Err    error // the cause, if there is one, such as a *tensor.Error
 }
 
+// At returns the column.
+func (e *SyntaxError) At() int { return e.Column }
+
 // Error leaves out the middle of a long text, which may quote what was read.
 func (e *SyntaxError) Error() string {
 	const most = 300

@@ -1,43 +1,40 @@
 package rulecheck
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // A builder makes an expression that a pattern matches, as choices say.
 type builder struct {
-	vocab    pattern.Vocabulary
-	opts     *Options
-	ops      *opTable
-	tape     *tape
-	binds    map[string]pattern.Expr
-	known    map[string]bool // names that guards and formulas look at
-	vars     map[string]*variable
-	rests    map[string][]*variable
-	params   map[string]any
-	consts   []*variable
-	dtype    array.DType
-	shape    []int
-	scatters int // 1: element types differ; 2: shapes do
+	domain Domain
+	vocab  pattern.Vocabulary
+	tape   *Tape
+	draw   Drawer
+	binds  map[string]pattern.Expr
+	asked  map[string]bool // names that guards and formulas look at
+	vars   map[string]*fgraph.Variable
+	rests  map[string][]*fgraph.Variable
+	params map[string]any
+	consts []*fgraph.Variable
 }
 
-func newBuilder(v pattern.Vocabulary, o *Options, ops *opTable, w pattern.Rewrite) *builder {
-	b := &builder{vocab: v, opts: o, ops: ops, binds: make(map[string]pattern.Expr), known: make(map[string]bool)}
+func newBuilder(d Domain, v pattern.Vocabulary, w pattern.Rewrite) *builder {
+	b := &builder{domain: d, vocab: v, binds: make(map[string]pattern.Expr), asked: make(map[string]bool)}
 	for _, g := range w.In.Guards {
 		for _, name := range g.Args {
-			b.known[name] = true
+			b.asked[name] = true
 		}
 	}
 	walk(w.Out, func(e pattern.Expr) {
 		if f, ok := e.(pattern.Calc); ok {
 			for _, name := range strings.FieldsFunc(string(f), func(r rune) bool { return strings.ContainsRune("+-*/() ", r) }) {
-				b.known[name] = true
+				b.asked[name] = true
 			}
 		}
 	})
@@ -48,6 +45,9 @@ func newBuilder(v pattern.Vocabulary, o *Options, ops *opTable, w pattern.Rewrit
 	})
 	return b
 }
+
+// ErrUnfit says that an op can't have the inputs that were drawn.
+var ErrUnfit = errors.New("rulecheck: the types do not fit")
 
 // walk calls f for every part of an expression.
 func walk(e pattern.Expr, f func(pattern.Expr)) {
@@ -67,50 +67,46 @@ func walk(e pattern.Expr, f func(pattern.Expr)) {
 }
 
 // build makes an expression in a graph of its own.
-func (b *builder) build(e pattern.Expr, t *tape) (in *instance, err error) {
-	defer recovered(&err, errUnfit)
+func (b *builder) build(e pattern.Expr, t *Tape) (in *Instance, err error) {
+	defer recovered(&err, ErrUnfit)
 	b.tape, b.consts = t, nil
-	b.vars, b.rests, b.params = make(map[string]*variable), make(map[string][]*variable), make(map[string]any)
-	b.dtype, b.shape = dtypes[t.draw(len(dtypes))], baseShapes[t.draw(len(baseShapes))]
-	b.scatters = t.draw(4)
+	b.vars, b.rests, b.params = make(map[string]*fgraph.Variable), make(map[string][]*fgraph.Variable), make(map[string]any)
+	b.draw = b.domain.Begin(t)
 	v, err := b.expr(e)
 	if err != nil {
 		return nil, err
 	}
 	if v.Owner() == nil {
-		return nil, errUnfit
+		return nil, ErrUnfit
 	}
-	g, err := tensor.NewGraph(tensor.InputsOf(v), []*variable{v})
-	if err == nil {
-		err = g.Attach(tensor.NewShapes())
-	}
+	g, err := b.domain.Graph([]*fgraph.Variable{v})
 	if err != nil {
 		return nil, err
 	}
-	return &instance{graph: g, consts: b.consts, choices: slices.Clone(t.choices[:t.at])}, nil
+	return &Instance{Graph: g, Constants: b.consts, Choices: slices.Clone(t.choices[:t.at])}, nil
 }
 
 // expr makes a part of a pattern.
-func (b *builder) expr(e pattern.Expr) (*variable, error) {
+func (b *builder) expr(e pattern.Expr) (*fgraph.Variable, error) {
 	switch e := e.(type) {
 	case pattern.Name:
 		return b.name(string(e))
 	case pattern.Any:
 		return b.argument(fmt.Sprintf("any%d", len(b.vars)+1))
 	case pattern.Literal:
-		return b.literal(e)
+		return b.draw.Literal(e)
 	case *pattern.Bind:
 		return b.name(e.Name)
 	case pattern.Or:
-		return b.expr(e[b.tape.draw(len(e))])
+		return b.expr(e[b.tape.Draw(len(e))])
 	case *pattern.Call:
 		return b.call(e)
 	}
-	return nil, fmt.Errorf("%w: %v", errUnfit, e)
+	return nil, fmt.Errorf("%w: %v", ErrUnfit, e)
 }
 
 // name returns the variable that replaces a name.
-func (b *builder) name(name string) (v *variable, err error) {
+func (b *builder) name(name string) (v *fgraph.Variable, err error) {
 	if v := b.vars[name]; v != nil {
 		return v, nil
 	}
@@ -126,48 +122,21 @@ func (b *builder) name(name string) (v *variable, err error) {
 }
 
 // argument makes an input or a constant.
-func (b *builder) argument(name string) (*variable, error) {
-	t, given := b.opts.Types[name]
-	if !given {
-		t = b.chooseType()
-	}
-	// Most names are inputs. One that a guard or a formula looks at is a constant half of the time,
-	// because guards mostly ask for its value; or it is the size of a dimension, because guards
-	// also ask for shapes.
-	odds := 16
-	if b.known[name] {
-		odds = 2
-		if !given && b.tape.maybe(8) {
-			return b.size(name)
-		}
-	}
-	if !b.tape.maybe(odds) || t.IsCSR() {
-		v := newInput(t, name)
-		b.vars[name] = v
-		return v, nil
-	}
-	v := b.constant(t, given)
-	b.consts = append(b.consts, v)
-	return v, nil
-}
-
-// size makes the size of a dimension, if the vocabulary has an op for it.
-func (b *builder) size(name string) (*variable, error) {
-	op, ok := b.vocab.Operator("Shape_i{0}")
-	if !ok {
-		return nil, errUnfit
-	}
-	of := newInput(tensor.NewType(b.dtype, tensor.Unknown), name+"_of")
-	v, err := apply(op, nil, []*variable{of}, nil)
-	if err == nil {
+func (b *builder) argument(name string) (*fgraph.Variable, error) {
+	v, err := b.draw.Argument(name, b.asked[name])
+	switch {
+	case err != nil:
+	case v.IsConstant():
+		b.consts = append(b.consts, v)
+	default:
 		b.vars[name] = v
 	}
 	return v, err
 }
 
 // call applies an op.
-func (b *builder) call(e *pattern.Call) (*variable, error) {
-	var args []*variable
+func (b *builder) call(e *pattern.Call) (*fgraph.Variable, error) {
+	var args []*fgraph.Variable
 	fixed := e.Args
 	if n := len(fixed); n > 0 {
 		if _, ok := fixed[n-1].(pattern.Rest); ok {
@@ -200,14 +169,14 @@ func (b *builder) call(e *pattern.Call) (*variable, error) {
 	// A matcher finds operands of a commutative op in any order, so the expression has them as
 	// written or rotated.
 	if op.Commutes && len(args) > 1 {
-		if k := b.tape.draw(3) * (len(args) - 1) / 2; k > 0 {
+		if k := b.tape.Draw(3) * (len(args) - 1) / 2; k > 0 {
 			args = append(slices.Clone(args[k:]), args[:k]...)
 		}
 	}
-	v, err := apply(op, family, args, param)
+	v, err := Apply(op, family, args, param)
 	for ; err != nil && retries > 0; retries-- {
 		if op, _, _, err = b.operator(e); err == nil {
-			v, err = apply(op, family, args, param)
+			v, err = Apply(op, family, args, param)
 		}
 	}
 	if err != nil {
@@ -219,13 +188,13 @@ func (b *builder) call(e *pattern.Call) (*variable, error) {
 	if outs := v.Owner().Outputs(); e.Output < len(outs) {
 		return outs[e.Output], nil
 	}
-	return nil, errUnfit
+	return nil, ErrUnfit
 }
 
-// apply applies an op, which is one of a family unless that is nil.
-func apply(op pattern.Operator, family *pattern.Operator, args []*variable, param any) (*variable, error) {
+// Apply applies an op, which is one of a family unless that is nil.
+func Apply(op pattern.Operator, family *pattern.Operator, args []*fgraph.Variable, param any) (*fgraph.Variable, error) {
 	if len(args) < op.MinInputs || op.MaxInputs >= 0 && len(args) > op.MaxInputs || op.Make == nil {
-		return nil, errUnfit
+		return nil, ErrUnfit
 	}
 	making := pattern.Making{Inputs: args, Param: param}
 	if len(args) > 0 {
@@ -233,7 +202,7 @@ func apply(op pattern.Operator, family *pattern.Operator, args []*variable, para
 	}
 	v, err := op.Make(making)
 	if err == nil && (v == nil || v.Owner() == nil || family != nil && !family.Match(v.Owner().Op())) {
-		err = errUnfit
+		err = ErrUnfit
 	}
 	return v, err
 }
@@ -253,17 +222,22 @@ func (b *builder) operator(e *pattern.Call) (op pattern.Operator, family *patter
 	}
 	name, _ := captured(e)
 	base, _, _ := strings.Cut(e.Op, "{")
-	members, f := b.ops.members(b.vocab, base)
-	if f == nil {
+	families, ok := b.vocab.(pattern.Families)
+	if !ok {
+		return op, nil, nil, fmt.Errorf("%w: %s", pattern.ErrUnknownOp, e.Op)
+	}
+	f, ok := families.Family(base)
+	if !ok {
 		return op, nil, nil, fmt.Errorf("%w: %s", pattern.ErrUnknownOp, e.Op)
 	}
 	if p := b.params[name]; p != nil {
-		return *f, f, p, nil
+		return f, &f, p, nil
 	}
+	members := b.domain.Members(base)
 	if len(members) == 0 {
-		return op, nil, nil, fmt.Errorf("rulecheck: no op of the family %s is known; see Options.Ops", base)
+		return op, nil, nil, fmt.Errorf("rulecheck: no op of the family %s is known", base)
 	}
-	return members[b.tape.draw(len(members))], f, nil, nil
+	return members[b.tape.Draw(len(members))], &f, nil, nil
 }
 
 // maxRest bounds the arguments that replace a rest, unless they are indexes.
@@ -271,20 +245,19 @@ const maxRest = 3
 
 // rest makes the remaining arguments of an op, of which there are some already. If the op has
 // inputs that are indexes, which print as underscores, they are those.
-func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
+func (b *builder) rest(name string, op pattern.Operator, have int) []*fgraph.Variable {
 	if list, ok := b.rests[name]; ok && name != "" {
 		return list
 	}
-	count, indexes := b.tape.draw(maxRest+1), false
-	if len(op.Tracks) == 1 && op.Tracks[0].Op() != nil {
-		if _, parameters, ok := strings.Cut(op.Tracks[0].Op().String(), "{"); ok && have == 1 && !op.Commutes {
-			count, indexes = strings.Count(parameters, "_"), true
-		}
+	count := b.tape.Draw(maxRest + 1)
+	indexes := b.draw.Indexes(op, have)
+	if indexes >= 0 {
+		count = indexes
 	}
 	if op.MaxInputs >= 0 {
 		count = min(count, op.MaxInputs-have)
 	}
-	list := make([]*variable, 0, max(count, 0))
+	list := make([]*fgraph.Variable, 0, max(count, 0))
 	for i := range count {
 		label := name
 		if label == "" {
@@ -294,15 +267,7 @@ func (b *builder) rest(name string, op pattern.Operator, have int) []*variable {
 		for b.vars[label] != nil || b.binds[label] != nil {
 			label += "_"
 		}
-		t, given := b.opts.Types[label]
-		switch {
-		case given:
-		case indexes:
-			t = tensor.ScalarType(array.Int64)
-		default:
-			t = b.chooseType()
-		}
-		v := newInput(t, label)
+		v := b.draw.Rest(label, indexes >= 0)
 		b.vars[label] = v
 		list = append(list, v)
 	}

@@ -1,4 +1,4 @@
-package rulecheck
+package rulecheck_test
 
 import (
 	"context"
@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // TestCheckIsCanceled: a check that takes minutes ends soon after its context.
@@ -26,7 +28,7 @@ func TestCheckIsCanceled(t *testing.T) {
 	}
 	for name, text := range map[string]string{"large": "(add" + left.String() + ") => (mul y x1)", "many": many.String()} {
 		t.Run(name, func(t *testing.T) {
-			rules, err := ParseFile("rules", text)
+			rules, err := rulecheck.ParseFile("rules", text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,8 +36,8 @@ func TestCheckIsCanceled(t *testing.T) {
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() {
-				_, err := CheckAll(rules, func(r pattern.Rule) (Report, error) {
-					return Check(ctx, tensorpass.Vocabulary(), r, Options{})
+				_, err := rulecheck.CheckAll(rules, func(r pattern.Rule) (rulecheck.Report, error) {
+					return rulecheck.Check(ctx, tensors.Domain(nil, nil, nil), r, rulecheck.Options{})
 				})
 				ended <- err
 			}()
@@ -58,22 +60,23 @@ func TestCheckAllPanics(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	_, err := CheckAll([]int{1, 2}, func(int) (Report, error) { panic("what now") })
+	_, err := rulecheck.CheckAll([]int{1, 2}, func(int) (rulecheck.Report, error) { panic("what now") })
 	t.Errorf("it returned %v", err)
 }
 
 // TestCanonicalOfShared: the canonical text of an expression is not as long as the expression is
 // without sharing, and does not depend on the order of what commutes.
 func TestCanonicalOfShared(t *testing.T) {
-	x, y := newInput(tensor.ScalarType(array.Float64), "x"), newInput(tensor.ScalarType(array.Float64), "y")
-	deep := func(v *variable) *variable {
+	x, y := fgraph.NewInput(tensor.ScalarType(array.Float64), "x"), fgraph.NewInput(tensor.ScalarType(array.Float64), "y")
+	d := tensors.Domain(nil, nil, nil)
+	deep := func(v *fgraph.Variable) *fgraph.Variable {
 		for range 60 {
 			v = tensor.Add(v, v)
 		}
 		return v
 	}
-	a, b := canonical(deep(tensor.Mul(x, y))), canonical(deep(tensor.Mul(y, x)))
-	if a != b || a == canonical(deep(tensor.Mul(x, x))) {
+	a, b := rulecheck.Canonical(d, deep(tensor.Mul(x, y))), rulecheck.Canonical(d, deep(tensor.Mul(y, x)))
+	if a != b || a == rulecheck.Canonical(d, deep(tensor.Mul(x, x))) {
 		t.Errorf("%q and %q", a, b)
 	}
 }

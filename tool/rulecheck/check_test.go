@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // readFile returns the rules of a file in testdata. In short mode it skips most.
@@ -36,7 +36,7 @@ func readFile(t *testing.T, name string) []pattern.Rule {
 func check(t *testing.T, rules []pattern.Rule, o rulecheck.Options) []rulecheck.Report {
 	t.Helper()
 	reports, err := rulecheck.CheckAll(rules, func(r pattern.Rule) (rulecheck.Report, error) {
-		return rulecheck.Check(t.Context(), tensorpass.Vocabulary(), r, o)
+		return rulecheck.Check(t.Context(), tensors.Domain(nil, nil, nil), r, o)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tensor"
 )
 
 // An Entry is a rule of a database.
@@ -24,8 +22,8 @@ type Entry struct {
 
 // CheckDatabase checks the rules of a database on all processors. The reports have the order of the
 // entries. It also returns the rules that undo each other.
-func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o Options) ([]Report, []Undone, error) {
-	if err := o.used(entries); err != nil {
+func CheckDatabase(ctx context.Context, d Domain, entries []Entry, o Options) ([]Report, []Undone, error) {
+	if err := used(d, entries); err != nil {
 		return nil, nil, err
 	}
 	reports, err := CheckAll(entries, func(e Entry) (Report, error) {
@@ -34,19 +32,19 @@ func CheckDatabase(ctx context.Context, v pattern.Vocabulary, entries []Entry, o
 		if s, ok := rewrite.Undescribed(e.Rule).(*pattern.Substitution); ok {
 			r := s.Rule()
 			r.Tags = e.Tags
-			return Check(ctx, v, r, o)
+			return Check(ctx, d, r, o)
 		}
-		return CheckRewriter(ctx, e.Rule, e.Tags, o)
+		return CheckRewriter(ctx, d, e.Rule, e.Tags, o)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	undone, err := undoing(ctx, entries, reports)
+	undone, err := undoing(ctx, d, entries, reports)
 	return reports, undone, err
 }
 
 // used returns an error if a type is given to a name that no pattern has.
-func (o *Options) used(entries []Entry) error {
+func used(d Domain, entries []Entry) error {
 	names := make(map[string]bool)
 	for _, e := range entries {
 		s, ok := rewrite.Undescribed(e.Rule).(*pattern.Substitution)
@@ -54,8 +52,8 @@ func (o *Options) used(entries []Entry) error {
 			continue
 		}
 		for _, w := range s.Rule().Cases {
-			for _, d := range w.Directions() {
-				walk(d.In.Expr, func(e pattern.Expr) {
+			for _, w := range w.Directions() {
+				walk(w.In.Expr, func(e pattern.Expr) {
 					switch e := e.(type) {
 					case pattern.Name:
 						names[string(e)] = true
@@ -68,7 +66,7 @@ func (o *Options) used(entries []Entry) error {
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Types)) {
+	for _, name := range slices.Sorted(slices.Values(d.Names())) {
 		if !names[name] {
 			return fmt.Errorf("rulecheck: %s has a type, but no pattern has that name", name)
 		}
@@ -91,14 +89,14 @@ const maxUndone = 12
 
 // undoing lets every rule of a group fire on what the others have made, and looks for what was
 // there before.
-func undoing(ctx context.Context, entries []Entry, reports []Report) ([]Undone, error) {
+func undoing(ctx context.Context, d Domain, entries []Entry, reports []Report) ([]Undone, error) {
 	lists, err := mapAll(entries, func(i int) ([]Undone, error) {
 		var list []Undone
 		for n, f := range reports[i].fired {
 			if n == maxUndone {
 				break
 			}
-			list = append(list, undoers(ctx, entries, reports, i, f)...)
+			list = append(list, undoers(ctx, d, entries, reports, i, f)...)
 		}
 		return list, ctx.Err()
 	})
@@ -115,9 +113,9 @@ func undoing(ctx context.Context, entries []Entry, reports []Report) ([]Undone, 
 func (u Undone) pair() string { return min(u.First, u.Second) + " " + max(u.First, u.Second) }
 
 // undoers returns the rules that undo a replacement by rule first.
-func undoers(ctx context.Context, entries []Entry, reports []Report, first int, f fired) (list []Undone) {
-	before := canonical(f.left)
-	if before == canonical(f.right) {
+func undoers(ctx context.Context, d Domain, entries []Entry, reports []Report, first int, f fired) (list []Undone) {
+	before := canonical(d, f.left)
+	if before == canonical(d, f.right) {
 		return nil
 	}
 	for k, e := range entries {
@@ -131,14 +129,14 @@ func undoers(ctx context.Context, entries []Entry, reports []Report, first int, 
 		// A rule undoes another one if it makes of the replacement what was there before. Comparing
 		// texts of patterns would miss rules that undo each other only for some types, and those
 		// that are Go functions.
-		g, err := tensor.NewGraph(tensor.InputsOf(f.left, f.right), []*variable{f.right}, tensor.NewShapes())
+		g, err := d.Graph([]*fgraph.Variable{f.right}, f.left)
 		if err != nil || !mayFire(e.Rule, g) {
 			continue
 		}
-		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || canonical(g.Outputs()[0]) != before {
+		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || canonical(d, g.Outputs()[0]) != before {
 			continue
 		}
-		list = append(list, Undone{e.Groups[i], reports[first].Name, reports[k].Name, plainText(f.left), plainText(f.right)})
+		list = append(list, Undone{e.Groups[i], reports[first].Name, reports[k].Name, d.Sprint(f.left), d.Sprint(f.right)})
 	}
 	return list
 }
@@ -155,10 +153,10 @@ func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
 
 // canonical returns a text that is the same for equal expressions of inputs with equal names, in
 // any order of operands that commute.
-func canonical(v *variable) string {
-	texts := make(map[*variable]string)
-	leaf := func(v *variable) string { return fmt.Sprintf("%v:%v", plainText(v), v.Type()) }
-	for _, a := range order([]*variable{v}, nil) {
+func canonical(d Domain, v *fgraph.Variable) string {
+	texts := make(map[*fgraph.Variable]string)
+	leaf := func(v *fgraph.Variable) string { return fmt.Sprintf("%v:%v", d.Sprint(v), v.Type()) }
+	for _, a := range Order([]*fgraph.Variable{v}, nil) {
 		args := make([]string, len(a.Inputs()))
 		for i, in := range a.Inputs() {
 			if args[i] = texts[in]; args[i] == "" {
@@ -180,9 +178,4 @@ func canonical(v *variable) string {
 		return leaf(v)
 	}
 	return texts[v]
-}
-
-// plainText prints a variable as the parser of expressions reads it.
-func plainText(v *variable) string {
-	return strings.TrimSuffix(strings.TrimPrefix(fgraph.Sprint(0, v), "["), "]")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // shift is an op from outside: it adds a number to a vector of float64s.
@@ -74,7 +75,7 @@ func TestStranger(t *testing.T) {
 		"(next x) => (previous (next x))": rulecheck.Wrong,
 	} {
 		v := library{words{}}
-		r, err := rulecheck.Check(t.Context(), v, rule(t, text), rulecheck.Options{})
+		r, err := rulecheck.Check(t.Context(), tensors.Domain(v, nil, nil), rule(t, text), rulecheck.Options{})
 		if err != nil || r.Class != want {
 			t.Errorf("%s is %s: %s, %v", text, r.Class, r.Counterexample, err)
 		}
@@ -108,7 +109,7 @@ func TestUndone(t *testing.T) {
 		entry("a", "(mul x x) => (sqr x)"), {Rule: square, Groups: []string{"a"}, Cases: []rulecheck.Case{{Vars: "x: vector", Expr: "sqr(x)"}}},
 		entry("a", "(lt x y) => (gt y x)"), entry("b", "(gt x y) => (lt y x)"), entry("b", "(sub (exp x) y) => (sub y (exp x))"), entry("b", "(neg (sub x y)) => (sub y x)"),
 	}
-	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensorpass.Vocabulary(), entries, rulecheck.Options{})
+	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensors.Domain(nil, nil, nil), entries, rulecheck.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +133,11 @@ func TestGoRules(t *testing.T) {
 			return rewrite.Replace(n.Inputs()[0]), nil
 		},
 	}
-	r, err := rulecheck.CheckRewriter(t.Context(), drop, nil, rulecheck.Options{Cases: []rulecheck.Case{{Vars: "x: vector", Expr: "exp(abs(x))"}}})
+	r, err := rulecheck.CheckRewriter(t.Context(), tensors.Domain(nil, nil, nil), drop, nil, rulecheck.Options{Cases: []rulecheck.Case{{Vars: "x: vector", Expr: "exp(abs(x))"}}})
 	if err != nil || r.Class != rulecheck.Wrong || r.Counterexample != "x: float64 vector = [-1.0]; left: abs(x) = [1.0]; right: x = [-1.0]" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	r, err = rulecheck.CheckRewriter(t.Context(), drop, nil, rulecheck.Options{Cases: []rulecheck.Case{{Expr: "exp(x)"}}})
+	r, err = rulecheck.CheckRewriter(t.Context(), tensors.Domain(nil, nil, nil), drop, nil, rulecheck.Options{Cases: []rulecheck.Case{{Expr: "exp(x)"}}})
 	if err != nil || r.Class != rulecheck.NeverFires {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tensors"
 )
 
 // The root of a square is not the value itself.
@@ -16,7 +16,7 @@ func ExampleCheck() {
 		panic(err)
 	}
 	rule := pattern.Rule{Name: "root", Cases: []pattern.Rewrite{rewrite}}
-	report, err := rulecheck.Check(context.Background(), tensorpass.Vocabulary(), rule, rulecheck.Options{})
+	report, err := rulecheck.Check(context.Background(), tensors.Domain(nil, nil, nil), rule, rulecheck.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -1,48 +1,53 @@
 package rulecheck
 
 import (
-	"context"
+	"errors"
+	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// An instance is an expression that a rule replaces, with its replacement.
-type instance struct {
-	graph   *fgraph.FunctionGraph
-	consts  []*variable // those that replace names
-	choices []int
-	circuit *circuit
-	left    []*variable
-	right   []*variable
+// An Instance is an expression that a rule replaces, with its replacement.
+type Instance struct {
+	Graph *fgraph.FunctionGraph
+	// Constants are those that replace names.
+	Constants []*fgraph.Variable
+	// Choices made the expression; nil if it was not drawn.
+	Choices []int
+	// Left are the variables that the rule replaces, and Right what replaces each.
+	Left, Right []*fgraph.Variable
 }
 
 // fire lets a rule replace the expression. It reports whether it did.
-func (in *instance) fire(c *rewrite.Context, r rewrite.NodeRewriter) (bool, error) {
-	return in.fireAt(c, r, in.graph.Outputs()[0].Owner())
+func (in *Instance) fire(c *rewrite.Context, r rewrite.NodeRewriter) (bool, error) {
+	return in.fireAt(c, r, in.Graph.Outputs()[0].Owner())
 }
 
 // fireAt lets a rule replace an apply.
-func (in *instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgraph.Apply) (fired bool, err error) {
+func (in *Instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgraph.Apply) (fired bool, err error) {
 	defer recovered(&err, errPanic)
 	result, err := r.Transform(c, root)
 	if err != nil || result.Empty() {
 		return false, err
 	}
-	in.left, in.right = nil, nil
+	in.Left, in.Right = nil, nil
 	for i, v := range result.Outputs {
 		if v != nil && v != root.Outputs()[i] {
-			in.left, in.right = append(in.left, root.Outputs()[i]), append(in.right, v)
+			in.Left, in.Right = append(in.Left, root.Outputs()[i]), append(in.Right, v)
 		}
 	}
 	for _, p := range result.Pairs {
-		in.left, in.right = append(in.left, p.Old), append(in.right, p.New)
+		in.Left, in.Right = append(in.Left, p.Old), append(in.Right, p.New)
 	}
-	return len(in.left) > 0, nil
+	return len(in.Left) > 0, nil
 }
 
-// compile prepares both sides.
-func (in *instance) compile(ctx context.Context) (err error) {
-	in.circuit, err = newCircuit(ctx, in.graph.Inputs(), in.left, in.right)
-	return err
+var errPanic = errors.New("panic")
+
+// recovered is deferred to make an error of a panic, which wraps as.
+func recovered(err *error, as error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%w: %v", as, p)
+	}
 }

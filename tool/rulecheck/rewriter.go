@@ -1,50 +1,38 @@
 package rulecheck
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/expr"
 )
 
-// A Case is an expression on which a rule may fire.
+// A Case is an expression on which a rule may fire, as the domain reads it.
 type Case struct {
-	Vars string // declares its inputs, see expr.Scope.Declare
+	Vars string // declares its inputs
 	Expr string
 }
 
-// CheckRewriter checks a rule that is a Go function, on the expressions of o.Cases: on every apply
-// of them, and of others of the same shapes with other element types. tags are those of the rule.
-func CheckRewriter(ctx context.Context, r rewrite.NodeRewriter, tags []string, o Options) (Report, error) {
-	d := rewrite.Describe(r)
-	c := newChecker(ctx, &o, tags, d.Name)
+// CheckRewriter checks a rule that is a Go function, on every apply of the expressions of o.Cases.
+// tags are those of the rule.
+func CheckRewriter(ctx context.Context, d Domain, r rewrite.NodeRewriter, tags []string, o Options) (Report, error) {
+	about := rewrite.Describe(r)
+	c := newChecker(ctx, d, &o, tags, about.Name)
 	if fires := c.cases(r); fires == 0 {
 		c.trouble = append(c.trouble, fmt.Sprintf("it does not fire on any of %d expressions", len(o.Cases)))
 	}
 	report := c.report()
-	report.Name, report.Rule = d.Name, d.Doc
+	report.Name, report.Rule = about.Name, about.Doc
 	return report, ctx.Err()
 }
 
 // cases checks a rule on the expressions of the options. It returns how often the rule fired.
 func (c *checker) cases(r rewrite.NodeRewriter) (fires int) {
-	language := cmp.Or(c.opts.Language, expr.Default())
 	for _, k := range c.opts.Cases {
-		// The tests of Go rules mostly have float64s. The same expression of float32s shows
-		// conversions that a rule forgets.
-		for _, vars := range []string{k.Vars, single(k.Vars)} {
-			s := language.NewScope()
-			if s.Declare(vars) != nil {
-				continue
-			}
-			outputs, err := s.Parse(k.Expr)
-			if err == nil && c.ctx.Err() == nil {
+		for _, outputs := range c.domain.Expressions(k) {
+			if c.ctx.Err() == nil {
 				fires += c.expression(r, outputs)
 			}
 		}
@@ -52,28 +40,9 @@ func (c *checker) cases(r rewrite.NodeRewriter) (fires int) {
 	return fires
 }
 
-// single makes float32s of the floats that have no element type.
-func single(vars string) string {
-	groups := strings.Split(vars, ";")
-	for i, g := range groups {
-		if names, t, ok := strings.Cut(g, ":"); ok {
-			switch t = strings.TrimSpace(t); {
-			case strings.HasPrefix(t, "float64"):
-				groups[i] = names + ": float32" + strings.TrimPrefix(t, "float64")
-			case strings.HasPrefix(t, "["), t == "scalar", t == "vector", t == "matrix", t == "row", t == "col", t == "tensor3", t == "tensor4":
-				groups[i] = names + ": float32 " + t
-			}
-		}
-	}
-	return strings.Join(groups, ";")
-}
-
 // expression lets a rule fire on each apply of an expression by itself.
 func (c *checker) expression(r rewrite.NodeRewriter, outputs []*fgraph.Variable) (fires int) {
-	g, err := tensor.NewGraph(tensor.InputsOf(outputs...), outputs)
-	if err == nil {
-		err = g.Attach(tensor.NewShapes())
-	}
+	g, err := c.domain.Graph(outputs)
 	if err != nil {
 		return 0
 	}
@@ -81,11 +50,11 @@ func (c *checker) expression(r rewrite.NodeRewriter, outputs []*fgraph.Variable)
 		if !rewrite.Wants(r, a.Op()) {
 			continue
 		}
-		in := &instance{graph: g}
+		in := &Instance{Graph: g}
 		ok, err := in.fireAt(rewrite.NewContext(c.ctx, g), r, a)
 		switch {
 		case err != nil:
-			c.note(verdict{class: Wrong}, finding{in: in, text: err.Error()})
+			c.judge.Fault(in, Wrong, err.Error())
 		case ok:
 			fires++
 			c.replaced(in)
@@ -95,18 +64,14 @@ func (c *checker) expression(r rewrite.NodeRewriter, outputs []*fgraph.Variable)
 }
 
 // replaced compares both sides of what a Go rule replaced.
-func (c *checker) replaced(in *instance) {
-	for i, v := range in.left {
-		if !v.Type().Accepts(in.right[i].Type()) {
-			c.note(verdict{class: Type}, finding{in: in, text: fmt.Sprintf("%v becomes a %v", v, in.right[i].Type())})
+func (c *checker) replaced(in *Instance) {
+	for i, v := range in.Left {
+		if !v.Type().Accepts(in.Right[i].Type()) {
+			c.judge.Fault(in, Type, fmt.Sprintf("%v becomes a %v", v, in.Right[i].Type()))
 			return
 		}
 	}
-	if in.compile(c.ctx) != nil {
-		return
+	if c.judge.Compare(in, nil) && len(c.fired) < maxKept && len(in.Left) == 1 {
+		c.fired = append(c.fired, fired{in.Left[0], in.Right[0]})
 	}
-	if len(c.fired) < maxKept && len(in.left) == 1 {
-		c.fired = append(c.fired, fired{in.left[0], in.right[0]})
-	}
-	c.compare(in, nil)
 }

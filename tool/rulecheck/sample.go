@@ -8,21 +8,20 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// Bounds of the work for a rewrite: expressions that are tried to be built, those that are compared
-// after the rule fired, and differences that are analyzed.
+// Bounds of the work for a rewrite: expressions that are tried to be built, and those that are
+// compared after the rule fired.
 const (
 	maxAttempts = 6000
 	maxFired    = 90
-	maxAnalyzed = 400
 )
 
 // rewrite checks one rewrite of a rule, on what the rewrites before it leave.
-func (c *checker) rewrite(v pattern.Vocabulary, r pattern.Rule, k int) error {
+func (c *checker) rewrite(r pattern.Rule, k int) error {
 	for i, w := range r.Cases[k].Directions() {
 		if i > 0 { // only saturation goes back, and it applies every rewrite to everything
 			k = 0
 		}
-		if err := c.direction(v, r, w, k); err != nil {
+		if err := c.direction(r, w, k); err != nil {
 			return err
 		}
 	}
@@ -30,22 +29,22 @@ func (c *checker) rewrite(v pattern.Vocabulary, r pattern.Rule, k int) error {
 }
 
 // direction checks a rewrite, on what the first k of its rule leave.
-func (c *checker) direction(v pattern.Vocabulary, r pattern.Rule, w pattern.Rewrite, k int) error {
+func (c *checker) direction(r pattern.Rule, w pattern.Rewrite, k int) error {
 	var before *pattern.Substitution
 	if k > 0 {
 		var err error
-		if before, err = pattern.New(v, pattern.Rule{Cases: r.Cases[:k]}, pattern.Shared()); err != nil {
+		if before, err = pattern.New(c.vocab, pattern.Rule{Cases: r.Cases[:k]}, pattern.Shared()); err != nil {
 			return err
 		}
 	}
-	sub, err := pattern.New(v, pattern.Rule{Cases: []pattern.Rewrite{w}}, pattern.Shared())
+	sub, err := pattern.New(c.vocab, pattern.Rule{Cases: []pattern.Rewrite{w}}, pattern.Shared())
 	if err != nil {
 		return err
 	}
-	s := sampler{checker: c, builder: newBuilder(v, c.opts, c.ops, w), pattern: w.In, rule: sub, before: before}
+	s := sampler{checker: c, builder: newBuilder(c.domain, c.vocab, w), pattern: w.In, rule: sub, before: before}
 	s.run()
 	if s.fires == 0 && c.cases(sub) == 0 {
-		c.trouble = append(c.trouble, s.trouble(v))
+		c.trouble = append(c.trouble, s.trouble())
 	}
 	return nil
 }
@@ -60,7 +59,7 @@ type sampler struct {
 	fires   int
 	good    [][]int // choices of expressions that the rewrite fired on
 	seen    map[string]bool
-	built   []*instance // the first ones
+	built   []*Instance // the first ones
 	failed  error
 }
 
@@ -68,16 +67,14 @@ type sampler struct {
 // random ones, and variations of those on which the rule fired.
 func (s *sampler) run() {
 	s.seen = make(map[string]bool)
-	// First phase: names of one type each, for every element type and the first seven shapes, four
-	// tries each until the rule fires. This finds a rule that is wrong for a single type, such as
-	// bool or float16, which random choices may miss.
-	for d := range dtypes {
-		for shape := range 7 {
-			for range 4 {
-				t := &tape{choices: []int{d, shape, 0}, rng: s.rng}
-				if s.attempt(t) {
-					break
-				}
+	// First phase: the beginnings of the domain, such as one type for all names, with a few tries
+	// each until the rule fires. This finds a rule that is wrong for a single type, such as bool or
+	// float16, which random choices may miss.
+	beginnings, times := s.domain.Beginnings()
+	for _, choices := range beginnings {
+		for range times {
+			if s.attempt(&Tape{choices: slices.Clone(choices), rng: s.rng}) {
+				break
 			}
 		}
 	}
@@ -89,10 +86,10 @@ func (s *sampler) run() {
 	systematic := s.fires
 	for try := range max(maxAttempts*10/(10+size(s.pattern.Expr)), 100) {
 		enough := s.fires >= systematic+maxFired || try > 400 && s.fires >= maxFired || try > 1500 && s.fires >= 20
-		if enough || s.found[verdict{class: Wrong}].in != nil && s.fires > 40 || s.ctx.Err() != nil {
+		if enough || s.judge.Refuted() && s.fires > 40 || s.ctx.Err() != nil {
 			return
 		}
-		t := &tape{rng: s.rng}
+		t := &Tape{rng: s.rng}
 		if len(s.good) > 0 && try%2 == 0 {
 			t.choices = slices.Clone(s.good[s.rng.IntN(len(s.good))])
 			for range 1 + s.rng.IntN(2) {
@@ -110,23 +107,25 @@ func size(e pattern.Expr) (n int) {
 }
 
 // attempt builds an expression and, if the rewrite fires on it, compares both sides.
-func (s *sampler) attempt(t *tape) bool {
+func (s *sampler) attempt(t *Tape) bool {
 	in := s.instance(t)
 	if in == nil {
 		return false
 	}
 	// Tapes that differ only behind the last choice that was read make the same expression.
-	key := fmt.Sprint(in.choices)
+	key := fmt.Sprint(in.Choices)
 	if s.seen[key] {
 		return false
 	}
-	s.seen[key] = true
-	s.good = append(s.good, in.choices)
-	s.fires++
-	if len(s.checker.fired) < maxKept && in.left[0] == in.graph.Outputs()[0] {
-		s.checker.fired = append(s.checker.fired, fired{in.left[0], in.right[0]})
+	if !s.judge.Compare(in, func(choices []int) *Instance { return s.instance(&Tape{choices: choices}) }) {
+		return false
 	}
-	s.compare(in, func(choices []int) *instance { return s.instance(&tape{choices: choices}) })
+	s.seen[key] = true
+	s.good = append(s.good, in.Choices)
+	s.fires++
+	if len(s.checker.fired) < maxKept && in.Left[0] == in.Graph.Outputs()[0] {
+		s.checker.fired = append(s.checker.fired, fired{in.Left[0], in.Right[0]})
+	}
 	return true
 }
 
@@ -134,7 +133,7 @@ func (s *sampler) attempt(t *tape) bool {
 const maxKept = 60
 
 // instance builds an expression and lets the rewrite fire. It returns nil if it does not.
-func (s *sampler) instance(t *tape) *instance {
+func (s *sampler) instance(t *Tape) *Instance {
 	if s.ctx.Err() != nil {
 		return nil
 	}
@@ -143,7 +142,7 @@ func (s *sampler) instance(t *tape) *instance {
 		s.failed = err
 		return nil
 	}
-	c := rewrite.NewContext(s.ctx, in.graph)
+	c := rewrite.NewContext(s.ctx, in.Graph)
 	// A rule tries its rewrites in order, so this one sees only what those before it leave.
 	if s.before != nil {
 		if ok, err := in.fire(c, s.before); ok || err != nil {
@@ -152,7 +151,7 @@ func (s *sampler) instance(t *tape) *instance {
 	}
 	ok, err := in.fire(c, s.rule)
 	if err != nil {
-		s.note(verdict{class: Wrong}, finding{in: in, text: err.Error()})
+		s.judge.Fault(in, Wrong, err.Error())
 		return nil
 	}
 	if !ok {
@@ -161,27 +160,24 @@ func (s *sampler) instance(t *tape) *instance {
 		}
 		return nil
 	}
-	if in.compile(s.ctx) != nil {
-		return nil
-	}
 	return in
 }
 
 // trouble says why a rewrite never fires. If it matches, the replacement can't be made.
-func (s *sampler) trouble(v pattern.Vocabulary) string {
+func (s *sampler) trouble() string {
 	var reason string
 	// If the pattern alone matches, the rewrite failed because the replacement can't be given the
 	// type of what it replaces: a mistake in the rule, reported as Type. Otherwise the last reason
 	// of a matcher is the best hint.
-	matches, err := pattern.NewMatcher(v, s.pattern.String(), pattern.Shared())
+	matches, err := pattern.NewMatcher(s.vocab, s.pattern.String(), pattern.Shared())
 	for _, in := range s.built {
 		if err == nil {
-			if _, ok := matches.Match(in.graph.Outputs()[0].Owner()); ok {
+			if _, ok := matches.Match(in.Graph.Outputs()[0].Owner()); ok {
 				s.untyped = true
 			}
 		}
 		ctx := rewrite.WithOptions(s.ctx, rewrite.Options{WhyNot: func(m rewrite.Miss) { reason = m.Text }})
-		in.fire(rewrite.NewContext(ctx, in.graph), s.rule) // only for the reason
+		in.fire(rewrite.NewContext(ctx, in.Graph), s.rule) // only for the reason
 		if s.untyped {
 			break
 		}

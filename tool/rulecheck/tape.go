@@ -4,16 +4,16 @@ import (
 	"math/rand/v2"
 )
 
-// A tape is a list of choices. A choice that is not on it is made at random, or is the first one.
+// A Tape is a list of choices. A choice that is not on it is made at random, or is the first one.
 // The first choice is the simplest.
-type tape struct {
+type Tape struct {
 	choices []int
 	at      int
 	rng     *rand.Rand
 }
 
-// draw returns one of n choices.
-func (t *tape) draw(n int) int {
+// Draw returns one of n choices.
+func (t *Tape) Draw(n int) int {
 	if t.at == len(t.choices) {
 		k := 0
 		if t.rng != nil {
@@ -29,5 +29,5 @@ func (t *tape) draw(n int) int {
 	return k
 }
 
-// maybe is true with probability 1/n.
-func (t *tape) maybe(n int) bool { return t.draw(n) == n-1 }
+// Maybe is true with probability 1/n.
+func (t *Tape) Maybe(n int) bool { return t.Draw(n) == n-1 }

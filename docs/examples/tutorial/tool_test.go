@@ -22,7 +22,7 @@ cube_of_cbrt: canonicalize; fast_run
 	check(err)
 	config := tool.Config{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
 		db := passes.Default()
-		check(passes.AddRules(db, tensorpass.VocabularyOf(language), rules))
+		check(optdb.AddRules(db, tensorpass.VocabularyOf(language), rules))
 		return db
 	}}
 	for _, args := range [][]string{

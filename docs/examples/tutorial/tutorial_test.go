@@ -329,7 +329,7 @@ pow_of_pow: canonicalize specialize; fast_run unsafe_nan
 `)
 	check(err)
 	db := passes.Default()
-	check(passes.AddRules(db, tensorpass.Vocabulary(), rules))
+	check(optdb.AddRules(db, tensorpass.Vocabulary(), rules))
 	for _, query := range []string{"+sum_of_multiple", "+pow_of_pow", "+sum_of_multiple +pow_of_pow", "+fast_run -fusion -inplace"} {
 		q, err := optdb.ParseQuery(query)
 		check(err)

@@ -1,0 +1,57 @@
+package networks
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/nnopt/nnopt/exec/decodable"
+)
+
+// A runReport is the output of run --json.
+type runReport struct {
+	Model      string `json:"model"`
+	Query      string `json:"query"`
+	Utterances int    `json:"utterances"`
+	Failed     int    `json:"failed"`
+	// Skipped utterances were done before (--skip-done).
+	Skipped int `json:"skipped,omitempty"`
+	// Lost utterances were scored but not written. Dropped ones were read but not
+	// scored before the run ended.
+	Lost    int `json:"lost"`
+	Dropped int `json:"dropped"`
+	// NotFinite utterances have features or i-vectors that are NaN or infinite.
+	NotFinite int `json:"not_finite"`
+	// UnreadLines and UnreadBytes are the lines of a script or the bytes of an archive
+	// that a run that ended early has not read; -1 if unknown.
+	UnreadLines int   `json:"unread_lines,omitempty"`
+	UnreadBytes int64 `json:"unread_bytes,omitempty"`
+	Frames      int64 `json:"frames"`
+	Rows        int64 `json:"rows"`
+	Threads     int   `json:"threads"`
+	// LoadSeconds is the time until the model was prepared, FirstResultSeconds that
+	// until the first utterance was written.
+	LoadSeconds        float64 `json:"load_seconds"`
+	FirstResultSeconds float64 `json:"first_result_seconds"`
+	// RunSeconds is the time from the first utterance to the last. ComputeSeconds and
+	// BuildSeconds are the times of computing and of building programs, summed over
+	// the workers.
+	RunSeconds     float64 `json:"run_seconds"`
+	ComputeSeconds float64 `json:"compute_seconds"`
+	BuildSeconds   float64 `json:"build_seconds"`
+	Programs       int     `json:"programs"`
+	CacheHits      int     `json:"cache_hits"`
+	// WorkspaceBytes is the working memory of all workers.
+	WorkspaceBytes int64 `json:"workspace_bytes"`
+}
+
+// add adds a summary. before is the time from the start to the first utterance.
+func (r *runReport) add(s decodable.Summary, before time.Duration) {
+	r.Failed, r.Frames, r.Rows, r.Dropped, r.NotFinite = s.Failed, s.Frames, s.Rows, s.Dropped, s.NotFinite
+	r.Threads = runtime.GOMAXPROCS(0)
+	if s.Utterances > 0 {
+		r.FirstResultSeconds = (before + s.FirstResult).Seconds()
+	}
+	r.RunSeconds, r.ComputeSeconds, r.BuildSeconds = s.Elapsed.Seconds(), s.Busy.Seconds(), s.Programs.Build.Seconds()
+	r.Programs, r.CacheHits = s.Programs.Misses, s.Programs.Hits
+	r.WorkspaceBytes = s.Workspaces
+}

@@ -1,0 +1,3 @@
+package rulecheck
+
+var Canonical = canonical

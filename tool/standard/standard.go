@@ -1,0 +1,58 @@
+// Package standard puts the program nnopt together: the dialects of networks and of tensors, and the
+// standard database of passes. A [Program] with more of its own is another program.
+package standard
+
+import (
+	"cmp"
+
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/nnet3/component"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks"
+	"github.com/nnopt/nnopt/tool/tensors"
+)
+
+// A Program says what a program has besides, or in place of, what nnopt has. The zero value is nnopt.
+type Program struct {
+	// Name is the name of the program, in help and errors.
+	Name string
+	// Doc says what the program does, in a sentence for the list of verbs.
+	Doc string
+	// Database makes the database of passes that queries select from, anew at each call. The
+	// default is passes.Default.
+	Database func() *optdb.SequenceDB
+	// Language has the ops and functions that expressions, rules and graphs may name. The default
+	// is that of the ops of package tensor.
+	Language *expr.Language
+	// Components makes the components of networks that are read. The default has Kaldi's types,
+	// see component.Kaldi.
+	Components *component.Registry
+	// Sections read the features that graph files hold in sections of these names, in addition to
+	// those of this module; see graphfile.WithSections.
+	Sections map[string]graphfile.SectionReader
+	// Verbs join those of nnopt, or take the place of those of the same names.
+	Verbs []tool.Verb
+	// Dialects join those of networks and tensors, and are asked before them.
+	Dialects []*tool.Dialect
+}
+
+// Config returns the configuration of the program.
+func (p Program) Config() tool.Config {
+	name := cmp.Or(p.Name, "nnopt")
+	database := p.Database
+	if database == nil {
+		database = passes.Default
+	}
+	return tool.Config{
+		Name:     name,
+		Doc:      cmp.Or(p.Doc, name+" optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them."),
+		Database: database,
+		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
+			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
+			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections})),
+		Verbs: p.Verbs,
+	}
+}

@@ -1,0 +1,21 @@
+package tensors
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+)
+
+// TestUnlessCanceled: who waits for work that heeds no context is told of its end.
+func TestUnlessCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough, end := errors.New("enough"), make(chan struct{})
+	defer close(end)
+	if err := unlessCanceled(ctx, func() error { return io.EOF }); err != io.EOF {
+		t.Error(err)
+	}
+	if err := unlessCanceled(ctx, func() error { cancel(enough); <-end; return nil }); err != enough {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,84 @@
+package tensors
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/repro"
+)
+
+// testCase returns the case that the flags ask for. args, unless nil, are the values of the inputs.
+func (f *exprFlags) testCase(c *tool.Console, inputs, outputs []*fgraph.Variable, args []*array.Array) (*repro.Case, error) {
+	g, err := tensor.NewGraph(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	q, err := optdb.ParseQuery(f.query)
+	if err != nil {
+		return nil, err
+	}
+	db := c.Config().Database()
+	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
+		return nil, err
+	}
+	cas := &repro.Case{World: World(f.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}
+	for _, a := range args {
+		cas.Values = append(cas.Values, a)
+	}
+	if most := f.watch.Budget(); most >= 0 {
+		cas.Budget = &most
+	}
+	f.added.Note(cas)
+	return cas, nil
+}
+
+// failed adds a reproducer to the error of the optimizer.
+func (f *exprFlags) failed(ctx context.Context, c *tool.Console, err error, inputs, outputs []*fgraph.Variable) error {
+	cas, fault := f.testCase(c, inputs, outputs, nil)
+	if fault != nil {
+		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
+	}
+	return tool.Reproducing(ctx, c, err, cas)
+}
+
+// blame returns an error if an op does not do what it declares, or if the optimized
+// expression has other values than the typed one. The error names the rewrite and a
+// reproducer.
+func (f *exprFlags) blame(ctx context.Context, c *tool.Console, plain *exec.Function, inputs, outputs []*fgraph.Variable) error {
+	args, err := f.arguments(ctx, plain, inputs)
+	if err != nil {
+		return err
+	}
+	if _, err := plain.Call(ctx, args...); err != nil {
+		return fmt.Errorf("evaluating the typed expression: %w", err)
+	}
+	cas, err := f.testCase(c, inputs, outputs, args)
+	if err != nil {
+		return err
+	}
+	ctx = rewrite.WithOptions(ctx, rewrite.Options{})
+	failure, err := repro.Check(ctx, cas)
+	if err != nil || failure.Kind == repro.None {
+		return err
+	}
+	// The failure is known; a bisection costs a dozen more runs, and names the rewrite.
+	found, err := repro.Bisect(ctx, cas)
+	if err != nil {
+		return err
+	}
+	if err = failure.Err; failure.Kind == repro.Values {
+		err = fmt.Errorf("%w: %w", pipeline.ErrValues, failure.Err)
+	}
+	if f.eval == "" || f.eval == "random" {
+		cas.Values = nil // they come from the seed
+	}
+	return tool.Reproducing(ctx, c, fmt.Errorf("%w; to blame: %v", err, found.Culprit), cas)
+}

@@ -1,0 +1,199 @@
+package tensors
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+type variable = fgraph.Variable
+
+func newInput(t tensor.Type, name string) *variable { return fgraph.NewInput(t, name) }
+
+// dtypes are the element types, the simplest first.
+var dtypes = func() []array.DType {
+	list := []array.DType{array.Float64, array.Int64, array.Float32, array.Bool}
+	for d := array.DType(0); ; d++ {
+		if _, ok := array.ParseDType(d.String()); !ok {
+			return list
+		}
+		if d != array.Float64 && d != array.Int64 && d != array.Float32 && d != array.Bool {
+			list = append(list, d)
+		}
+	}
+}()
+
+// A palette says from which values the elements of arguments are taken.
+type palette uint8
+
+const (
+	ordinary palette = iota // numbers other than zero, of moderate size
+	small                   // few integers around zero, for indexes and sizes
+	finite                  // numbers, also near the limits of the type
+	all                     // also NaN, infinities and zeros
+	apart                   // 1, and numbers whose products overflow or underflow
+)
+
+var (
+	nice     = []float64{1, 2, -1, 0.5, 3, -2, 1.5, -0.5, 2.5, -1.5, -3, 0.25}
+	moderate = []float64{10, -10, 0.1, 100, 1000, -1000, 1e-3, -1e-3, 0.999999, 1e-10, -1e-10, 1e5, 7.5, -0.1}
+	singular = []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1)}
+	limits32 = []float64{math.MaxFloat32, -math.MaxFloat32, 1e30, -1e30, 1e-30, math.SmallestNonzeroFloat32, -1e-40, 0x1p-126, 16777216, 0x1p24 + 2}
+	limits64 = []float64{math.MaxFloat64, -math.MaxFloat64, 1e200, -1e200, 1e-200, 5e-324, -1e-310, 0x1p-1022, 0x1p53, 0x1p53 + 2}
+	integers = []int64{math.MaxInt64, math.MinInt64, math.MinInt64 + 1, 1<<53 + 1, -1<<53 - 1, 1 << 31, 1 << 62, 3037000500, -1 << 31, 1 << 32, 1000}
+)
+
+// fill returns an array whose elements are taken from a palette.
+func fill(rng *rand.Rand, p palette, d array.DType, shape []int) *array.Array {
+	a := array.New(d, shape...)
+	for i := range a.Len() {
+		setElement(rng, p, a, i)
+	}
+	return a
+}
+
+func setElement(rng *rand.Rand, p palette, a *array.Array, i int) {
+	switch d := a.DType(); {
+	case d == array.Bool:
+		a.SetFloat(i, float64(rng.IntN(2)))
+	case !d.IsFloat():
+		setInteger(a, i, integerOf(rng, p))
+	default:
+		a.SetFloat(i, floatOf(rng, p, d))
+	}
+}
+
+// setInteger sets an element to an integer that a float may not hold.
+func setInteger(a *array.Array, i int, v int64) {
+	if a.DType() != array.Int64 {
+		a.SetFloat(i, float64(v))
+		return
+	}
+	array.Slice[int64](a)[i] = v
+}
+
+func integerOf(rng *rand.Rand, p palette) int64 {
+	switch k := rng.IntN(8); {
+	case p == small:
+		return int64(rng.IntN(8)) - 3
+	case p == ordinary || p == apart || k < 4:
+		v := int64(rng.IntN(9)) + 1
+		if rng.IntN(2) == 0 {
+			v = -v
+		}
+		return v
+	case p == all && k < 6:
+		return int64(rng.IntN(3)) - 1
+	}
+	return integers[rng.IntN(len(integers))]
+}
+
+func floatOf(rng *rand.Rand, p palette, d array.DType) float64 {
+	k := rng.IntN(8)
+	switch {
+	case p == apart:
+		largest, _ := limits(d)
+		far := elementary.Pow(largest, 0.66)
+		return []float64{1, far, -far, 1 / far}[k%4]
+	case p == all && k < 3:
+		return singular[rng.IntN(len(singular))]
+	case p >= finite && k < 5:
+		if d == array.Float64 {
+			return limits64[rng.IntN(len(limits64))]
+		}
+		if d.Size() == 2 {
+			return limits32[rng.IntN(len(limits32))] / 1e34
+		}
+		return limits32[rng.IntN(len(limits32))]
+	case p >= finite && k < 6:
+		return moderate[rng.IntN(len(moderate))]
+	case k < 7:
+		return nice[rng.IntN(len(nice))]
+	}
+	v := 0.1 + float64(3*rng.Float64())
+	if rng.IntN(2) == 0 {
+		v = -v
+	}
+	return v
+}
+
+// A sizing chooses the sizes that types leave open.
+type sizing uint8
+
+const (
+	equal     sizing = iota // all are one size
+	fromRight               // the last dimensions of all arguments are one size, and so on
+	fromLeft
+	free // every one is another
+)
+
+// distinct are sizes by dimension.
+var distinct = [array.MaxDims]int{3, 2, 4, 5, 1, 2, 3, 4}
+
+// shape returns the sizes of an argument of a type.
+func (z sizing) shape(rng *rand.Rand, t tensor.Type, size int) []int {
+	shape := t.Shape()
+	for d, n := range shape {
+		if n != tensor.Unknown {
+			continue
+		}
+		switch z {
+		case equal:
+			shape[d] = size
+		case fromRight:
+			shape[d] = distinct[len(shape)-1-d]
+		case fromLeft:
+			shape[d] = distinct[d]
+		case free:
+			shape[d] = rng.IntN(4)
+		}
+	}
+	return shape
+}
+
+// A plan is a way to choose arguments.
+type plan struct {
+	palette palette
+	sizing  sizing
+	size    int // for equal; 0 means large
+	empty   bool
+	times   int
+}
+
+// plans are the runs of an expression with dimensions of unknown size.
+var plans = []plan{
+	{palette: ordinary, size: 3, times: 2}, {palette: ordinary, sizing: fromRight, times: 1}, {palette: ordinary, sizing: fromLeft, times: 1},
+	{palette: small, size: 2, times: 2}, {palette: small, sizing: free, times: 4}, {palette: small, size: 3, times: 2}, {palette: small, sizing: fromLeft, times: 1},
+	{palette: ordinary, times: 1}, {palette: finite, times: 2}, {palette: all, times: 2},
+	{palette: finite, size: 2, times: 2}, {palette: all, size: 2, times: 3}, {palette: all, size: 1, times: 3}, {palette: small, times: 1},
+	{palette: ordinary, empty: true, times: 1}, {palette: small, size: 1, times: 1},
+}
+
+// scalarPlans are the runs of an expression whose sizes are all known.
+var scalarPlans = []plan{{palette: ordinary, times: 12}, {palette: small, times: 12}, {palette: finite, times: 16}, {palette: all, times: 24}}
+
+// arguments returns values for the inputs.
+func (p plan) arguments(rng *rand.Rand, inputs []*variable) []*array.Array {
+	rank := 0
+	for _, v := range inputs {
+		rank = max(rank, tensor.TypeOf(v).NDim())
+	}
+	size := p.size
+	if size == 0 && !p.empty {
+		size = [array.MaxDims + 1]int{1, 200, 12, 5, 3, 2, 2, 2, 2}[rank]
+	}
+	args := make([]*array.Array, len(inputs))
+	for i, v := range inputs {
+		t := tensor.TypeOf(v)
+		a := fill(rng, p.palette, t.DType(), p.sizing.shape(rng, t, size))
+		if t.IsCSR() {
+			a = array.ToCSR(a)
+		}
+		args[i] = a
+	}
+	return args
+}

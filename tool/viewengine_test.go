@@ -1,0 +1,55 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
+	"github.com/nnopt/nnopt/tool/view"
+)
+
+// TestViewEngine: what is typed can't hang the server, take much memory or make a long answer; its
+// errors say what is wrong.
+func TestViewEngine(t *testing.T) {
+	t.Parallel()
+	e := tool.NewViewEngine(standard.Program{}.Config())
+	for _, in := range []view.Input{
+		{Expr: "zeros(100000, 100000) + 1"},
+		{Expr: "sum(ones((30000, 30000)))"},
+		{Expr: strings.Repeat("x+", 20000) + "x"},
+		{Expr: "alloc(1.0, 1000000000, 1000)"},
+	} {
+		if _, err := e.Optimize(t.Context(), in); err != nil {
+			t.Errorf("%.60s: %v", in.Expr, err)
+		}
+	}
+	for _, c := range []struct {
+		in   view.Input
+		want string
+	}{
+		{view.Input{Expr: strings.Repeat("(", 60000)}, "nested"},
+		{view.Input{Expr: "x", Query: strings.Repeat("+", 60000)}, "bad query"},
+		{view.Input{Expr: "tanh(x)", Rules: "(tanh x) => (add (tanh x) (tanh x))"}, "it goes on and on"},
+		{view.Input{Expr: "x", Rules: "(tanh x) =>"}, "bad pattern"},
+		{view.Input{Expr: "x", Variables: "x: nothing"}, "nothing"},
+		{view.Input{Expr: "x", Grad: "y"}, "no variable y"},
+		{view.Input{Expr: "x", Without: []string{"(", "+"}}, "bad query"},
+	} {
+		_, err := e.Optimize(t.Context(), c.in)
+		var f *view.Fault
+		if !errors.As(err, &f) || !strings.Contains(f.Text, c.want) || len(f.Text) > 2000 {
+			t.Errorf("%.60q: %.300v, want %q", c.in, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Check(ctx, "(add x y) => (mul x y)", ""); err == nil {
+		t.Error("a check continues after its request has ended")
+	}
+	if _, err := e.Choices("+nonsense("); err == nil {
+		t.Error("a wrong query has choices")
+	}
+}
