@@ -58,6 +58,9 @@ var kinds = []Kind{Error, Panic, Proposal, NoEnd, Damage, Overwrite, Declaration
 // early reports whether the failure happens while the optimizer runs.
 func (k Kind) early() bool { return k != None && slices.Index(kinds, k) <= slices.Index(kinds, Damage) }
 
+// evaluated reports whether only a run of the optimized graph shows the failure.
+func (k Kind) evaluated() bool { return slices.Index(kinds, k) > slices.Index(kinds, Overwrite) }
+
 // A Failure is a way to fail and the place of the fault.
 type Failure struct {
 	Kind Kind

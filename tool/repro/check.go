@@ -28,10 +28,13 @@ func Check(ctx context.Context, c *Case) (Failure, error) {
 // A runner runs one case again and again.
 type runner struct {
 	*Case
-	opt    *optdb.Optimizer
-	values []any
-	right  []any
-	done   bool // right is known
+	opt       *optdb.Optimizer
+	evaluator Evaluator
+	values    []any
+	right     []any
+	done      bool // right is known
+	// checked makes the optimizer check the graph after every pass.
+	checked bool
 	// earlyOnly leaves out what comes after optimization.
 	earlyOnly bool
 }
@@ -45,7 +48,16 @@ func (c *Case) prepare(ctx context.Context) (*runner, error) {
 	if c.Values != nil && len(c.Values) != len(c.Graph.Inputs()) {
 		return nil, fmt.Errorf("%w: %d values for %d inputs", ErrCase, len(c.Values), len(c.Graph.Inputs()))
 	}
-	return &runner{Case: c, opt: opt, values: c.Values}, nil
+	r := &runner{Case: c, opt: opt, values: c.Values, checked: c.Checked}
+	var ok bool
+	if r.evaluator, ok = find[Evaluator](c.World); !ok {
+		if c.Values != nil || c.Failure.Kind.evaluated() {
+			return nil, fmt.Errorf("%w: no evaluator: the graph can't be run", ErrCase)
+		}
+		// Damage often shows only in values or when the graph is run, so here it is looked for.
+		r.evaluator, r.checked = defaults{}, true
+	}
+	return r, nil
 }
 
 // compute finds the values of the inputs and of the outputs without optimization.
@@ -56,7 +68,7 @@ func (r *runner) compute(ctx context.Context) error {
 	if r.values == nil {
 		g, err := r.copied()
 		if err == nil {
-			r.values, err = r.World.Random(ctx, g, r.Seed)
+			r.values, err = r.evaluator.Random(ctx, g, r.Seed)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: random values: %w", ErrCase, err)
@@ -64,7 +76,7 @@ func (r *runner) compute(ctx context.Context) error {
 	}
 	g, err := r.copied()
 	if err == nil {
-		r.right, err = r.World.Evaluate(ctx, g, r.values)
+		r.right, err = r.evaluator.Evaluate(ctx, g, r.values)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: the graph can't be run without optimization: %w", ErrCase, err)
@@ -81,7 +93,7 @@ func (r *runner) copied() (*fgraph.FunctionGraph, error) {
 
 // attachLike attaches features to a graph with counterparts of all inputs and outputs of another.
 func attachLike(w World, g, like *fgraph.FunctionGraph) error {
-	return w.Attach(g, like, numbers(len(g.Inputs())), numbers(len(g.Outputs())))
+	return part[Attacher](w, defaults{}).Attach(g, like, numbers(len(g.Inputs())), numbers(len(g.Outputs())))
 }
 
 // numbers returns 0, 1, ..., n-1.
@@ -175,7 +187,7 @@ func (r *runner) run(ctx context.Context) (Failure, error) {
 	if f = Classify(err); f.Kind != None {
 		return f, nil
 	}
-	if what := r.World.Differ(got, r.right); what != "" {
+	if what := r.evaluator.Differ(got, r.right); what != "" {
 		return Failure{Kind: Values, Err: errors.New(what)}, nil
 	}
 	return Failure{}, nil
@@ -184,7 +196,7 @@ func (r *runner) run(ctx context.Context) (Failure, error) {
 // rewrite optimizes a graph within the budget.
 func (r *runner) rewrite(ctx context.Context, g *fgraph.FunctionGraph) error {
 	opts := rewrite.OptionsFrom(ctx)
-	opts.Check = opts.Check || r.Checked
+	opts.Check = opts.Check || r.checked
 	if r.Budget != nil {
 		within, asked := rewrite.Budget(*r.Budget), opts.Allow
 		// The budget is asked first, so that it counts the same rewrites with and without the
@@ -203,5 +215,5 @@ func (r *runner) evaluate(ctx context.Context, g *fgraph.FunctionGraph) (outputs
 			err = &rewrite.PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
-	return r.World.Evaluate(ctx, g, r.values)
+	return r.evaluator.Evaluate(ctx, g, r.values)
 }

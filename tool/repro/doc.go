@@ -14,6 +14,9 @@
 // Cases are files, see [Case.File] and [FromFile]: graphs with the query and the failure in their
 // head.
 //
-// A [World] knows how graphs of a dialect are run: see packages tensors and networks. All
-// functions are deterministic. A case may be used by one goroutine at a time.
+// A [World] is a dialect of graphs: see packages tensors and networks. It has to know how graphs are
+// written. What more a world knows, such as how to run them ([Evaluator]), it implements as optional
+// interfaces. [Interpret] helps those whose ops compute one apply at a time.
+//
+// All functions are deterministic. A case may be used by one goroutine at a time.
 package repro

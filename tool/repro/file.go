@@ -27,7 +27,8 @@ const (
 
 var fields = []string{fieldQuery, fieldCheck, fieldBudget, fieldSeed, fieldValues, fieldFailure, fieldPass, fieldRule, fieldNode, fieldError}
 
-// File returns the case as a file: a reproducer. Its Build is not part of it.
+// File returns the case as a file: a reproducer. Its Build is not part of it, and neither are its
+// values if its world is no [Formatter].
 func (c *Case) File() (*graphfile.File, error) {
 	f := &graphfile.File{Graph: c.Graph}
 	add := func(name, text string) {
@@ -52,10 +53,10 @@ func (c *Case) File() (*graphfile.File, error) {
 	if c.Seed != 0 {
 		add(fieldSeed, strconv.FormatUint(c.Seed, 10))
 	}
-	if c.Values != nil {
+	if format, ok := find[Formatter](c.World); ok && c.Values != nil {
 		var lines []string
 		for i, v := range c.Graph.Inputs() {
-			text, err := c.World.FormatValue(v.Type(), c.Values[i])
+			text, err := format.FormatValue(v.Type(), c.Values[i])
 			if err != nil {
 				return nil, fmt.Errorf("the value of %v: %w", v, err)
 			}
@@ -121,13 +122,17 @@ func FromFile(f *graphfile.File, w World, build func(optdb.Query) (*optdb.Optimi
 
 // parseValues reads the values of the inputs.
 func (c *Case) parseValues(text string) (values []any, err error) {
+	format, ok := find[Formatter](c.World)
+	if !ok {
+		return nil, errors.New("no formatter: values can't be read")
+	}
 	lines := strings.Split(strings.TrimPrefix(text, "\n"), "\n")
 	inputs := c.Graph.Inputs()
 	if len(lines) != len(inputs) {
 		return nil, fmt.Errorf("%d lines for %d inputs", len(lines), len(inputs))
 	}
 	for i, line := range lines {
-		v, err := c.World.ParseValue(inputs[i].Type(), line)
+		v, err := format.ParseValue(inputs[i].Type(), line)
 		if err != nil {
 			return nil, fmt.Errorf("of %v: %w", inputs[i], err)
 		}

@@ -173,14 +173,15 @@ func (r *reducer) begin() error {
 		return err
 	}
 	var vars []*fgraph.Variable
+	limits := part[Limiter](c.World, defaults{})
 	for a := range g.Ordered() {
 		for _, v := range a.Outputs() {
-			if c.World.Outputs(v.Type()) {
+			if limits.Outputs(v.Type()) {
 				vars = append(vars, v)
 			}
 		}
 	}
-	values, err := c.World.Record(r.ctx, g, run.values, vars)
+	values, err := record(r.ctx, c.World, g, run.values, vars)
 	if err != nil || values == nil {
 		r.s = sketchOf(c.Graph, c.Values, nil) // new inputs have random values
 		return r.ctx.Err()
@@ -216,7 +217,7 @@ func (r *reducer) replaces(s *sketch) bool {
 		return false
 	}
 	// The smaller graph replaces the one before, also as the place from which features are copied:
-	// see World.Attach.
+	// see Attacher.
 	// The graph is what further inputs and outputs refer to.
 	s = s.copied()
 	for i, n := range s.inputs {

@@ -153,7 +153,7 @@ func (r *reducer) simplifyNode(k int) bool {
 	if err != nil {
 		return false
 	}
-	for a := range r.best.World.Simpler(b.applies[k]) {
+	for a := range part[Simplifier](r.best.World, defaults{}).Simpler(b.applies[k]) {
 		s := r.s.copied()
 		n := &s.nodes[k]
 		n.op = a.Op()
@@ -197,7 +197,7 @@ func (r *reducer) shrink() {
 	for again := true; again && !r.ended(); {
 		again = false
 		c := r.best
-		for small := range c.World.Shrink(c.Graph, c.Values) {
+		for small := range part[Shrinker](c.World, defaults{}).Shrink(c.Graph, c.Values) {
 			if r.ended() {
 				return
 			}

@@ -142,7 +142,7 @@ func (s *sketch) build(w World, like *fgraph.FunctionGraph) (*built, error) {
 	if b.graph, err = fgraph.New(starts, ends); err != nil {
 		return nil, err
 	}
-	return b, w.Attach(b.graph, like, inputs, outputs)
+	return b, part[Attacher](w, defaults{}).Attach(b.graph, like, inputs, outputs)
 }
 
 // copied returns a copy that can be changed.
@@ -184,6 +184,7 @@ func (s *sketch) size() []int {
 // cut makes inputs of the results of nodes, except of nodes with a result that is used and can't be
 // an input.
 func (s *sketch) cut(w World, gone func(int) bool) {
+	limits := part[Limiter](w, defaults{})
 	used := make([]bool, len(s.vars))
 	for _, o := range s.outputs {
 		used[o.variable] = true
@@ -193,7 +194,7 @@ func (s *sketch) cut(w World, gone func(int) bool) {
 		// A result that can't be an input, such as a memo of a component, keeps its node while
 		// something that is kept uses it. Nodes are visited from the last to the first, so used is
 		// complete for the results of this one.
-		never := func(v int) bool { return used[v] && w.Inputs(s.vars[v].typ) == Never }
+		never := func(v int) bool { return used[v] && limits.Inputs(s.vars[v].typ) == Never }
 		if gone(i) && !slices.ContainsFunc(n.out, never) {
 			cut = append(cut, n.out...)
 			continue
@@ -207,15 +208,15 @@ func (s *sketch) cut(w World, gone func(int) bool) {
 	s.nodes = kept
 	for _, v := range slices.Backward(cut) {
 		if used[v] {
-			s.admit(w, v)
+			s.admit(limits, v)
 		}
 	}
 }
 
 // admit makes a variable an input.
-func (s *sketch) admit(w World, v int) {
+func (s *sketch) admit(limits Limiter, v int) {
 	// There is only one input of this type, such as the state of a component, so all uses share it.
-	if w.Inputs(s.vars[v].typ) == One {
+	if limits.Inputs(s.vars[v].typ) == One {
 		for _, in := range s.inputs {
 			if s.vars[in].typ == s.vars[v].typ {
 				s.substitute(v, in)
@@ -250,6 +251,7 @@ func (s *sketch) substitute(old, now int) {
 
 // prefix keeps the first k nodes. What later ones use become outputs.
 func (s *sketch) prefix(w World, k int) {
+	limits := part[Limiter](w, defaults{})
 	defined, listed := make([]bool, len(s.vars)), make([]bool, len(s.vars))
 	for _, n := range s.nodes[:k] {
 		for _, v := range n.out {
@@ -265,7 +267,7 @@ func (s *sketch) prefix(w World, k int) {
 	}
 	for _, n := range s.nodes[k:] {
 		for _, v := range n.in {
-			if defined[v] && !listed[v] && w.Outputs(s.vars[v].typ) {
+			if defined[v] && !listed[v] && limits.Outputs(s.vars[v].typ) {
 				listed[v] = true
 				list = append(list, output{v, -1})
 			}
