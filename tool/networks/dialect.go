@@ -159,6 +159,9 @@ type networkWorld struct {
 	nn *nnet3.Nnet
 }
 
+// Unwrap returns the world that knows how the graphs are run.
+func (w networkWorld) Unwrap() repro.World { return w.World }
+
 // Keep writes the network beside a reproducer if it has no file of its own.
 func (w networkWorld) Keep(ctx context.Context, cas *repro.Case, name string) error {
 	if tool.Note(cas, fieldNetwork) != "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
 // failing matches the examples that end with status 1, because they show a fault.

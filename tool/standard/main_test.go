@@ -138,8 +138,8 @@ func TestWrongFile(t *testing.T) {
 		{[]string{"graph", "nowhere.raw"}, statusFault, []string{"nowhere.raw: no such file"}},
 		{[]string{"view", "nowhere/profile.json"}, statusFault, []string{"nowhere/profile.json: no such file"}},
 		{[]string{"expr", "--rules=" + text, "x"}, statusUsage, []string{text + ":1:"}},
-		{[]string{"copy", "scp:../nnet3/testdata/compute/feats.ark", "ark:-"}, statusFault, []string{"feats.ark: line 1", "is this an archive"}},
-		{[]string{"copy", "scp:../nnet3/testdata/compute/feats.txt", "ark:-"}, statusFault, []string{"feats.txt: line 1", "is this an archive"}},
+		{[]string{"copy", "scp:../../nnet3/testdata/compute/feats.ark", "ark:-"}, statusFault, []string{"feats.ark: line 1", "is this an archive"}},
+		{[]string{"copy", "scp:../../nnet3/testdata/compute/feats.txt", "ark:-"}, statusFault, []string{"feats.txt: line 1", "is this an archive"}},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) { nnopt(t, c.args...).fails(t, c.status, c.wanted...) })
 	}

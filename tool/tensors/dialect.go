@@ -70,6 +70,9 @@ func (o Options) dialect() graphfile.Dialect {
 	return graphfile.WithSections(expr.Dialect{Language: o.Language}, o.Sections)
 }
 
+// maxElements bounds the elements of an argument of a type that is given.
+const maxElements = 1 << 12
+
 // domain returns what the machine that checks rules needs to know. vars declares names of patterns.
 func (o Options) domain(vars string) (rulecheck.Domain, error) {
 	scope := o.Language.NewScope()
@@ -78,7 +81,13 @@ func (o Options) domain(vars string) (rulecheck.Domain, error) {
 	}
 	types := make(map[string]tensor.Type)
 	for _, v := range scope.Inputs() {
-		types[v.Name()] = tensor.TypeOf(v)
+		n, t := 1, tensor.TypeOf(v)
+		for _, d := range t.Shape() {
+			if n *= max(d, 1); n > maxElements {
+				return nil, tool.Usagef("rulecheck: the type of %s, %v, has more than %d elements", v.Name(), t, maxElements)
+			}
+		}
+		types[v.Name()] = t
 	}
 	return Domain(nil, o.Language, types), nil
 }
