@@ -81,7 +81,7 @@ func (r *reverse) order(cost *fgraph.Variable, wrt []*fgraph.Variable) []*fgraph
 		_, ok := r.depends[v.Owner()]
 		return ok
 	}
-	walk([]*fgraph.Variable{cost}, visited, func(a *fgraph.Apply) {
+	fgraph.Walk([]*fgraph.Variable{cost}, visited, func(a *fgraph.Apply) {
 		depends := slices.ContainsFunc(a.Inputs(), func(v *fgraph.Variable) bool { return wanted[v] || r.depends[v.Owner()] })
 		if r.depends[a] = depends; depends {
 			order = append(order, a)

@@ -80,12 +80,19 @@ func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*c
 		}
 		return list
 	}
+	computed := func(v *fgraph.Variable) bool {
+		if v.Owner() == nil {
+			return false
+		}
+		_, ok := slot[v.Owner().Out()]
+		return ok
+	}
 	// The right side shares the slots of what the left one computes: a variable that both use has
 	// one value, and one perturbation. Otherwise the noise of a shared part would count as a
 	// difference of the sides.
 	places(inputs)
 	add := func(vars []*fgraph.Variable) error {
-		for _, a := range rulecheck.Order(vars, slot) {
+		for _, a := range rulecheck.Order(vars, computed) {
 			op, ok := a.Op().(tensor.Op)
 			if !ok {
 				return fmt.Errorf("rulecheck: %v can't be computed", a.Op())
