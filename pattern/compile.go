@@ -122,6 +122,8 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	switch {
 	case !ok:
 		c.fault(e.Pos, ErrUnknownOp, "%s%s", e.Op, c.hint(e.Op))
+	case op.Match == nil:
+		c.fault(e.Pos, ErrUnknownOp, "%s: its operator has no Match", e.Op)
 	case inBraces != "" && !isIdentifier(inBraces):
 		c.fault(e.Pos, ErrForm, "%s in a pattern: a name for the parameters is expected", e.Op)
 	case inBraces != "":

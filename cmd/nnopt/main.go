@@ -7,12 +7,9 @@
 // a signal, and 2 after wrong usage.
 package main
 
-import (
-	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/standard"
-)
+import "github.com/nnopt/nnopt/tool/standard"
 
 func main() {
 	useBLAS()
-	tool.Main(standard.Program{}.Config())
+	standard.Program{}.Main()
 }

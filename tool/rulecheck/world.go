@@ -34,8 +34,8 @@ type World struct {
 	// error, anything may replace it.
 	Evaluate func(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error)
 	// Compare returns Exact for values that are the same, and else the class of the difference: one
-	// of those of this package or of the dialect. A rule that has a tag of that name may differ so,
-	// and every rule may differ by Rounding.
+	// of those of this package or of the dialect. Every rule may differ by Rounding, and a rule that
+	// has a tag of that name by any class but Wrong.
 	Compare func(left, right any) Class
 	// Smaller yields simpler values than one.
 	Smaller func(t fgraph.Type, value any) iter.Seq[any]
@@ -295,7 +295,13 @@ func (j *worldJudge) Report(trouble []string) Report {
 }
 
 func (j *worldJudge) permits(c Class) bool {
-	return c == Exact || c == Rounding || slices.Contains(j.Tags, string(c))
+	switch c {
+	case Exact, Rounding:
+		return true
+	case NeverFires, Type, Wrong:
+		return false
+	}
+	return slices.Contains(j.Tags, string(c))
 }
 
 // shrink returns the text of the smallest example that it finds.

@@ -41,7 +41,7 @@ func nnopt(t *testing.T, args ...string) result {
 func nnoptWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := standard.Program{}.Config().Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr)
+	status := standard.Program{}.Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
 }
 
@@ -184,7 +184,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if status := (standard.Program{}).Config().Run(ctx, []string{"verify", recipes}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "canceled") {
+	if status := (standard.Program{}).Run(ctx, []string{"verify", recipes}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "canceled") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
 	}
 }
@@ -197,7 +197,7 @@ func TestCompileInterrupted(t *testing.T) {
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	args := []string{"compile", "--query=none", "--frames-per-chunk=500000", file(t, "net.config", smallConfig)}
-	if status := (standard.Program{}).Config().Run(ctx, args, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "nnopt compile: compiling: enough is enough") {
+	if status := (standard.Program{}).Run(ctx, args, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "nnopt compile: compiling: enough is enough") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
 	}
 }

@@ -316,7 +316,7 @@ func TestRunStreams(t *testing.T) {
 	status := make(chan int)
 	var stderr bytes.Buffer
 	go func() {
-		status <- standard.Program{}.Config().Run(context.Background(), []string{"run", model, "ark:-", "ark,t,f:-"}, stdin, stdout, &stderr)
+		status <- standard.Program{}.Run(context.Background(), []string{"run", model, "ark:-", "ark,t,f:-"}, stdin, stdout, &stderr)
 	}()
 	lines := bufio.NewReader(result)
 	for _, u := range []string{"a", "b"} {
@@ -346,7 +346,7 @@ func TestRunInterrupted(t *testing.T) {
 	status := make(chan int)
 	var stdout, stderr bytes.Buffer
 	go func() {
-		status <- standard.Program{}.Config().Run(ctx, []string{"run", model, "ark:-", "ark,f:" + out}, stdin, &stdout, &stderr)
+		status <- standard.Program{}.Run(ctx, []string{"run", model, "ark:-", "ark,f:" + out}, stdin, &stdout, &stderr)
 	}()
 	if _, err := io.WriteString(feed, smallFeatures); err != nil {
 		t.Fatal(err)

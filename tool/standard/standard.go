@@ -4,6 +4,8 @@ package standard
 
 import (
 	"cmp"
+	"context"
+	"io"
 
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -37,6 +39,14 @@ type Program struct {
 	Verbs []tool.Verb
 	// Dialects join those of networks and tensors, and are asked before them.
 	Dialects []*tool.Dialect
+}
+
+// Main runs the program as the process, see [tool.Main].
+func (p Program) Main() { tool.Main(p.Config()) }
+
+// Run runs a verb, see [tool.Config.Run].
+func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return p.Config().Run(ctx, args, stdin, stdout, stderr)
 }
 
 // Config returns the configuration of the program.

@@ -105,7 +105,7 @@ func TestViewListen(t *testing.T) {
 		in, out := io.Pipe()
 		done := make(chan int, 1)
 		go func() {
-			done <- standard.Program{}.Config().Run(ctx, args, strings.NewReader(""), out, io.Discard)
+			done <- standard.Program{}.Run(ctx, args, strings.NewReader(""), out, io.Discard)
 			out.Close()
 		}()
 		url, err := bufio.NewReader(in).ReadString('\n')

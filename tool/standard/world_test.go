@@ -19,7 +19,6 @@ import (
 
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/proctest"
-	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/standard"
 )
 
@@ -28,7 +27,7 @@ const asProgram = "NNOPT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		tool.Main(standard.Program{}.Config())
+		standard.Program{}.Main()
 	}
 	os.Exit(m.Run())
 }

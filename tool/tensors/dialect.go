@@ -41,7 +41,6 @@ func Dialect(o Options) *tool.Dialect {
 	d := &tool.Dialect{
 		Name:       "tensor",
 		Vocabulary: o.vocabulary,
-		Subjects:   o.subjects,
 		Open: func(*tool.Console, string, *graphfile.File) (repro.World, error) {
 			return World(o.dialect()), nil
 		},
@@ -59,7 +58,8 @@ func Dialect(o Options) *tool.Dialect {
 		Class:  tensorpass.Class,
 	}
 	d.Rules = func(cfg *tool.Config, entries []optdb.Listing) []rulecheck.Entry { return rules(cfg, d, entries) }
-	d.Verbs = []tool.Verb{o.exprVerb(d)}
+	d.Subjects = func(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source { return o.subjects(d, flags, fs) }
+	d.Verbs = []tool.Verb{o.exprVerb()}
 	return d
 }
 
@@ -121,7 +121,7 @@ func rules(cfg *tool.Config, d *tool.Dialect, list []optdb.Listing) []rulecheck.
 const anExpression = "an expression"
 
 // subjects are expressions.
-func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
+func (o Options) subjects(d *tool.Dialect, flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &exprFlags{Options: o, watch: flags.Watch}
 	f.declareInput(fs, "Variables of an expression")
 	return &tool.Source{
@@ -130,7 +130,7 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 			return f.subject(c, arg, flags.Passes)
 		},
 		Record: func(ctx context.Context, c *tool.Console, arg string, in *view.Input) (*view.Subject, error) {
-			return f.record(ctx, c, arg, flags.Passes, in)
+			return f.record(ctx, c, d, arg, flags.Passes, in)
 		},
 		Profile: func(ctx context.Context, c *tool.Console, arg string, runs int) (*profile.Function, error) {
 			return f.measure(ctx, c, arg, flags.Passes, runs)
@@ -173,14 +173,14 @@ func (f *exprFlags) subject(c *tool.Console, text string, flags *tool.Selection)
 }
 
 // record optimizes an expression for a page.
-func (f *exprFlags) record(ctx context.Context, c *tool.Console, text string, flags *tool.Selection, in *view.Input) (*view.Subject, error) {
+func (f *exprFlags) record(ctx context.Context, c *tool.Console, d *tool.Dialect, text string, flags *tool.Selection, in *view.Input) (*view.Subject, error) {
 	opt, err := f.use(text, flags)
 	if err != nil {
 		return nil, err
 	}
 	*in = view.Input{Expr: text, Variables: f.vars, Grad: f.grad, Query: f.query, Rules: f.added.Text()}
 	ctx, told := f.watch.Start(ctx, c, opt)
-	s, err := f.recorded(ctx, c, *in)
+	s, err := c.Config().Record(ctx, d, *in)
 	unknown := told()
 	if failed := (*rewrite.Error)(nil); errors.As(err, &failed) {
 		return nil, f.failedText(ctx, c, err, text)
@@ -189,11 +189,6 @@ func (f *exprFlags) record(ctx context.Context, c *tool.Console, text string, fl
 		err = unknown
 	}
 	return s, err
-}
-
-// recorded records the optimization of an expression.
-func (f *exprFlags) recorded(ctx context.Context, c *tool.Console, in view.Input) (*view.Subject, error) {
-	return c.Config().Record(ctx, &tool.Dialect{Name: "tensor", Vocabulary: f.vocabulary, Parse: Dialect(f.Options).Parse}, in)
 }
 
 // page writes a page on which to watch the expression being optimized.

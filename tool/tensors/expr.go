@@ -23,7 +23,7 @@ import (
 	"github.com/nnopt/nnopt/tool"
 )
 
-func (o Options) exprVerb(d *tool.Dialect) tool.Verb {
+func (o Options) exprVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "expr",
 		Before:   "graph",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
@@ -75,7 +74,7 @@ func (f *exprFlags) blame(ctx context.Context, c *tool.Console, plain *exec.Func
 		return err
 	}
 	if err = failure.Err; failure.Kind == repro.Values {
-		err = fmt.Errorf("%w: %w", pipeline.ErrValues, failure.Err)
+		err = fmt.Errorf("the optimized computation has other values: %w", failure.Err)
 	}
 	if f.eval == "" || f.eval == "random" {
 		cas.Values = nil // they come from the seed

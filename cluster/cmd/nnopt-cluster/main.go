@@ -15,6 +15,7 @@ import (
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/s3"  // names that begin with s3://
 
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
 func main() {
@@ -23,12 +24,12 @@ func main() {
 		beam.Init() // works and does not return
 		return
 	}
-	tool.Main(config())
+	config().Main()
 }
 
 // config adds the verb to those of nnopt.
-func config() tool.Config {
-	return tool.Config{
+func config() standard.Program {
+	return standard.Program{
 		Name:  "nnopt-cluster",
 		Doc:   "nnopt-cluster is nnopt with a verb that scores corpora on many machines, by Apache Beam.",
 		Verbs: []tool.Verb{scoreVerb()},

@@ -23,6 +23,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks"
 )
 
 func scoreVerb() tool.Verb {
@@ -57,12 +58,12 @@ under the same names.`,
 type scoreFlags struct {
 	job           cluster.Job
 	passes        func() (string, *optdb.Optimizer, error)
-	scoring       func() (*tool.Scoring, error)
+	scoring       func() (*networks.Scoring, error)
 	json, verbose bool
 }
 
 func declareScore(cfg *tool.Config, fs *flag.FlagSet) *scoreFlags {
-	f := &scoreFlags{passes: tool.DeclarePasses(cfg, fs), scoring: tool.DeclareScoring(fs)}
+	f := &scoreFlags{passes: tool.DeclarePasses(cfg, fs), scoring: networks.DeclareScoring(fs)}
 	j := &f.job
 	fs.Int64Var(&j.FramesPerShard, "frames-per-shard", cluster.DefaultFramesPerShard, "Most frames of a shard; a longer utterance has a shard of its own")
 	fs.Int64Var(&j.MaxFrames, "max-frames", 0, "Most frames of an utterance; longer ones fail. 0 allows all")

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
-	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
 // A Corpus is in files below a directory.
@@ -134,7 +134,7 @@ func (c *Corpus) Run(t testing.TB, status int, features string, flags ...string)
 func Nnopt(t testing.TB, status int, args ...string) {
 	t.Helper()
 	var out bytes.Buffer
-	if got := (tool.Config{}).Run(t.Context(), args, nil, &out, &out); got != status {
+	if got := (standard.Program{}).Run(t.Context(), args, nil, &out, &out); got != status {
 		t.Fatalf("nnopt %q: exit status %d, want %d\n%s", args, got, status, out.String())
 	}
 }

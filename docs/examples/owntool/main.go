@@ -16,10 +16,10 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
-func main() { tool.Main(config()) }
+func main() { config().Main() }
 
 // A swish is x*sigmoid(x), element by element. There are two ops, which differ in what they print.
 type swish string
@@ -82,9 +82,9 @@ func shareSwish(_ context.Context, h *rewrite.Handle) (err error) {
 var ownRules string
 
 // config adds the ops to the language, and rules and passes to the database.
-func config() tool.Config {
+func config() standard.Program {
 	language := expr.Default().Must(expr.Define(Swish, Inplace))
-	return tool.Config{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
+	return standard.Program{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
 		db := passes.Default()
 		rules, err := pattern.ParseRules("own.rules", ownRules)
 		share := rewrite.Global{Name: "share_swish", Doc: "one Swish of a mirror image: Swish(-x) → Swish(x) - x", Fn: shareSwish}

@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
 func Example_tool() {
@@ -20,7 +20,7 @@ cube_of_cbrt: canonicalize; fast_run
     (Cube (cbrt x)) => x
 `)
 	check(err)
-	config := tool.Config{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
+	config := standard.Program{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
 		db := passes.Default()
 		check(optdb.AddRules(db, tensorpass.VocabularyOf(language), rules))
 		return db
