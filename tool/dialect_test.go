@@ -39,6 +39,7 @@ func TestCircuits(t *testing.T) {
 		{0, "opt --max-rewrites=0 plan.graph", "%3 = Not(%2) : wire"},
 		{0, "graph --after=canonicalize plan.graph", "%2 = Or(%x, %y) : wire"},
 		{0, "graph --format=dot plan.graph", "digraph"},
+		{1, "opt|--query=debug +wrong|wrong.graph", "a reproducer is in circuits-failure-1.graph (values in canonicalize/absorb)"},
 		{0, "profile plan.graph", "de_morgan"},
 		{0, "passes --query=+fast_run", "canonicalize"},
 		{0, "view --output=page.html plan.graph", ""},

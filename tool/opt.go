@@ -36,6 +36,15 @@ $0 opt --every my.graph`,
 				if *withProfile {
 					rec = profile.New(s.Optimizer.Name(), s.Optimizer.Class())
 				}
+				// In debug mode values decide as well as structure. They are compared first, since the
+				// result of a wrong rewrite is not to be printed.
+				for i := range s.File.Graphs() {
+					if s.Optimizer.Debugging() {
+						if err := s.compare(ctx, i); err != nil {
+							return err
+						}
+					}
+				}
 				if err := steps.run(ctx, c, s, watch, rec); err != nil {
 					return err
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -27,6 +28,10 @@ type Subject struct {
 	Failed func(ctx context.Context, err error, graph int) error
 	// Again makes the graphs once more. Only subjects without a [Source.Record] need it.
 	Again func() ([]*fgraph.FunctionGraph, error)
+
+	// compare returns an error with a reproducer if the graph of that number has other values once
+	// it is optimized. It may be nil.
+	compare func(ctx context.Context, graph int) error
 }
 
 // SetGraphs sets the graphs, of which there is at least one.
@@ -183,26 +188,48 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 		return nil, err
 	}
 	// The optimizer changes graphs, so the text is parsed again by who needs them as they were.
-	again := func() ([]*fgraph.FunctionGraph, error) {
-		f, err := graphfile.Parse(name, text, world.Dialect())
+	parse := func() (*graphfile.File, error) { return graphfile.Parse(name, text, world.Dialect()) }
+	caseOf := func(number int) (*repro.Case, error) {
+		f, err := parse()
+		if err != nil {
+			return nil, err
+		}
+		cas := &repro.Case{World: world, Build: flags.db.Build, Query: opt.Query(), Graph: f.Graphs()[number]}
+		if given, err := repro.FromFile(f, world, cas.Build); err == nil && number == 0 {
+			cas.Seed, cas.Values = given.Seed, given.Values
+		}
+		for _, field := range d.Fields {
+			SetNote(cas, field, head.Field(field))
+		}
+		flags.added.Note(cas)
+		return cas, nil
+	}
+	s := &Subject{File: *f, Dialect: world.Dialect(), Optimizer: opt}
+	s.Again = func() ([]*fgraph.FunctionGraph, error) {
+		f, err := parse()
 		if err != nil {
 			return nil, err
 		}
 		return f.Graphs(), nil
 	}
-	s := &Subject{File: *f, Dialect: world.Dialect(), Optimizer: opt, Again: again}
 	s.File.Remove(fieldQuery) // it will be done
 	s.Failed = func(ctx context.Context, err error, number int) error {
-		graphs, fault := again()
+		cas, fault := caseOf(number)
 		if fault != nil {
 			return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 		}
-		cas := &repro.Case{World: world, Build: flags.db.Build, Query: opt.Query(), Graph: graphs[number]}
-		for _, field := range d.Fields {
-			SetNote(cas, field, head.Field(field))
-		}
-		flags.added.Note(cas)
 		return Reproducing(ctx, c, err, cas)
+	}
+	s.compare = func(ctx context.Context, number int) error {
+		cas, err := caseOf(number)
+		if err != nil {
+			return err
+		}
+		failure, err := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), cas)
+		if err != nil || failure.Kind == repro.None {
+			return ctx.Err() // what can't be run is not compared
+		}
+		return Reproducing(ctx, c, failure.Err, cas)
 	}
 	return s, nil
 }

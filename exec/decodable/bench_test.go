@@ -15,7 +15,7 @@ import (
 )
 
 // recipeConfig is a TDNN-F of the size in recipes.
-const recipeConfig = "../../tool/demo/tdnnf.config"
+const recipeConfig = "../../tool/networks/demo/tdnnf.config"
 
 // BenchmarkRun reads compressed features, scores them and writes the output. It reports frames per
 // second, and the percentage of the workers' time outside of computations.
