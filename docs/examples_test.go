@@ -36,11 +36,40 @@ func TestNewPass(t *testing.T) {
 	}
 }
 
-// TestOwnTool runs the tests of the example of a tool of one's own outside of this module.
-func TestOwnTool(t *testing.T) {
+// TestModules runs the tests of examples that are modules of their own outside of this one.
+func TestModules(t *testing.T) {
 	longtest.Only(t)
 	proctest.NeedsPrograms(t)
-	const dir = "examples/owntool"
+	for _, name := range []string{"owntool", "relalg"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testModule(t, "examples/"+name)
+		})
+	}
+}
+
+// TestRelalgLength: a dialect with all that the tools can use is short.
+func TestRelalgLength(t *testing.T) {
+	lines := 0
+	files, err := filepath.Glob("examples/relalg/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			lines += bytes.Count(text, []byte("\n"))
+		}
+	}
+	if lines == 0 || lines > 600 {
+		t.Errorf("examples/relalg has %d lines", lines)
+	}
+}
+
+func testModule(t *testing.T, dir string) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

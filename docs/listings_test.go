@@ -118,9 +118,13 @@ func TestListings(t *testing.T) {
 	proctest.NeedsPrograms(t)
 	listings, shown := readListings(t), map[string]bool{}
 	program := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../cmd/nnopt")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for _, dir := range []string{"../cmd/nnopt", "examples/relalg"} {
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+		build.Dir = dir
+		build.Env = append(os.Environ(), "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 	for _, page := range []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md"} {
 		t.Run(filepath.Base(page), func(t *testing.T) { checkPage(t, page, program, listings, shown) })
@@ -179,7 +183,8 @@ func checkPage(t *testing.T, page, program string, listings map[string]listing, 
 	}
 }
 
-// console runs the commands of a block in a folder, lines that begin with "$ nnopt", and returns
+// console runs the commands of a block in a folder, lines that begin with "$ nnopt" or "$ relalg",
+// the example, and returns
 // the block with what they print, errors last. A line "$ cat FILE <<END" makes a file of the lines
 // up to END. The folder nnet3 of the project is there, too.
 func console(t *testing.T, program, dir, block string) string {
@@ -207,12 +212,12 @@ func console(t *testing.T, program, dir, block string) string {
 			b.WriteString(line)
 			continue
 		}
-		command, ok := strings.CutPrefix(line, "$ nnopt ")
-		if !ok {
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok || !strings.HasPrefix(command, "nnopt ") && !strings.HasPrefix(command, "relalg ") {
 			continue
 		}
 		b.WriteString(line)
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", program+"/nnopt "+command)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", program+"/"+command)
 		cmd.Dir = dir
 		var stderr strings.Builder
 		cmd.Stderr = &stderr

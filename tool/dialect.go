@@ -36,7 +36,8 @@ type Dialect struct {
 	// later is asked for what those before it do not claim. Without it, the subjects are files of
 	// graphs.
 	Subjects func(flags *SubjectFlags, fs *flag.FlagSet) *Source
-	// Parse returns a function that makes graphs of what was typed on the page of view.
+	// Parse returns a function that makes graphs of what was typed on the page of view. Without it,
+	// that is the inside of a file of graphs, with semicolons in place of the ends of lines.
 	Parse func(in view.Input) (func() (*fgraph.FunctionGraph, error), error)
 	// Domain returns what the machine that checks rules needs to know. types says what types the
 	// names of patterns have.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
@@ -129,6 +130,9 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 		return nil, fmt.Errorf("%s can't be made twice, as a page needs", fileio.Excerpt(arg, 0))
 	}
 	in.Query, in.Rules = query, f.Passes.added.text
+	if in.Expr, err = inside(s); err != nil {
+		return nil, err
+	}
 	watched, told := f.Watch.Start(ctx, c, s.Optimizer)
 	v, err := view.Record(watched, s.Optimizer, func() (*fgraph.FunctionGraph, error) {
 		graphs, err := s.Again()
@@ -142,6 +146,19 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 	}
 	v.Recording.Title, v.Recording.Subject, v.Recording.Query = fileio.Excerpt(arg, 0), arg, query
 	return v, told()
+}
+
+// inside returns the first graph as it can be typed, see [Dialect.Parse].
+func inside(s *Subject) (string, error) {
+	text, err := graphfile.Format(&graphfile.File{Graph: s.File.Graph}, s.Dialect)
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines[1:len(lines)-1], "; "), nil
 }
 
 // profile optimizes the graphs of a subject, and returns what the optimizer did.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -27,11 +29,33 @@ func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (*view.Subject
 
 // record optimizes what was typed, in the first dialect that can be typed.
 func (cfg *Config) record(ctx context.Context, in view.Input) (*view.Subject, error) {
-	i := slices.IndexFunc(cfg.Dialects, func(d *Dialect) bool { return d.Parse != nil })
-	if i < 0 {
-		return nil, Usagef("no dialect here has graphs that can be typed")
+	for _, d := range cfg.Dialects {
+		if d.Parse != nil {
+			return cfg.Record(ctx, d, in)
+		}
 	}
-	return cfg.Record(ctx, cfg.Dialects[i], in)
+	d, err := cfg.dialectOf("what is typed", new(graphfile.File))
+	if err != nil {
+		return nil, err
+	}
+	plain := *d
+	plain.Parse = func(in view.Input) (func() (*fgraph.FunctionGraph, error), error) { return cfg.parsePlain(d, in.Expr) }
+	return cfg.Record(ctx, &plain, in)
+}
+
+// parsePlain returns a function that makes the graph of the inside of a file of graphs.
+func (cfg *Config) parsePlain(d *Dialect, text string) (func() (*fgraph.FunctionGraph, error), error) {
+	world, err := d.Open(&Console{cfg: cfg}, "", new(graphfile.File))
+	if err != nil {
+		return nil, err
+	}
+	return func() (*fgraph.FunctionGraph, error) {
+		f, err := graphfile.Parse("graph", "graph {\n"+strings.ReplaceAll(text, ";", "\n")+"\n}\n", world.Dialect())
+		if err != nil {
+			return nil, err
+		}
+		return f.Graph, nil
+	}, nil
 }
 
 // Record optimizes what was typed in a dialect, and records that for a page.

@@ -11,6 +11,21 @@ import (
 	"github.com/nnopt/nnopt/tool/view"
 )
 
+// TestViewEngineOfCircuits: a dialect that has no text of its own takes that of graph files.
+func TestViewEngineOfCircuits(t *testing.T) {
+	e := tool.NewViewEngine(circuitTool)
+	s, err := e.Optimize(t.Context(), view.Input{Expr: "input %x : wire; input %y : wire; %0 = Not(%x) : wire; %1 = Not(%y) : wire; %2 = And(%0, %1) : wire; %3 = Not(%2) : wire; return %3"})
+	if err != nil || s.Recording.Query != "+fast_run" {
+		t.Fatal(err)
+	}
+	if _, err := e.Optimize(t.Context(), view.Input{Expr: "input %x; nonsense"}); err == nil {
+		t.Error("nonsense is a circuit")
+	}
+	if list, err := e.Check(t.Context(), "(And x (Or x y)) => y", ""); err != nil || len(list) != 1 || list[0].Class != "wrong" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // TestViewEngine: what is typed can't hang the server, take much memory or make a long answer; its
 // errors say what is wrong.
 func TestViewEngine(t *testing.T) {
