@@ -71,6 +71,7 @@ func Dialect(options Options) *tool.Dialect {
 		Fields:     []string{fieldNetwork, fieldMode, fieldSeed},
 		Files:      []string{fieldNetwork},
 		Vocabulary: o.vocabulary,
+		Domain:     o.domain,
 		Subjects: func(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 			f := &networkFlags{Options: o, passes: flags.Passes, watch: flags.Watch}
 			f.declareRequest(fs)

@@ -216,18 +216,23 @@ func captured(e *pattern.Call) (string, bool) {
 // operator returns the operator of a call: of a family, one that is in the list of ops, or the
 // family itself if the parameters are bound.
 func (b *builder) operator(e *pattern.Call) (op pattern.Operator, family *pattern.Operator, param any, err error) {
-	op, ok := b.vocab.Operator(e.Op)
-	if ok {
+	op, known := b.vocab.Operator(e.Op)
+	if known && op.Make != nil {
 		return op, nil, nil, nil
 	}
+	// A name can stand for ops that it does not tell apart, such as all components of a type. Rules
+	// match them without a parameter; to make one takes the family.
 	name, _ := captured(e)
 	base, _, _ := strings.Cut(e.Op, "{")
+	var f pattern.Operator
 	families, ok := b.vocab.(pattern.Families)
-	if !ok {
-		return op, nil, nil, fmt.Errorf("%w: %s", pattern.ErrUnknownOp, e.Op)
+	if ok {
+		f, ok = families.Family(base)
 	}
-	f, ok := families.Family(base)
-	if !ok {
+	switch {
+	case !ok && known:
+		return op, nil, nil, nil // which Apply refuses
+	case !ok:
 		return op, nil, nil, fmt.Errorf("%w: %s", pattern.ErrUnknownOp, e.Op)
 	}
 	if p := b.params[name]; p != nil {
