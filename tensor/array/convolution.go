@@ -1,0 +1,246 @@
+package array
+
+// patchBytes bounds the patches that a convolution gathers at a time, so that they stay in the
+// second-level cache until they are multiplied. There are at least minPatches of them, because each
+// product reads all weights.
+const (
+	patchBytes = 512 << 10
+	minPatches = 64
+	// A product of few columns may add up in another order than one of many. So columns are never
+	// left over: fewer than spareCols go into the block before them.
+	spareCols = 32
+	// A channel of the input that few channels of the result read is not worth gathering: each is
+	// summed up directly.
+	directRows = 4
+)
+
+// A convolution is one of the three products below, of contiguous arrays.
+type convolution struct {
+	ws      *Workspace
+	x, w, y *Array // [N, groups·in, …], [groups·out, in, …], [N, groups·out, …]
+	slide   *slide
+	groups  int
+	in, out int // channels of a group
+	terms   int // elements of a patch
+	columns int // positions
+}
+
+// Conv sets y to the cross-correlation of x and weights: with groups, the channels of x and y are
+// divided into as many groups, each of which has the weights of its channels of y. The shapes are [N,
+// C, spatial…], [M, C/groups, window…] and [N, M, positions…]. The element types are one of floats,
+// and y is contiguous.
+func (ws *Workspace) Conv(y, x, weights *Array, w Window, groups int) error {
+	return ws.convolve(y, x, weights, y, w, groups, (*convolution).forward)
+}
+
+// ConvTranspose sets x to the sums to which Conv is the transpose: the gradient with respect to x,
+// given that with respect to y.
+func (ws *Workspace) ConvTranspose(x, y, weights *Array, w Window, groups int) error {
+	return ws.convolve(x, x, weights, y, w, groups, (*convolution).backward)
+}
+
+// ConvWeights sets weights to the gradient with respect to the weights of Conv, given that with
+// respect to y.
+func (ws *Workspace) ConvWeights(weights, x, y *Array, w Window, groups int) error {
+	return ws.convolve(weights, x, weights, y, w, groups, (*convolution).weights)
+}
+
+// convolve computes result, which is one of the other arrays.
+func (ws *Workspace) convolve(result, x, weights, y *Array, w Window, groups int, compute func(*convolution) error) error {
+	if result.Len() == 0 {
+		return nil
+	}
+	if x.Len() == 0 || weights.Len() == 0 || y.Len() == 0 { // a sum of nothing
+		result.zero()
+		return nil
+	}
+	c := &convolution{ws: ws, groups: groups, in: weights.shape[1], out: y.shape[1] / groups}
+	c.slide = newSlide(&w, x.Shape()[2:], y.Shape()[2:])
+	c.terms, c.columns = c.in*c.slide.window(), c.slide.positions()
+	for _, p := range []struct {
+		to   **Array
+		from *Array
+	}{{&c.x, x}, {&c.w, weights}, {&c.y, y}} {
+		if *p.to = p.from; p.from.Contiguous() {
+			continue
+		}
+		t, err := ws.scratchCopy(p.from)
+		if err != nil {
+			return err
+		}
+		defer ws.Release(t)
+		*p.to = t
+	}
+	return compute(c)
+}
+
+// zero sets all elements of a contiguous array of floats to 0.
+func (a *Array) zero() {
+	if a.dtype == Float32 {
+		clear(Slice[float32](a))
+	} else {
+		clear(Slice[float64](a))
+	}
+}
+
+// rowsAt returns a matrix in the memory of a contiguous array, from an element on.
+func (a *Array) rowsAt(first, rows, cols, stride int) *Array {
+	m := &Array{dtype: a.dtype, ndim: 2, offset: a.offset + first, data: a.data}
+	m.shape[0], m.shape[1], m.strides[0], m.strides[1] = rows, cols, stride, 1
+	return m
+}
+
+// turned returns the transpose of a matrix.
+func (a *Array) turned() *Array {
+	m := *a
+	m.shape[0], m.shape[1], m.strides[0], m.strides[1] = a.shape[1], a.shape[0], a.strides[1], a.strides[0]
+	return &m
+}
+
+// weightsOf returns the weights of a group, a row for each channel of y.
+func (c *convolution) weightsOf(group int) *Array {
+	return c.w.rowsAt(group*c.out*c.terms, c.out, c.terms, c.terms)
+}
+
+// resultOf returns n columns of y for an item and a group, a row for each channel.
+func (c *convolution) resultOf(item, group, first, n int) *Array {
+	return c.y.rowsAt((item*c.groups+group)*c.out*c.columns+first, c.out, n, c.columns)
+}
+
+// inputAt returns the first element of x for an item and a group.
+func (c *convolution) inputAt(item, group int) int {
+	return (item*c.groups + group) * c.in * c.slide.inputs()
+}
+
+// block returns how many columns to gather at a time: a multiple of spareCols, or all.
+func (c *convolution) block() int {
+	n := max(minPatches, patchBytes/(c.terms*c.x.dtype.Size())) &^ (spareCols - 1)
+	if c.columns < n+spareCols {
+		return c.columns
+	}
+	return n
+}
+
+// blocks calls f for the columns of each block, with patches to be filled and used.
+func (c *convolution) blocks(f func(patches *Array, first int) error) error {
+	step := c.block()
+	memory := new(Array)
+	if err := c.ws.New(memory, c.x.dtype, c.terms, min(step+spareCols, c.columns)); err != nil {
+		return err
+	}
+	defer c.ws.Release(memory)
+	for first := 0; first < c.columns; {
+		n := step
+		if left := c.columns - first; left < step+spareCols {
+			n = left
+		}
+		if err := f(memory.rowsAt(0, c.terms, n, n), first); err != nil {
+			return err
+		}
+		first += n
+	}
+	return nil
+}
+
+// gather fills patches with those of x.
+func (c *convolution) gather(p *Array, item, group, first int) {
+	at, n := c.inputAt(item, group), p.shape[1]
+	if c.x.dtype == Float32 {
+		patches(Slice[float32](p), n, Slice[float32](c.x)[at:], c.in, c.slide, first, n)
+	} else {
+		patches(Slice[float64](p), n, Slice[float64](c.x)[at:], c.in, c.slide, first, n)
+	}
+}
+
+// each calls f for each item and group.
+func (c *convolution) each(f func(item, group int) error) error {
+	for item := range c.x.shape[0] {
+		for group := range c.groups {
+			if err := f(item, group); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// direct reports whether sums are computed without patches.
+func (c *convolution) direct() bool { return c.in == 1 && c.out <= directRows }
+
+func (c *convolution) forward() error {
+	if c.direct() {
+		if c.x.dtype == Float32 {
+			directForward[float32](c)
+		} else {
+			directForward[float64](c)
+		}
+		return nil
+	}
+	// Items are multiplied one after the other, so that an element has the same bits in any batch.
+	return c.each(func(item, group int) error {
+		w := c.weightsOf(group)
+		if c.slide.plain() {
+			x := c.x.rowsAt(c.inputAt(item, group), c.in, c.columns, c.columns)
+			return c.ws.Gemm(1, w, x, 0, c.resultOf(item, group, 0, c.columns))
+		}
+		return c.blocks(func(p *Array, first int) error {
+			c.gather(p, item, group, first)
+			return c.ws.Gemm(1, w, p, 0, c.resultOf(item, group, first, p.shape[1]))
+		})
+	})
+}
+
+func (c *convolution) backward() error {
+	c.x.zero()
+	if c.direct() {
+		if c.x.dtype == Float32 {
+			directBackward[float32](c)
+		} else {
+			directBackward[float64](c)
+		}
+		return nil
+	}
+	return c.each(func(item, group int) error {
+		w := c.weightsOf(group).turned()
+		at := c.inputAt(item, group)
+		if c.slide.plain() {
+			x := c.x.rowsAt(at, c.in, c.columns, c.columns)
+			return c.ws.Gemm(1, w, c.resultOf(item, group, 0, c.columns), 0, x)
+		}
+		return c.blocks(func(p *Array, first int) error {
+			n := p.shape[1]
+			if err := c.ws.Gemm(1, w, c.resultOf(item, group, first, n), 0, p); err != nil {
+				return err
+			}
+			if c.x.dtype == Float32 {
+				addPatches(Slice[float32](c.x)[at:], Slice[float32](p), n, c.in, c.slide, first, n)
+			} else {
+				addPatches(Slice[float64](c.x)[at:], Slice[float64](p), n, c.in, c.slide, first, n)
+			}
+			return nil
+		})
+	})
+}
+
+func (c *convolution) weights() error {
+	c.w.zero()
+	if c.direct() {
+		if c.x.dtype == Float32 {
+			directWeights[float32](c)
+		} else {
+			directWeights[float64](c)
+		}
+		return nil
+	}
+	return c.each(func(item, group int) error {
+		w := c.weightsOf(group)
+		if c.slide.plain() {
+			x := c.x.rowsAt(c.inputAt(item, group), c.in, c.columns, c.columns)
+			return c.ws.Gemm(1, c.resultOf(item, group, 0, c.columns), x.turned(), 1, w)
+		}
+		return c.blocks(func(p *Array, first int) error {
+			c.gather(p, item, group, first)
+			return c.ws.Gemm(1, c.resultOf(item, group, first, p.shape[1]), p.turned(), 1, w)
+		})
+	})
+}

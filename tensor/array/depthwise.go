@@ -1,0 +1,85 @@
+package array
+
+// The three products of package array's convolution for groups with one channel of the input, row by
+// row of the result. Each sum takes the elements of the window in order.
+
+// directRowsOf calls f for each row of the result that a channel of the input has a part in: with
+// the row of the input, the row of the result, and the row of the window.
+func directRowsOf[T float](c *convolution, f func(x, y, w []T)) {
+	s := c.slide
+	xs, ys, ws := Slice[T](c.x), Slice[T](c.y), Slice[T](c.w)
+	lines, size := s.out[0]*s.out[1], s.window()
+	for item := range c.x.shape[0] {
+		for channel := range c.groups * c.out { // of the result
+			group := channel / c.out
+			plane := xs[c.inputAt(item, group):][:s.inputs()]
+			window := ws[channel*size:][:size]
+			result := ys[(item*c.groups*c.out+channel)*c.columns:][:c.columns]
+			for line := range lines {
+				y := result[line*s.out[2]:][:s.out[2]]
+				s.rows(line, func(in, k int) { f(plane[in*s.in[2]:][:s.in[2]], y, window[k:][:s.size[2]]) })
+			}
+		}
+	}
+}
+
+func directForward[T float](c *convolution) {
+	s := c.slide
+	c.y.zero()
+	directRowsOf(c, func(x, y, w []T) {
+		for k, v := range w {
+			r := s.ranges[k]
+			if r.lo >= r.hi {
+				continue
+			}
+			part, at := y[r.lo:r.hi], r.lo*s.stride[2]-s.before[2]+k*s.dilation[2]
+			if s.stride[2] == 1 {
+				addScaled(part, v, x[at:][:len(part)])
+				continue
+			}
+			for i := range part {
+				part[i] += T(v * x[at])
+				at += s.stride[2]
+			}
+		}
+	})
+}
+
+func directBackward[T float](c *convolution) {
+	s := c.slide
+	directRowsOf(c, func(x, y, w []T) {
+		for k, v := range w {
+			r := s.ranges[k]
+			if r.lo >= r.hi {
+				continue
+			}
+			part, at := y[r.lo:r.hi], r.lo*s.stride[2]-s.before[2]+k*s.dilation[2]
+			if s.stride[2] == 1 {
+				addScaled(x[at:][:len(part)], v, part)
+				continue
+			}
+			for _, g := range part {
+				x[at] += T(v * g)
+				at += s.stride[2]
+			}
+		}
+	})
+}
+
+func directWeights[T float](c *convolution) {
+	s := c.slide
+	directRowsOf(c, func(x, y, w []T) {
+		for k := range w {
+			r := s.ranges[k]
+			if r.lo >= r.hi {
+				continue
+			}
+			at, sum := r.lo*s.stride[2]-s.before[2]+k*s.dilation[2], 0.0
+			for _, g := range y[r.lo:r.hi] {
+				sum += float64(float64(g) * float64(x[at]))
+				at += s.stride[2]
+			}
+			w[k] += T(sum)
+		}
+	})
+}

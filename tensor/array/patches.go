@@ -1,0 +1,93 @@
+package array
+
+// patches sets the rows of dst, stride elements apart, to the elements of the input x, some channels,
+// that belong to n positions from first on: a row for each element of the window in each channel,
+// and a column for each position. Padding is 0.
+func patches[T float](dst []T, stride int, x []T, channels int, s *slide, first, n int) {
+	size := s.inputs()
+	for c := range channels {
+		plane := x[c*size:][:size]
+		for a := range s.size[0] {
+			for b := range s.size[1] {
+				for k := range s.size[2] {
+					patchRow(dst[:n], plane, s, [...]int{a, b, k}, first)
+					dst = dst[min(stride, len(dst)):]
+				}
+			}
+		}
+	}
+}
+
+// patchRow is a row of patches: that of one element of the window in one channel.
+func patchRow[T float](dst, plane []T, s *slide, k [MaxSpatial]int, first int) {
+	width := s.out[2]
+	r, step := s.ranges[k[2]], s.stride[2]
+	shift := k[2]*s.dilation[2] - s.before[2]
+	line, at := first/width, first%width
+	i, j := line/s.out[1], line%s.out[1]
+	for len(dst) > 0 {
+		run := dst[:min(width-at, len(dst))]
+		y, ok := s.place(0, i, k[0])
+		x, ok2 := s.place(1, j, k[1])
+		if lo, hi := max(r.lo, at), min(r.hi, at+len(run)); !ok || !ok2 || lo >= hi {
+			clear(run)
+		} else {
+			clear(run[:lo-at])
+			clear(run[hi-at:])
+			from := (y*s.in[1]+x)*s.in[2] + lo*step + shift
+			part := run[lo-at : hi-at]
+			if step == 1 {
+				copy(part, plane[from:])
+			} else {
+				for e := range part {
+					part[e] = plane[from]
+					from += step
+				}
+			}
+		}
+		dst, at = dst[len(run):], 0
+		if j++; j == s.out[1] {
+			i, j = i+1, 0
+		}
+	}
+}
+
+// addPatches adds the rows of src to the elements of x that patches takes them from.
+func addPatches[T float](x, src []T, stride, channels int, s *slide, first, n int) {
+	size := s.inputs()
+	for c := range channels {
+		plane := x[c*size:][:size]
+		for a := range s.size[0] {
+			for b := range s.size[1] {
+				for k := range s.size[2] {
+					addPatchRow(plane, src[:n], s, [...]int{a, b, k}, first)
+					src = src[min(stride, len(src)):]
+				}
+			}
+		}
+	}
+}
+
+func addPatchRow[T float](plane, src []T, s *slide, k [MaxSpatial]int, first int) {
+	width := s.out[2]
+	r, step := s.ranges[k[2]], s.stride[2]
+	shift := k[2]*s.dilation[2] - s.before[2]
+	line, at := first/width, first%width
+	i, j := line/s.out[1], line%s.out[1]
+	for len(src) > 0 {
+		run := src[:min(width-at, len(src))]
+		y, ok := s.place(0, i, k[0])
+		x, ok2 := s.place(1, j, k[1])
+		if lo, hi := max(r.lo, at), min(r.hi, at+len(run)); ok && ok2 && lo < hi {
+			to := (y*s.in[1]+x)*s.in[2] + lo*step + shift
+			for _, v := range run[lo-at : hi-at] {
+				plane[to] += v
+				to += step
+			}
+		}
+		src, at = src[len(run):], 0
+		if j++; j == s.out[1] {
+			i, j = i+1, 0
+		}
+	}
+}

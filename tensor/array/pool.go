@@ -1,0 +1,215 @@
+package array
+
+import "math"
+
+// A Pooling says what a pool computes from the elements of a window that are in the input.
+type Pooling uint8
+
+// The poolings.
+const (
+	PoolMax        Pooling = iota // the largest one; NaN if there is one
+	PoolMean                      // their mean
+	PoolPaddedMean                // their sum over the number of elements in input and padding
+	PoolSum                       // their sum
+)
+
+// Pool sets y to what a window finds in x: shapes [N, C, positions…] and [N, C, spatial…]. Both
+// have one type, floats except for PoolMax, and y is contiguous. Sums are in double precision, in
+// the order of the window. Each window has an element in the input, except for sums and
+// PoolPaddedMean.
+func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
+	return ws.pooled(y, x, func(x *Array) {
+		p := newPool(w, x, y, kind)
+		switch {
+		case kind != PoolMax && x.dtype == Float32:
+			poolSums(p, Slice[float32](x), Slice[float32](y), ws.accumulators(p.out[2]))
+		case kind != PoolMax:
+			poolSums(p, Slice[float64](x), Slice[float64](y), ws.accumulators(p.out[2]))
+		case x.dtype == Float32:
+			poolMax(p, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)))
+		case x.dtype == Float64:
+			poolMax(p, Slice[float64](x), Slice[float64](y), math.Inf(-1))
+		default:
+			poolMax(p, Slice[int64](x), Slice[int64](y), math.MinInt64)
+		}
+	})
+}
+
+// PoolPlaces sets y, which holds integers, to the places of the elements that PoolMax finds: of
+// equal ones the first. They count through all elements of x in row-major order.
+func (ws *Workspace) PoolPlaces(y, x *Array, w Window) error {
+	return ws.pooled(y, x, func(x *Array) {
+		p, places := newPool(w, x, y, PoolMax), Slice[int64](y)
+		switch x.dtype {
+		case Float32:
+			poolPlaces(p, Slice[float32](x), places)
+		case Float64:
+			poolPlaces(p, Slice[float64](x), places)
+		default:
+			poolPlaces(p, Slice[int64](x), places)
+		}
+	})
+}
+
+// PoolGrad sets x to the gradient with respect to the input of a pool of means or sums, given that
+// with respect to its result y. Both are of one type of floats, and x is contiguous.
+func (ws *Workspace) PoolGrad(x, y *Array, w Window, kind Pooling) error {
+	x.zero()
+	return ws.pooled(x, y, func(y *Array) {
+		p := newPool(w, x, y, kind)
+		if x.dtype == Float32 {
+			poolGrad(p, Slice[float32](x), Slice[float32](y))
+		} else {
+			poolGrad(p, Slice[float64](x), Slice[float64](y))
+		}
+	})
+}
+
+// pooled calls f with a contiguous copy of src, unless there is nothing to compute.
+func (ws *Workspace) pooled(dst, src *Array, f func(src *Array)) error {
+	if dst.Len() == 0 || src.Len() == 0 && dst.dtype == Int64 {
+		return nil
+	}
+	if !src.Contiguous() {
+		t, err := ws.scratchCopy(src)
+		if err != nil {
+			return err
+		}
+		defer ws.Release(t)
+		src = t
+	}
+	f(src)
+	return nil
+}
+
+// A pool is a window that moves over the channels of all items.
+type pool struct {
+	*slide
+	planes int
+	counts [MaxSpatial][]float64 // what to divide sums by, in each dimension; nil for 1
+}
+
+// newPool takes input and result.
+func newPool(w Window, x, y *Array, kind Pooling) *pool {
+	p := &pool{slide: newSlide(&w, x.Shape()[2:], y.Shape()[2:]), planes: x.shape[0] * x.shape[1]}
+	if kind != PoolMean && kind != PoolPaddedMean {
+		return p
+	}
+	for d := range w.Dims {
+		e := MaxSpatial - w.Dims + d
+		p.counts[e] = make([]float64, p.out[e])
+		for i := range p.counts[e] {
+			p.counts[e][i] = float64(w.Covered(d, p.in[e], i, kind == PoolPaddedMean))
+		}
+	}
+	return p
+}
+
+// count returns what to divide a sum by.
+func (p *pool) count(position [MaxSpatial]int) float64 {
+	n := 1.0
+	for d, i := range position {
+		if p.counts[d] != nil {
+			n *= p.counts[d][i]
+		}
+	}
+	return n
+}
+
+// lines calls f for each row of the result: with its plane, its number in the plane, and the number of
+// its first element among all.
+func (p *pool) lines(f func(plane, line, first int)) {
+	first := 0
+	for plane := range p.planes {
+		for line := range p.out[0] * p.out[1] {
+			f(plane, line, first)
+			first += p.out[2]
+		}
+	}
+}
+
+// elements calls f for each element of the window that belongs to a row of the result: with the
+// positions at which it is in the input, and with its place in the plane at the first of these.
+func (p *pool) elements(line int, f func(r span, at int)) {
+	p.rows(line, func(in, _ int) {
+		for k, r := range p.ranges {
+			if r.lo < r.hi {
+				f(r, in*p.in[2]+r.lo*p.stride[2]-p.before[2]+k*p.dilation[2])
+			}
+		}
+	})
+}
+
+func poolMax[T number](p *pool, x, y []T, lowest T) {
+	size, step := p.inputs(), p.stride[2]
+	p.lines(func(plane, line, first int) {
+		row, data := y[first:][:p.out[2]], x[plane*size:][:size]
+		fill(row, lowest)
+		p.elements(line, func(r span, at int) {
+			part := row[r.lo:r.hi]
+			for i, most := range part {
+				part[i] = max(most, data[at]) // NaN stays; without a branch, which few could predict
+				at += step
+			}
+		})
+	})
+}
+
+func poolPlaces[T number](p *pool, x []T, places []int64) {
+	size, step := p.inputs(), p.stride[2]
+	p.lines(func(plane, line, first int) {
+		row, start := places[first:][:p.out[2]], plane*size
+		fill(row, -1)
+		p.elements(line, func(r span, at int) {
+			part := row[r.lo:r.hi]
+			at += start
+			for i, best := range part {
+				if best < 0 {
+					part[i] = int64(at)
+				} else if v, most := x[at], x[best]; v > most || v != v && most == most {
+					part[i] = int64(at)
+				}
+				at += step
+			}
+		})
+	})
+}
+
+func poolSums[T float](p *pool, x, y []T, sums []float64) {
+	size, step := p.inputs(), p.stride[2]
+	p.lines(func(plane, line, first int) {
+		data := x[plane*size:][:size]
+		clear(sums)
+		p.elements(line, func(r span, at int) {
+			part := sums[r.lo:r.hi]
+			for i := range part {
+				part[i] += float64(data[at])
+				at += step
+			}
+		})
+		position := [MaxSpatial]int{line / p.out[1], line % p.out[1], 0}
+		for i, sum := range sums {
+			position[2] = i
+			y[first+i] = T(sum / p.count(position))
+		}
+	})
+}
+
+func poolGrad[T float](p *pool, x, y []T) {
+	size, step := p.inputs(), p.stride[2]
+	share := make([]T, p.out[2])
+	p.lines(func(plane, line, first int) {
+		position := [MaxSpatial]int{line / p.out[1], line % p.out[1], 0}
+		for i := range share {
+			position[2] = i
+			share[i] = T(float64(y[first+i]) / p.count(position))
+		}
+		data := x[plane*size:][:size]
+		p.elements(line, func(r span, at int) {
+			for _, v := range share[r.lo:r.hi] {
+				data[at] += v
+				at += step
+			}
+		})
+	})
+}

@@ -1,0 +1,131 @@
+package array
+
+// MaxSpatial is the largest number of spatial dimensions: those behind batch and channels.
+const MaxSpatial = 3
+
+// A Window is what convolutions and pools move over the first Dims entries of each field: the
+// spatial dimensions of an array. In dimension d, element i of the result belongs to the elements
+// i·Stride[d] - Before[d] + k·Dilation[d] of the input, 0 ≤ k < Size[d]. Those that are not in the
+// input are padding. The other entries are 0.
+type Window struct {
+	Dims                   int
+	Size, Stride, Dilation [MaxSpatial]int
+	Before, After          [MaxSpatial]int // elements of padding; a negative number cuts elements off
+}
+
+// Extent returns the distance from the first element of the window to the one behind the last.
+func (w *Window) Extent(d int) int { return (w.Size[d]-1)*w.Dilation[d] + 1 }
+
+// OutputSize returns the size of the result in dimension d for an input of size n. Windows end where
+// the padding ends; with ceil the last one may end behind it, if it begins before the padding that
+// is behind the input.
+func (w *Window) OutputSize(d, n int, ceil bool) int {
+	room := n + w.Before[d] + w.After[d] - w.Extent(d)
+	if !ceil {
+		return max(0, divideDown(room, w.Stride[d])+1)
+	}
+	count := divideDown(room+w.Stride[d]-1, w.Stride[d]) + 1
+	return max(0, min(count, divideDown(n+w.Before[d]-1, w.Stride[d])+1))
+}
+
+// divideDown returns a/b rounded down, for b > 0.
+func divideDown(a, b int) int {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// Covered returns how many elements of the window at position i of the result are in the input,
+// which has size n in dimension d, or with padding in the input or its padding.
+func (w *Window) Covered(d, n, i int, padding bool) int {
+	lo, hi := 0, n
+	if padding {
+		lo, hi = -w.Before[d], n+w.After[d]
+	}
+	first, step := i*w.Stride[d]-w.Before[d], w.Dilation[d]
+	from := max(0, divideDown(lo-first+step-1, step))
+	to := min(w.Size[d], divideDown(hi-first+step-1, step))
+	return max(0, to-from)
+}
+
+// A slide is a window on arrays of certain sizes. It has MaxSpatial dimensions: those that are
+// missing come first and have size 1, so that one piece of code does for all.
+type slide struct {
+	in, out                        [MaxSpatial]int
+	size, stride, dilation, before [MaxSpatial]int
+	ranges                         []span // by element of the window in the last dimension
+}
+
+// A span is a range of positions.
+type span struct{ lo, hi int }
+
+// newSlide takes the spatial sizes of input and result.
+func newSlide(w *Window, in, out []int) *slide {
+	s := new(slide)
+	for d := range MaxSpatial {
+		s.in[d], s.out[d], s.size[d], s.stride[d], s.dilation[d] = 1, 1, 1, 1, 1
+	}
+	skip := MaxSpatial - w.Dims
+	for d := range w.Dims {
+		e := skip + d
+		s.in[e], s.out[e] = in[d], out[d]
+		s.size[e], s.stride[e], s.dilation[e], s.before[e] = w.Size[d], w.Stride[d], w.Dilation[d], w.Before[d]
+	}
+	last := MaxSpatial - 1
+	s.ranges = make([]span, s.size[last])
+	for k := range s.ranges {
+		s.ranges[k] = s.rangeOf(last, k)
+	}
+	return s
+}
+
+// rangeOf returns the positions at which element k of the window is in the input.
+func (s *slide) rangeOf(d, k int) span {
+	first, step := k*s.dilation[d]-s.before[d], s.stride[d]
+	lo := min(max(0, divideDown(-first+step-1, step)), s.out[d])
+	hi := min(max(lo, divideDown(s.in[d]-first+step-1, step)), s.out[d])
+	return span{lo, hi}
+}
+
+// place returns where element k of the window is in the input at position i, and whether it is
+// there.
+func (s *slide) place(d, i, k int) (at int, ok bool) {
+	at = i*s.stride[d] - s.before[d] + k*s.dilation[d]
+	return at, at >= 0 && at < s.in[d]
+}
+
+// positions returns the number of elements of the result, in a channel.
+func (s *slide) positions() int { return s.out[0] * s.out[1] * s.out[2] }
+
+// inputs returns the number of elements of the input, in a channel.
+func (s *slide) inputs() int { return s.in[0] * s.in[1] * s.in[2] }
+
+// window returns the number of elements of the window.
+func (s *slide) window() int { return s.size[0] * s.size[1] * s.size[2] }
+
+// plain reports whether each element of the result belongs to the element of the input in the same
+// place.
+func (s *slide) plain() bool {
+	one := [MaxSpatial]int{1, 1, 1}
+	return s.size == one && s.stride == one && s.before == [MaxSpatial]int{} && s.in == s.out
+}
+
+// rows calls f for each row of the input that belongs to a row of the result, which is row out of
+// all rows of a channel: with the row of the input, and with the element of the window that begins
+// the row of the window.
+func (s *slide) rows(out int, f func(in, k int)) {
+	i, j := out/s.out[1], out%s.out[1]
+	for a := range s.size[0] {
+		y, ok := s.place(0, i, a)
+		if !ok {
+			continue
+		}
+		for b := range s.size[1] {
+			if x, ok := s.place(1, j, b); ok {
+				f(y*s.in[1]+x, (a*s.size[1]+b)*s.size[2])
+			}
+		}
+	}
+}
