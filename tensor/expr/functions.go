@@ -12,12 +12,12 @@ import (
 type function func(c *call) *fgraph.Variable
 
 // tables hold the functions that are not simply ops.
-var tables = []map[string]function{functions, structure, shuffles, mathematics, activations}
+var tables = []map[string]function{functions, structure, shuffles, mathematics, activations, windows, elements}
 
 // listFunctions are the functions that may return several tensors.
 var listFunctions = map[string]func(c *call) value{
 	"grad": (*call).grad, "split": split, "array_split": arraySplit, "vsplit": splitAlong(0), "hsplit": splitAlong(1), "dsplit": splitAlong(2),
-	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh,
+	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh, "topk": topK,
 }
 
 // functions are those of Theano and NumPy that are most common.

@@ -271,6 +271,7 @@ var withoutGradient = map[string]string{
 	"and": "of integers", "or": "of integers", "xor": "of integers", "invert": "of integers", "and_": "of integers", "or_": "of integers", "all": "a bool", "any": "a bool",
 	"argmax": "an integer", "argmin": "an integer", "argsort": "an integer", "ARange": "of integers", "arange": "of integers", "Shape": "an integer", "shape": "an integer", "Shape_i": "an integer",
 	"nonzero": "of integers", "ix_": "of integers", "flatnonzero": "of integers", "AllocEmpty": "has no values", "SparseDot": "a sparse matrix has no transpose", "sdot": "a sparse matrix has no transpose", "Usmm": "a sparse matrix has no transpose",
+	"MaxPoolPlaces": "of integers", "max_pool_places": "of integers", "ResizePlaces": "sizes have no gradient",
 	"polygamma": "the order is an integer; see gradients", "second": "see gradients", "switch": "see gradients", "cast": "see gradients",
 }
 
@@ -315,7 +316,7 @@ func domain(op array.Opcode, x string) string {
 // TestGradients compares the gradients of all ops with finite differences.
 func TestGradients(t *testing.T) {
 	checked := 0
-	for i, text := range slices.Concat(elementwiseGradients(), gradients, structureGradients) {
+	for i, text := range slices.Concat(elementwiseGradients(), gradients, structureGradients, windowGradients) {
 		if !longtest.Enabled() && i%10 != 0 {
 			continue
 		}
@@ -336,7 +337,7 @@ func TestGradients(t *testing.T) {
 // for having none.
 func TestGradientsOfAll(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, text := range slices.Concat(elementwiseGradients(), gradients, structureGradients) {
+	for _, text := range slices.Concat(elementwiseGradients(), gradients, structureGradients, windowGradients) {
 		s := expr.NewScope()
 		if err := s.Declare(gradVars[0]); err != nil {
 			t.Fatal(err)

@@ -75,6 +75,7 @@ var standard = sync.OnceValue(func() *Language {
 		ops: maps.Clone(ops), aliases: aliases,
 		added: make(map[string]func(...*fgraph.Variable) (*fgraph.Variable, error)), is: make(map[string]func(fgraph.Op) bool),
 	}
+	maps.Copy(l.ops, windowOps)
 	for o := range array.NumOpcodes {
 		l.ops[o.String()] = func(params []string) (tensor.Op, bool) { return elemwise(o, params) }
 	}

@@ -1,0 +1,99 @@
+package tensor
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// The functions below have the meaning of the operators of ONNX of their names. Negative indexes and
+// dimensions count from the end.
+
+// elementsAlong returns the part of x with a place for each element of index: its own, except along
+// a dimension, where the index names it.
+func elementsAlong(name string, x, index *fgraph.Variable, axis int) *Part {
+	n := TypeOf(x).NDim()
+	if t := TypeOf(index); t.NDim() != n || n == 0 || t.DType() == array.Bool {
+		fail(name, "an index that is a %v for a %v", t, x.Type())
+	}
+	axis = NormalAxes(name, x, []int{axis})[0]
+	at := make([]Selector, n)
+	for d := range at {
+		order := slices.Repeat([]int{array.NewAxis}, n)
+		order[d] = 0
+		at[d] = ByTensor(DimShuffle(positions(sizeOf(index, d), 0), order...))
+	}
+	at[axis] = ByTensor(index)
+	return NewPart(name, x, at...)
+}
+
+// GatherElements returns a tensor of the shape of index: at (…, j, …) x at (…, index[…, j, …], …).
+func GatherElements(x, index *fgraph.Variable, axis int) *fgraph.Variable {
+	return elementsAlong("gather_elements", x, index, axis).Get()
+}
+
+// ScatterElements returns x with the elements that GatherElements selects replaced by y, or with add
+// increased by it. Of several values for one element the last one counts, or all are added.
+func ScatterElements(x, index, y *fgraph.Variable, axis int, add bool) *fgraph.Variable {
+	return scattered(elementsAlong("scatter_elements", x, index, axis), y, add)
+}
+
+func scattered(p *Part, y *fgraph.Variable, add bool) *fgraph.Variable {
+	if add {
+		return p.Inc(y)
+	}
+	return p.Set(y)
+}
+
+// partsAt returns the part of x that the last dimension of index, whose size is known, names in the
+// first dimensions.
+func partsAt(name string, x, index *fgraph.Variable) *Part {
+	t := TypeOf(index)
+	last := t.NDim() - 1
+	if last < 0 || t.DType().IsFloat() || t.DType() == array.Bool {
+		fail(name, "an index that is a %v", t)
+	}
+	k := t.Dim(last)
+	if k == Unknown || k < 1 || k > TypeOf(x).NDim() {
+		fail(name, "an index that is a %v for a %v: the last dimension is how many are indexed", t, x.Type())
+	}
+	at := make([]Selector, k)
+	for d := range at {
+		at[d] = ByTensor(Subtensor(index, along(last, At(Int(d)))...))
+	}
+	return NewPart(name, x, at...)
+}
+
+// GatherND returns x at the places that the last dimension of index names in the first dimensions
+// of x: as many as its size, which has to be known.
+func GatherND(x, index *fgraph.Variable) *fgraph.Variable {
+	return partsAt("gather_nd", x, index).Get()
+}
+
+// ScatterND returns x with what GatherND selects replaced by y, or with add increased by it.
+func ScatterND(x, index, y *fgraph.Variable, add bool) *fgraph.Variable {
+	return scattered(partsAt("scatter_nd", x, index), y, add)
+}
+
+// TopK returns the k largest elements of x along a dimension, or the smallest ones, in order, and
+// their positions. Of equal elements, the first one comes first. NaN is larger than all numbers.
+func TopK(x, k *fgraph.Variable, axis int, largest bool) (values, places *fgraph.Variable) {
+	const name = "topk"
+	axis = NormalAxes(name, x, []int{axis})[0]
+	k = natural(name, AsSize(name, k))
+	if n, ok := constantInt(k); ok {
+		if size := TypeOf(x).Dim(axis); size != Unknown && n > size {
+			fail(name, "%d elements of dimension %d, which has size %d", n, axis, size)
+		}
+	}
+	if largest {
+		// From behind, equal elements are in the opposite order, which is then the right one.
+		end := intMap(array.Sub, sizeOf(x, axis), Int(1))
+		places = Sub(PadLeft(end, TypeOf(x).NDim()), reversed(Argsort(reversed(x, axis), axis), axis))
+	} else {
+		places = Argsort(x, axis)
+	}
+	places = Subtensor(places, along(axis, SliceOf(nil, k, 1))...)
+	return GatherElements(x, places, axis), places
+}
