@@ -28,6 +28,10 @@ var bitCases = []string{
 	"cumsum(X, axis=0)", "cumprod(X, axis=1)", "sort(X, axis=0)", "argsort(X, axis=1)", "argmin(X, axis=0)", "var(X, axis=0, ddof=1)", "matmul(X*reshape(z, 7, 1, 1), Y)",
 	"matmul(X*reshape(z, 7, 1, 1), Y*reshape(z, 7, 1, 1))", "einsum('ij,jk,ik->k', X, Y, dot(X, Y))", "grad(sum(gammaln(X)*psi(X)), X)",
 	"Gemm(dot(X, Y), s, X, Y, 0.5)", "1.5*dot(X, Y) + 0.5*outer(z, y)", "z*0.3 + s*dot(X, x)", "outer(z, y)*s + dot(X, Y)",
+	"conv(X[None], reshape(Y[:28], 16, 7, 5), pads=2)", "conv(X[None], reshape(Y[:28], 16, 7, 5), strides=3)", "conv(reshape(X[:6], 1, 1, 11, 18), reshape(Y[:9], 20, 1, 3, 3), pads=1)",
+	"conv(X[None], reshape(Y[:7, :3], 7, 1, 3), groups=7, pads=1)", "conv_transpose(X[None], reshape(Y[:28], 7, 16, 5), strides=2)",
+	"grad(sum(conv(X[None], reshape(Y[:28], 16, 7, 5), pads=2)**2), Y)", "grad(sum(conv(X[None], reshape(Y[:7, :3], 7, 1, 3), groups=7, strides=2)**2), X)",
+	"max_pool(X[None], 3)", "average_pool(X[None], 5, pads=2, strides=2)", "lp_pool(X[None], 3)", "grad(sum(average_pool(X[None], 3, pads=1)**2), X)", "resize(X, sizes=[9, 50], mode='linear')",
 }
 
 // TestSameBits: functions of tensors, optimized or not, have the bits of the checksums in testdata

@@ -43,7 +43,27 @@ func BenchmarkConv(b *testing.B) {
 			measure(b, func(in []*fgraph.Variable) *fgraph.Variable { return tensor.Dot(in[0], in[1]) }, w, p)
 		})
 	}
-	x := randomArray(rand.New(rand.NewPCG(1, 2)), array.Float32, 1, 64, 112, 112)
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, stride := range []int{1, 2} {
+		x, w := randomArray(r, array.Float32, 1, 64, 56, 56), randomArray(r, array.Float32, 64, 64, 3, 3)
+		slide := tensor.Slide{Strides: []int{stride, stride}, Before: []int{1, 1}, After: []int{1, 1}}
+		b.Run(fmt.Sprintf("transposed_64x56x56to64_3x3_stride%d", stride), func(b *testing.B) {
+			measure(b, func(in []*fgraph.Variable) *fgraph.Variable {
+				return tensor.ConvTranspose(in[0], in[1], nil, slide, nil, 1)
+			}, x, w)
+		})
+		y := randomArray(r, array.Float32, 1, 64, (55/stride)+1, (55/stride)+1)
+		b.Run(fmt.Sprintf("weights_64x56x56to64_3x3_stride%d", stride), func(b *testing.B) {
+			measure(b, func(in []*fgraph.Variable) *fgraph.Variable {
+				op := tensor.ConvWeightsOp{Window: array.Window{Dims: 2}, Groups: 1}
+				for d := range 2 {
+					op.Window.Stride[d], op.Window.Dilation[d], op.Window.Before[d], op.Window.After[d] = stride, 1, 1, 1
+				}
+				return tensor.MustApply(op, in[0], in[1], tensor.Int(3), tensor.Int(3))
+			}, x, y)
+		})
+	}
+	x := randomArray(r, array.Float32, 1, 64, 112, 112)
 	slide := tensor.Slide{Strides: []int{2, 2}, Before: []int{1, 1}, After: []int{1, 1}}
 	b.Run("max_pool_64x112x112_3x3_stride2", func(b *testing.B) {
 		measure(b, func(in []*fgraph.Variable) *fgraph.Variable { return tensor.MaxPool(in[0], []int{3, 3}, slide, false) }, x)

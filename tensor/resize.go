@@ -137,7 +137,7 @@ func (o ResizeOptions) repeats() bool {
 // along resizes dimension d from n elements to m.
 func (o ResizeOptions) along(x *fgraph.Variable, d int, n, m, scale *fgraph.Variable) *fgraph.Variable {
 	if !o.Linear {
-		return takeAlong(x, d, MustApply(ResizePlacesOp{o.Coordinates, o.Nearest}, n, m, scale))
+		return takeAlong(x, d, MustApply(ResizePlacesOp{Coordinates: o.Coordinates, Nearest: o.Nearest}, n, m, scale))
 	}
 	// Behind the ends there is nothing to go on with, so places there are those of the ends.
 	at := MustApply(ResizePlacesOp{Coordinates: o.Coordinates}, n, m, scale)
@@ -157,13 +157,16 @@ func (o ResizeOptions) along(x *fgraph.Variable, d int, n, m, scale *fgraph.Vari
 // n, m, as integer scalars, and the scale, a float64 scalar. The places are float64s from 0 to n-1,
 // or integers if Nearest says how to round. It is an op of its own because arithmetic that rewriters
 // change may round a place to the other side.
-type ResizePlacesOp struct {
+type ResizePlacesOp = resizePlacesOp
+
+type resizePlacesOp struct {
+	noGradient
 	Coordinates CoordinateMode
 	Nearest     NearestMode
 }
 
 // String returns for example ResizePlaces{half_pixel}{floor}.
-func (op ResizePlacesOp) String() string {
+func (op resizePlacesOp) String() string {
 	text := "ResizePlaces{" + string(op.Coordinates) + "}"
 	if op.Nearest != "" {
 		text += "{" + string(op.Nearest) + "}"
@@ -172,12 +175,12 @@ func (op ResizePlacesOp) String() string {
 }
 
 // Valid reports whether there are such modes.
-func (op ResizePlacesOp) Valid() bool {
+func (op resizePlacesOp) Valid() bool {
 	return slices.Contains(coordinateModes, op.Coordinates) && (op.Nearest == "" || slices.Contains(nearestModes, op.Nearest))
 }
 
 // Infer returns a vector of m elements.
-func (op ResizePlacesOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+func (op resizePlacesOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != 3 {
 		return nil, wrongCount(op, in, 3)
 	}
@@ -199,7 +202,7 @@ func (op ResizePlacesOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 // Compile computes the places one by one.
-func (op ResizePlacesOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op resizePlacesOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var buf [array.MaxDims]int
 		sizes, err := readSizes(op, &buf, in[:2])
@@ -233,7 +236,7 @@ func (op ResizePlacesOp) Compile(*fgraph.Apply) (Kernel, error) {
 }
 
 // place returns where element i of m is among n.
-func (op ResizePlacesOp) place(i, n, m int, scale float64) float64 {
+func (op resizePlacesOp) place(i, n, m int, scale float64) float64 {
 	switch op.Coordinates {
 	case Asymmetric:
 		return float64(i) / scale
@@ -247,7 +250,7 @@ func (op ResizePlacesOp) place(i, n, m int, scale float64) float64 {
 	return (float64(i)+0.5)/scale - 0.5
 }
 
-func (op ResizePlacesOp) round(at float64) float64 {
+func (op resizePlacesOp) round(at float64) float64 {
 	switch op.Nearest {
 	case RoundPreferFloor:
 		return math.Ceil(at - 0.5)
@@ -262,11 +265,6 @@ func (op ResizePlacesOp) round(at float64) float64 {
 }
 
 // InferShape returns m.
-func (op ResizePlacesOp) InferShape(a *fgraph.Apply, _ *Shapes) [][]*fgraph.Variable {
+func (op resizePlacesOp) InferShape(a *fgraph.Apply, _ *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{{a.Inputs()[1]}}
-}
-
-// Grad returns no gradients: sizes have none.
-func (op ResizePlacesOp) Grad(a *fgraph.Apply, _ []*fgraph.Variable) []*fgraph.Variable {
-	return make([]*fgraph.Variable, len(a.Inputs()))
 }

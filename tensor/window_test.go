@@ -503,3 +503,29 @@ func TestConvNothing(t *testing.T) {
 		near(t, "sum", got, []int{2, 2, 0}, nil)
 	}
 }
+
+// TestConvMemory checks that a convolution takes little more memory than its result.
+func TestConvMemory(t *testing.T) {
+	x, w := array.New(array.Float32, 1, 64, 56, 56), array.New(array.Float32, 64, 64, 3, 3)
+	in := []*fgraph.Variable{fgraph.NewInput(tensor.NewType(array.Float32, -1, -1, -1, -1), "x"), fgraph.NewInput(tensor.NewType(array.Float32, -1, -1, -1, -1), "w")}
+	slide := tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}
+	y := tensor.Conv(in[0], in[1], nil, slide, 1)
+	f, err := exec.NewFunction(t.Context(), in, []*fgraph.Variable{y}, exec.FunctionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.NewRunner()
+	if _, err := r.Run(t.Context(), x, w); err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(x.Bytes() + 1<<20); r.Peak() > most {
+		t.Errorf("%d bytes, want at most %d", r.Peak(), most)
+	}
+	f, err = exec.NewFunction(t.Context(), in, []*fgraph.Variable{y}, exec.FunctionOptions{MaxBytes: int64(x.Bytes())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Call(t.Context(), x, w); !errors.Is(err, array.ErrTooLarge) {
+		t.Errorf("%v, want %v", err, array.ErrTooLarge)
+	}
+}

@@ -232,15 +232,34 @@ func (c *convolution) weights() error {
 		}
 		return nil
 	}
-	return c.each(func(item, group int) error {
-		w := c.weightsOf(group)
-		if c.slide.plain() {
-			x := c.x.rowsAt(c.inputAt(item, group), c.in, c.columns, c.columns)
-			return c.ws.Gemm(1, c.resultOf(item, group, 0, c.columns), x.turned(), 1, w)
+	// A product packs its right factor, and patches are the larger one most of the time. So what is
+	// summed up is the transpose of the weights, of one group at a time.
+	sums := new(Array)
+	if err := c.ws.New(sums, c.w.dtype, c.terms, c.out); err != nil {
+		return err
+	}
+	defer c.ws.Release(sums)
+	for group := range c.groups {
+		sums.zero()
+		for item := range c.x.shape[0] {
+			if err := c.addWeights(sums, item, group); err != nil {
+				return err
+			}
 		}
-		return c.blocks(func(p *Array, first int) error {
-			c.gather(p, item, group, first)
-			return c.ws.Gemm(1, c.resultOf(item, group, first, p.shape[1]), p.turned(), 1, w)
-		})
+		CopyTo(c.weightsOf(group), sums.turned())
+	}
+	return nil
+}
+
+// addWeights adds what an item has to the weights of a group, of which there is a column for each
+// channel of y.
+func (c *convolution) addWeights(sums *Array, item, group int) error {
+	if c.slide.plain() {
+		x := c.x.rowsAt(c.inputAt(item, group), c.in, c.columns, c.columns)
+		return c.ws.Gemm(1, x, c.resultOf(item, group, 0, c.columns).turned(), 1, sums)
+	}
+	return c.blocks(func(p *Array, first int) error {
+		c.gather(p, item, group, first)
+		return c.ws.Gemm(1, p, c.resultOf(item, group, first, p.shape[1]).turned(), 1, sums)
 	})
 }

@@ -80,9 +80,14 @@ func addPatchRow[T float](plane, src []T, s *slide, k [MaxSpatial]int, first int
 		x, ok2 := s.place(1, j, k[1])
 		if lo, hi := max(r.lo, at), min(r.hi, at+len(run)); ok && ok2 && lo < hi {
 			to := (y*s.in[1]+x)*s.in[2] + lo*step + shift
-			for _, v := range run[lo-at : hi-at] {
-				plane[to] += v
-				to += step
+			part := run[lo-at : hi-at]
+			if step == 1 {
+				addScaled(plane[to:][:len(part)], 1, part)
+			} else {
+				for _, v := range part {
+					plane[to] += v
+					to += step
+				}
 			}
 		}
 		src, at = src[len(run):], 0

@@ -164,7 +164,8 @@ func TestOpNamesRoundTrip(t *testing.T) {
 // is a sound graph, and that it prints as text that reads as the same expression.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"(x + y)*2/s", "sum(X, axis=0)", "x[1:3, None]", "*1 -> exp(x)", "set_subtensor(x[0:2], 1.5)", "t.transpose(2, 0, 1)", "Gemm(X, 1.0, X, Y, s)", "[x, y]", "1e-3**-x", "stack([s, 2])", "cast{float32}(x)::0",
-		"split(x, 3)[1:][0]", "set_subtensor(X[:, i], y)", "inc_subtensor(t[i, :, i], s)", "X[X > 0]", "set_subtensor(X[1, p], 2.5)", "tile(X, (2, 1, n))", "pad(x, (1, n), 'reflect')", "diagonal(t, -1, 2, 0)", "nonzero(X)", "meshgrid(x, y)[0]", "kron(X, Y)", "repeat(x, i)", "t[..., None, i]", "linspace(x, y, 4)", "block_diag(X, x)", "roll(X, (1, n), (0, 1))", "x[[True, False]]", "array_split(x, 9)"} {
+		"split(x, 3)[1:][0]", "set_subtensor(X[:, i], y)", "inc_subtensor(t[i, :, i], s)", "X[X > 0]", "set_subtensor(X[1, p], 2.5)", "tile(X, (2, 1, n))", "pad(x, (1, n), 'reflect')", "diagonal(t, -1, 2, 0)", "nonzero(X)", "meshgrid(x, y)[0]", "kron(X, Y)", "repeat(x, i)", "t[..., None, i]", "linspace(x, y, 4)", "block_diag(X, x)", "roll(X, (1, n), (0, 1))", "x[[True, False]]", "array_split(x, 9)",
+		"conv(t, t, pads=1, strides=2, groups=3)", "conv_transpose(t, t, x, output_padding=1)", "max_pool(t, 2, ceil_mode=True)", "average_pool(t, [3], pads=[1, 0], count_include_pad=True)", "resize(t, scales=[1, 1, 1.5], mode='linear')", "topk(x, 1)[1]", "scatter_nd(X, [[0, 1]], [s])", "Conv{1}{strides=2}{groups=3}(t, t)"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
