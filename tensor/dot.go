@@ -51,7 +51,7 @@ func (op dotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n, m := x.shape[x.ndim-1], y.shape[0]; n != m && n != Unknown && m != Unknown {
 		return nil, argError(op, 1, "is a %v, whose first dimension does not fit the last one of a %v", in[1].Type(), in[0].Type())
 	}
-	s := spec{dtype: max(array.Upcast(x.dtype, y.dtype), array.Int64)}
+	s := spec{dtype: array.Upcast(x.dtype, y.dtype).Number()}
 	if x.ndim == 2 {
 		s.shape[0] = x.shape[0]
 		s.ndim++

@@ -46,7 +46,7 @@ func LeastSize(v *fgraph.Variable) (float64, bool) {
 		return k, true
 	}
 	a := v.Owner()
-	if a == nil || TypeOf(v).DType().IsFloat() || len(a.Inputs()) == 0 {
+	if a == nil || TypeOf(v).DType() != array.Int64 || len(a.Inputs()) == 0 { // smaller integers may wrap around
 		return 0, false
 	}
 	combine := math.Min
@@ -96,7 +96,7 @@ func Nonnegative(v *fgraph.Variable) bool {
 	todo := []*fgraph.Variable{v}
 	for seen := 0; len(todo) > 0; seen++ {
 		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
-		if x, ok := UniformOf(v); ok && x >= 0 {
+		if x, ok := UniformOf(v); ok && x >= 0 || TypeOf(v).DType() == array.Uint8 {
 			continue
 		}
 		a := v.Owner()
@@ -154,8 +154,9 @@ func keepsSign(op array.Opcode, a *fgraph.Apply, rounds bool) (on []*fgraph.Vari
 	case array.Log1p, array.Expm1, array.Sinh, array.Tanh, array.Arctan, array.Arcsinh, array.Erf, array.Identity,
 		array.Ceil, array.Floor, array.Trunc, array.Round, array.Sgn:
 		return in, true
-	case array.Cast: // of NaN, an integer may be negative
-		return in, rounds || !TypeOf(in[0]).DType().IsFloat()
+	case array.Cast: // of NaN, or of what the type does not have, an integer may be negative
+		from, to := TypeOf(in[0]).DType(), TypeOf(a.Out()).DType()
+		return in, rounds || to.Holds(from)
 	}
 	return nil, TypeOf(a.Out()).DType() == array.Bool
 }

@@ -64,7 +64,7 @@ func (op matmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n, m := x.shape[d+1], y.shape[d]; n != m && n != Unknown && m != Unknown {
 		return nil, argError(op, 1, "is a %v, whose dimension %d does not fit the last one of a %v", in[1].Type(), d, in[0].Type())
 	}
-	s := spec{dtype: max(array.Upcast(x.dtype, y.dtype), array.Int64), ndim: x.ndim}
+	s := spec{dtype: array.Upcast(x.dtype, y.dtype).Number(), ndim: x.ndim}
 	for k := range d {
 		switch n, m := x.shape[k], y.shape[k]; {
 		case n == m || m == 1 || m == Unknown && n != 1:

@@ -9,12 +9,13 @@ import (
 
 // algebraFunctions are what the rules of saturation ask.
 var algebraFunctions = []pattern.Function{
-	pattern.NewGuard("as_wide(p, x)", 1, "p is no float, or what is computed of x alone has its element type", func(a pattern.Args) bool {
+	pattern.NewGuard("as_wide(p, x)", 1, "what is computed of x alone has the element type of p", func(a pattern.Args) bool {
 		t := dtypeOf(a.Vars[1])
 		for _, v := range a.Vars[2:] {
 			t = array.Upcast(t, dtypeOf(v))
 		}
-		return !isFloat(a.Vars[0]) || t == dtypeOf(a.Vars[0])
+		p := dtypeOf(a.Vars[0])
+		return t == p || !p.IsFloat() && t.Number() == p
 	}),
 	pattern.NewGuard("opposites(a, b)", 1, "all elements of a and of b are known to be one finite number and its opposite, which is not 0", func(a pattern.Args) bool {
 		x, ok := uniform(a.Vars[0])

@@ -18,8 +18,7 @@ var elemwiseFunctions = []pattern.Function{
 		toLeast(func(c, least float64) bool { return c <= least })),
 	pattern.NewGuard("has_type(x, {t})", 1, "t is the element type of x", func(a pattern.Args) bool { return dtypeOf(a.Vars[0]) == a.Params[0] }),
 	pattern.NewGuard("lossless(x, {t})", 1, "the element type t has every value of the element type of x", func(a pattern.Args) bool {
-		from, to := dtypeOf(a.Vars[0]), a.Params[0].(array.DType)
-		return from <= to && !(from == array.Int64 && to.IsFloat())
+		return a.Params[0].(array.DType).Holds(dtypeOf(a.Vars[0]))
 	}),
 	pattern.NewGuard("odd({f})", 1, "f is an odd function: f(-x) = -f(x)", func(a pattern.Args) bool {
 		switch a.Params[0].(tensor.Elemwise).Op {

@@ -21,6 +21,8 @@ var allFunctions = sync.OnceValue(func() []pattern.Function {
 var functions = []pattern.Function{
 	about("float(x)", "the elements of x are floats", isFloat),
 	about("integer(x)", "the elements of x are integers or bools", isInteger),
+	about("unsigned(x)", "the elements of x are unsigned integers, which have no opposites", func(v *variable) bool { return dtypeOf(v) == array.Uint8 }),
+	about("wide(x)", "the elements of x are no integers of fewer than 64 bits, which wrap around soon", isWide),
 	about("scalar(x)", "all dimensions of x have size 1, as far as types tell", isScalar),
 	known("number(x)", "all elements of x are known to be one number", func(float64) bool { return true }),
 	known("nonzero(x)", "all elements of x are known to be one number other than 0, which is not NaN", func(x float64) bool { return x != 0 && x == x }),
@@ -38,8 +40,10 @@ var functions = []pattern.Function{
 	}),
 	value("(item x)", 2, "the only element of x, which scalar(x) holds for", func(a pattern.Args) *variable { return scalarOf(a.Vars[0]) }),
 	about("once(x)", "x has a single use", usedOnce),
-	pattern.NewGuard("exact(x)", 1, "x is a float or the result an integer: -(-2⁶³), which wraps around, is another number as a float",
-		func(a pattern.Args) bool { return !isFloat(a.Root.Out()) || !slices.ContainsFunc(a.Vars, isInteger) }),
+	pattern.NewGuard("exact(x)", 1, "x is a float or has the element type of the result: -(-2⁶³), which wraps around, is another number as a float",
+		func(a pattern.Args) bool {
+			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return isInteger(v) && dtypeOf(v) != dtypeOf(a.Root.Out()) })
+		}),
 	pattern.NewGuardOfPairs("same_dtype(x, y)", 1, "x and y have the same type of elements", func(x, y *variable) bool { return dtypeOf(x) == dtypeOf(y) }),
 	pattern.NewGuardOfPairs("same_type(x, y)", 1, "x and y have the same type", func(x, y *variable) bool { return x.Type() == y.Type() }),
 	pattern.NewGuardOfPairs("same_number(x, y)", 0, "all elements of x and of y are known to be one number", func(x, y *variable) bool {

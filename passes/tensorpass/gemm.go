@@ -13,7 +13,8 @@ type term struct {
 	factor *variable // without dimensions; nil: 1
 	minus  bool
 	matrix *variable
-	uses   int // of the matrix, in the sum
+	dtype  array.DType // of the sum, and of the factor: a matrix of bools has no multiples of its type
+	uses   int         // of the matrix, in the sum
 }
 
 // sole reports whether nothing outside the sum uses the matrix.
@@ -49,7 +50,7 @@ func gemm(c *rewrite.Context, n *apply) (result, error) {
 		d := terms[at].matrix.Owner()
 		z := tensor.MustApply(tensor.GemmOp{}, terms[to].matrix, terms[at].scalar(), d.Inputs()[0], d.Inputs()[1], terms[to].scalar())
 		gone = append(gone, terms[at].matrix)
-		terms[to] = term{matrix: z, uses: 1}
+		terms[to] = term{matrix: z, dtype: dtypeOf(out), uses: 1}
 		terms = slices.Delete(terms, at, at+1)
 	}
 	if len(gone) == 0 && !merged {
@@ -87,17 +88,17 @@ func scaledTerms(out *variable) []term {
 
 // plus returns the sum of two multiples of a matrix.
 func (t term) plus(u term) term {
-	return term{factor: combined(array.Add, t.scalar(), u.scalar()), matrix: t.matrix, uses: t.uses + u.uses}
+	return term{factor: combined(array.Add, t.scalar(), u.scalar()), matrix: t.matrix, dtype: t.dtype, uses: t.uses + u.uses}
 }
 
 // scaled takes a product of scalars and one matrix or vector apart.
 func scaled(v *variable, dtype array.DType) term {
-	whole := term{matrix: v}
+	whole := term{matrix: v, dtype: dtype}
 	num, den := mulCanonizer.terms(v)
 	if len(den) > 0 {
 		return whole
 	}
-	t := term{}
+	t := term{dtype: dtype}
 	var scalars []*variable
 	for _, f := range num {
 		switch {
@@ -126,9 +127,9 @@ func (t term) scalar() *variable {
 	}
 	switch {
 	case ok && t.minus:
-		return full(dtypeOf(t.matrix), -x)
+		return full(t.dtype, -x)
 	case ok:
-		return full(dtypeOf(t.matrix), x)
+		return full(t.dtype, x)
 	case t.minus:
 		return tensor.Neg(t.factor)
 	}

@@ -61,7 +61,7 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 		t := products[0]
 		in := slices.Clone(t.matrix.Owner().Inputs())
 		in[1] = combined(array.Mul, in[1], t.scalar())
-		others, products = append(others, term{matrix: again(t.matrix.Owner(), in...), uses: 1}), nil
+		others, products = append(others, term{matrix: again(t.matrix.Owner(), in...), dtype: t.dtype, uses: 1}), nil
 	case target < 0:
 		target = len(others)
 		others, products = append(others, products[0]), products[1:]
@@ -70,7 +70,7 @@ func gemvOfSum(c *rewrite.Context, n *apply) (result, error) {
 		a := t.matrix.Owner()
 		in := slices.Clone(a.Inputs())
 		in[0], in[1], in[4] = others[target].matrix, combined(array.Mul, in[1], t.scalar()), others[target].scalar()
-		others[target] = term{matrix: again(a, in...), uses: 1}
+		others[target] = term{matrix: again(a, in...), dtype: t.dtype, uses: 1}
 	}
 	return replace(c, n, total(others, out), n.Inputs()...)
 }

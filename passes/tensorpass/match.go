@@ -117,6 +117,13 @@ func dtypeOf(v *variable) array.DType { return tensor.TypeOf(v).DType() }
 func isFloat(v *variable) bool        { return dtypeOf(v).IsFloat() }
 func isInteger(v *variable) bool      { return !isFloat(v) }
 
+// isWide reports whether no element is an integer of fewer than 64 bits. Those of more wrap around
+// so late that rules of floats count on it that they do not.
+func isWide(v *variable) bool {
+	d := dtypeOf(v)
+	return d == array.Bool || d == array.Int64 || d.IsFloat()
+}
+
 // uniform returns the value of all elements of v, and whether it is known.
 func uniform(v *variable) (float64, bool) { return tensor.UniformOf(v) }
 

@@ -51,16 +51,16 @@ func reduceOver(op array.Reduction, x *variable, axes array.Axes) *variable {
 	return tensor.MustApply(tensor.Reduce{Op: op, Axes: axes}, x)
 }
 
-// reduceList combines variables as a reduction combines elements, or returns nil if there is no
-// single op for that.
-func reduceList(r array.Reduction, list []*variable) *variable {
+// reduceList combines variables as a reduction combines elements, in the type of its result, or
+// returns nil if there is no single op for that.
+func reduceList(r array.Reduction, list []*variable, out *variable) *variable {
 	switch {
 	case r > array.Min, len(list) == 0, len(list) > 2 && r != array.Sum && r != array.Prod:
 		return nil
 	case len(list) == 1:
 		return list[0]
 	}
-	return tensor.Map(r.Opcode(), list...)
+	return computeAs(out, r.Opcode(), list...)
 }
 
 func sumAllToNone(c *rewrite.Context, n *apply) (result, error) {
@@ -164,7 +164,7 @@ func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
 		}
 		rows[i] = withoutAxes(v, axes)
 	}
-	return replace(c, n, reduceList(op, rows))
+	return replace(c, n, reduceList(op, rows, n.Out()))
 }
 
 func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
@@ -173,5 +173,5 @@ func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
 	if !ok || axes == 0 {
 		return c.Miss("it does not reduce a MakeVector"), nil
 	}
-	return replace(c, n, reduceList(op, a.Inputs()))
+	return replace(c, n, reduceList(op, a.Inputs(), n.Out()))
 }

@@ -54,6 +54,9 @@ func sumMulByScalar(c *rewrite.Context, n *apply) (result, error) {
 	if op == array.Prod {
 		return prodOfNegations(c, n, axes)
 	}
+	if v := n.Inputs()[0]; !isWide(v) {
+		return c.Miss("the terms wrap around in a smaller type than the sum"), nil
+	}
 	if _, a := sumArgument(n, array.Neg); a != nil {
 		return replace(c, n, tensor.Neg(reduceOver(array.Sum, a.Inputs()[0], axes)))
 	}

@@ -49,10 +49,10 @@ type signed struct {
 	minus bool
 }
 
-// signOf strips the negations off v.
+// signOf strips the negations off v, unless they wrap around.
 func signOf(v *variable) signed {
 	s := signed{v: v}
-	for x := negated(v); x != nil; x = negated(x) {
+	for x := negated(v); x != nil && isWide(x); x = negated(x) {
 		s = signed{x, !s.minus}
 	}
 	return s

@@ -162,12 +162,10 @@ func casts() pattern.Operator {
 	o := family(1, 1, func(e tensor.Elemwise) (any, bool) { return e.To, e.Op == array.Cast && e.Inplace == 0 },
 		func(m pattern.Making) *variable { return tensor.Cast(m.Inputs[0], m.Param.(array.DType)) })
 	o.Tracks = nil
-	for d := array.DType(0); ; d++ {
-		if _, ok := array.ParseDType(d.String()); !ok {
-			return o
-		}
+	for _, d := range array.DTypes() {
 		o.Tracks = append(o.Tracks, rewrite.TrackOp(tensor.Elemwise{Op: array.Cast, To: d}))
 	}
+	return o
 }
 
 // anyOp returns the operator of all ops of a Go type. Rules capture the op itself.

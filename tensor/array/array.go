@@ -12,27 +12,15 @@ type Array struct {
 	shape   [MaxDims]int
 	strides [MaxDims]int // in elements; may be zero or negative
 	offset  int          // of the first element in data
-	data    any          // []bool, []int64, []float32 or []float64
+	data    any          // a slice of the element type, or a *csr
 }
 
 // New returns an array of zeros.
 func New(dtype DType, shape ...int) *Array {
 	a := new(Array)
 	a.layOut(dtype, shape)
-	a.data = makeData(dtype, a.Len())
+	a.data = kinds[dtype].make(a.Len())
 	return a
-}
-
-func makeData(dtype DType, n int) any {
-	switch dtype {
-	case Bool:
-		return make([]bool, n)
-	case Int64:
-		return make([]int64, n)
-	case Float32:
-		return make([]float32, n)
-	}
-	return make([]float64, n)
 }
 
 // Of returns an array whose memory is data. It panics if the shape has another number of elements.
@@ -52,15 +40,9 @@ func Scalar[T Element](v T) *Array { return Of([]T{v}) }
 // Full returns an array with all elements v, converted to the type.
 func Full(dtype DType, v float64, shape ...int) *Array {
 	a := New(dtype, shape...)
-	switch d := a.data.(type) {
-	case []bool:
-		fill(d, v != 0)
-	case []int64:
-		fill(d, toInt(v))
-	case []float32:
-		fill(d, float32(v))
-	case []float64:
-		fill(d, v)
+	if a.Len() > 0 {
+		a.SetFloat(0, v)
+		kinds[dtype].spread(a.data)
 	}
 	return a
 }
@@ -144,25 +126,7 @@ func dataOf[T Element](a *Array) []T {
 // SharesMemory reports whether the arrays are views of the same memory, though perhaps of
 // different parts.
 func (a *Array) SharesMemory(b *Array) bool {
-	if a.dtype != b.dtype {
-		return false
-	}
-	switch d := a.data.(type) {
-	case []bool:
-		return sameMemory(d, b.data)
-	case []int64:
-		return sameMemory(d, b.data)
-	case []float32:
-		return sameMemory(d, b.data)
-	case []float64:
-		return sameMemory(d, b.data)
-	}
-	return false
-}
-
-func sameMemory[T Element](d []T, other any) bool {
-	e, ok := other.([]T)
-	return ok && len(d) > 0 && len(e) > 0 && &d[0] == &e[0]
+	return a.dtype == b.dtype && kinds[a.dtype].sameMemory(a.data, b.data)
 }
 
 // place returns the offset of element i in row-major order.
@@ -192,12 +156,18 @@ func (a *Array) Int(i int) int64 {
 	return toInt(a.Float(i))
 }
 
-// SetFloat sets element i in row-major order.
+// SetFloat sets element i in row-major order. A number becomes an integer as by Cast.
 func (a *Array) SetFloat(i int, v float64) {
 	at := a.place(i)
 	switch d := a.data.(type) {
 	case []bool:
 		d[at] = v != 0
+	case []int8:
+		d[at] = int8(toInt32(v))
+	case []uint8:
+		d[at] = uint8(toInt32(v))
+	case []int32:
+		d[at] = toInt32(v)
 	case []int64:
 		d[at] = toInt(v)
 	case []float32:
@@ -214,6 +184,15 @@ func toInt(v float64) int64 {
 		return int64(v)
 	}
 	return -1 << 63
+}
+
+// toInt32 is toInt for 32 bits. Smaller integers are the last bits of its result, as NumPy makes
+// them on amd64: 300 becomes the uint8 44, and NaN becomes 0.
+func toInt32(v float64) int32 {
+	if v > -1<<31-1 && v < 1<<31 {
+		return int32(v)
+	}
+	return -1 << 31
 }
 
 // Floats returns the elements in row-major order as float64s.
@@ -237,7 +216,8 @@ func (a *Array) Clone() *Array {
 	return c
 }
 
-// Cast returns a contiguous copy with another element type.
+// Cast returns a contiguous copy with another element type. Floats become integers by truncation,
+// and integers that the type does not have wrap around, as in NumPy.
 func (a *Array) Cast(dtype DType) *Array {
 	if dtype == a.dtype {
 		return a.Clone()

@@ -121,7 +121,7 @@ func TestEveryOp(t *testing.T) {
 		if op == Cast {
 			continue
 		}
-		for _, d := range []DType{Bool, Int64, Float32, Float64} {
+		for _, d := range DTypes() {
 			n := max(op.NumArgs(), 1)
 			if op.NumArgs() < 0 {
 				n = 3

@@ -156,14 +156,12 @@ func (a *Array) decode(i int, text string) error {
 		return err
 	}
 	v, err := strconv.ParseInt(text, 10, 64)
-	switch data := a.data.(type) {
-	case []int64:
+	if data, ok := a.data.([]int64); ok {
 		data[i] = v
-	case []bool:
-		if v != 0 && v != 1 {
-			return fmt.Errorf("%d is neither 0 nor 1", v)
-		}
-		data[i] = v == 1
+		return err
+	}
+	if a.SetFloat(i, float64(v)); err == nil && a.Int(i) != v {
+		return fmt.Errorf("%d is not a number of type %v", v, a.dtype)
 	}
 	return err
 }

@@ -10,7 +10,7 @@ func Fold(op Opcode, dtype DType, start float64, xs []*Array) (*Array, bool) {
 	}
 	ndim := 0
 	for _, x := range xs {
-		if x.IsCSR() || x.Len() != 1 || dtype == Int64 && x.dtype.IsFloat() {
+		if x.IsCSR() || x.Len() != 1 || !dtype.IsFloat() && x.dtype.IsFloat() {
 			return nil, false
 		}
 		ndim = max(ndim, x.NDim())
@@ -21,8 +21,14 @@ func Fold(op Opcode, dtype DType, start float64, xs []*Array) (*Array, bool) {
 	}
 	total := Full(dtype, start, ones[:ndim]...)
 	switch t := total.data.(type) {
+	case []int8:
+		foldNumbers(t, int8Kernels[op], xs)
+	case []uint8:
+		foldNumbers(t, uint8Kernels[op], xs)
+	case []int32:
+		foldNumbers(t, int32Kernels[op], xs)
 	case []int64:
-		foldNumbers(t, intKernels[op], xs)
+		foldNumbers(t, int64Kernels[op], xs)
 	case []float32:
 		foldNumbers(t, float32Kernels[op], xs)
 	case []float64:
@@ -47,6 +53,12 @@ func convert[T number](a *Array) T {
 			return 1
 		}
 		return 0
+	case []int8:
+		return T(d[a.offset])
+	case []uint8:
+		return T(d[a.offset])
+	case []int32:
+		return T(d[a.offset])
 	case []int64:
 		return T(d[a.offset])
 	case []float32:

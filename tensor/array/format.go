@@ -58,8 +58,10 @@ func (a *Array) element(at int) string {
 		return strconv.FormatInt(d[at], 10)
 	case []float32:
 		return floatText(float64(d[at]), 32)
+	case []float64:
+		return floatText(d[at], 64)
 	}
-	return floatText(a.data.([]float64)[at], 64)
+	return strconv.FormatFloat(elementAt(a, at), 'f', -1, 64) // a smaller integer
 }
 
 func floatText(v float64, bits int) string {
@@ -110,7 +112,7 @@ func (a *Array) nested(d, at int) any {
 		}
 		return data[at]
 	}
-	if v := a.data.([]float64)[at]; !math.IsNaN(v) && !math.IsInf(v, 0) {
+	if v := elementAt(a, at); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
 	}
 	return a.element(at)

@@ -30,9 +30,14 @@ func (ws *Workspace) Add(a, y *Array) {
 	ws.Map(addPrograms[a.dtype], []*Array{a}, []*Array{a, v})
 }
 
-var addPrograms = [numDTypes]*Program{Bool: addProgram(Bool, Or), Int64: addProgram(Int64, Add), Float32: addProgram(Float32, Add), Float64: addProgram(Float64, Add)}
-
-func addProgram(d DType, op Opcode) *Program {
-	p := NewProgram(d, d)
-	return p.Return(p.Append(op, 0, 1))
-}
+var addPrograms = func() (list [numDTypes]*Program) {
+	for d := range list {
+		op := Add
+		if DType(d) == Bool {
+			op = Or
+		}
+		p := NewProgram(DType(d), DType(d))
+		list[d] = p.Return(p.Append(op, 0, 1))
+	}
+	return list
+}()

@@ -18,7 +18,10 @@ var (
 		Identity: copyBlock[bool], Second: secondBlock[bool],
 		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
 	}
-	intKernels                     = intTable()
+	int8Kernels                    = intTable[int8]()
+	uint8Kernels                   = intTable[uint8]()
+	int32Kernels                   = intTable[int32]()
+	int64Kernels                   = intTable[int64]()
 	float64Kernels, float32Kernels = floatTables()
 
 	boolPredicates = [NumOpcodes]predicate[bool]{
@@ -32,7 +35,10 @@ var (
 		Gt: func(dst, a, b []bool) { lessBools(dst, b, a) },
 		Ge: func(dst, a, b []bool) { lessOrEqualBools(dst, b, a) },
 	}
-	intPredicates     = predicateTable[int64]()
+	int8Predicates    = predicateTable[int8]()
+	uint8Predicates   = predicateTable[uint8]()
+	int32Predicates   = predicateTable[int32]()
+	int64Predicates   = predicateTable[int64]()
 	float32Predicates = predicateTable[float32]()
 	float64Predicates = predicateTable[float64]()
 )
@@ -126,13 +132,14 @@ func ordering[T number](t *[NumOpcodes]blockFunc[T]) {
 	}
 	t[Sgn] = func(dst, a, _ []T) {
 		a = a[:len(dst)]
+		one := T(1)
 		for i := range dst {
 			v := a[i]
 			switch {
 			case v > 0:
-				v = 1
+				v = one
 			case v < 0:
-				v = -1
+				v = -one
 			}
 			dst[i] = v // 0 and NaN stay
 		}
@@ -159,20 +166,42 @@ func ordering[T number](t *[NumOpcodes]blockFunc[T]) {
 	}
 }
 
-func intTable() (t [NumOpcodes]blockFunc[int64]) {
+// intTable returns the kernels of a type of integers, whose arithmetic wraps around.
+func intTable[T integer]() (t [NumOpcodes]blockFunc[T]) {
 	arithmetic(&t)
-	each := func(f func(a, b int64) int64) blockFunc[int64] {
-		return func(dst, a, b []int64) {
-			for i := range dst {
-				dst[i] = f(a[i], b[i])
-			}
+	// Loops of their own: a function that is passed to a common loop is not inlined, which takes a
+	// third longer.
+	t[IntDiv] = func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = floorDiv(a[i], b[i])
 		}
 	}
-	t[IntDiv], t[Mod], t[Pow] = each(floorDiv), each(floorMod), each(intPow)
-	t[And] = each(func(a, b int64) int64 { return a & b })
-	t[Or] = each(func(a, b int64) int64 { return a | b })
-	t[Xor] = each(func(a, b int64) int64 { return a ^ b })
-	t[Invert] = func(dst, a, _ []int64) {
+	t[Mod] = func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = floorMod(a[i], b[i])
+		}
+	}
+	t[Pow] = func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = intPow(a[i], b[i])
+		}
+	}
+	t[And] = func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] & b[i]
+		}
+	}
+	t[Or] = func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] | b[i]
+		}
+	}
+	t[Xor] = func(dst, a, b []T) {
+		for i := range dst {
+			dst[i] = a[i] ^ b[i]
+		}
+	}
+	t[Invert] = func(dst, a, _ []T) {
 		for i := range dst {
 			dst[i] = ^a[i]
 		}
@@ -181,7 +210,7 @@ func intTable() (t [NumOpcodes]blockFunc[int64]) {
 }
 
 // floorDiv returns the floor of a/b, and 0 if b is 0.
-func floorDiv(a, b int64) int64 {
+func floorDiv[T integer](a, b T) T {
 	if b == 0 {
 		return 0
 	}
@@ -209,7 +238,7 @@ func floorDivFloat(a, b float64) float64 {
 	return math.Round(q)
 }
 
-func floorMod(a, b int64) int64 {
+func floorMod[T integer](a, b T) T {
 	if b == 0 {
 		return 0
 	}
@@ -233,17 +262,17 @@ func floorModFloat(a, b float64) float64 {
 }
 
 // intPow returns a to the power of b by repeated squaring. It truncates negative powers.
-func intPow(a, b int64) int64 {
+func intPow[T integer](a, b T) T {
 	if b < 0 {
 		switch {
-		case a == 1, a == -1 && b%2 == 0:
+		case a == 1, a+1 == 0 && b%2 == 0:
 			return 1
-		case a == -1:
-			return -1
+		case a+1 == 0: // -1, and an unsigned b is not negative
+			return a
 		}
 		return 0
 	}
-	p := int64(1)
+	p := T(1)
 	for ; b > 0; b >>= 1 {
 		if b&1 != 0 {
 			p *= a
@@ -360,20 +389,21 @@ func selectBlock[T any](dst []T, cond []bool, a, b []T) {
 	}
 }
 
-// castBlock is Cast between numbers; see toInt.
+// castBlock is Cast between numbers; see toInt and toInt32.
 func castBlock[R, T number](dst []R, a []T) {
-	var r R
-	_, toInteger := any(r).(int64)
-	var t T
-	_, fromInteger := any(t).(int64)
-	if toInteger && !fromInteger {
+	switch to := dtypeOf[R](); {
+	case to.IsFloat() || !dtypeOf[T]().IsFloat():
+		for i := range dst {
+			dst[i] = R(a[i])
+		}
+	case to == Int64:
 		for i := range dst {
 			dst[i] = R(toInt(float64(a[i])))
 		}
-		return
-	}
-	for i := range dst {
-		dst[i] = R(a[i])
+	default:
+		for i := range dst {
+			dst[i] = R(toInt32(float64(a[i])))
+		}
 	}
 }
 

@@ -4,14 +4,6 @@ package array
 // slots of some ten operations stay in the first-level cache.
 const blockSize = 512
 
-// A lane is the block of elements of a slot, in the field of its type.
-type lane struct {
-	b []bool
-	i []int64
-	f []float32
-	d []float64
-}
-
 // An operand is an array that a program reads or writes.
 type operand struct {
 	*Array
@@ -27,16 +19,8 @@ type loop struct {
 	ndim     int
 	operands []operand
 	lanes    []lane
-	scratch  scratch
-	size     int // of blocks, at most
-}
-
-// scratch is memory for blocks.
-type scratch struct {
-	b []bool
-	i []int64
-	f []float32
-	d []float64
+	scratch  lane // memory for all blocks of a type
+	size     int  // of blocks, at most
 }
 
 // Map runs a program over arrays. The outputs have memory and the same shape. The inputs have that
@@ -155,72 +139,43 @@ func (lp *loop) allot(p *Program) {
 	for _, t := range p.slots {
 		counts[t]++
 	}
-	s := &lp.scratch
-	s.b, s.i = grown(s.b, counts[Bool]*lp.size), grown(s.i, counts[Int64]*lp.size)
-	s.f, s.d = grown(s.f, counts[Float32]*lp.size), grown(s.d, counts[Float64]*lp.size)
+	for t, n := range counts {
+		if n > 0 {
+			kinds[t].reserve(&lp.scratch, n*lp.size)
+		}
+	}
 	lp.lanes = lp.lanes[:0]
 	var next [numDTypes]int
 	for _, t := range p.slots {
-		at := next[t] * lp.size
+		lp.lanes = append(lp.lanes, lane{})
+		kinds[t].allot(&lp.lanes[len(lp.lanes)-1], &lp.scratch, next[t]*lp.size, lp.size)
 		next[t]++
-		var l lane
-		switch t {
-		case Bool:
-			l.b = s.b[at:][:lp.size]
-		case Int64:
-			l.i = s.i[at:][:lp.size]
-		case Float32:
-			l.f = s.f[at:][:lp.size]
-		case Float64:
-			l.d = s.d[at:][:lp.size]
-		}
-		lp.lanes = append(lp.lanes, l)
 	}
 	for _, c := range p.fixed {
-		lp.lanes[c.value].fill(c.data)
+		kinds[c.data.dtype].fill(&lp.lanes[c.value], c.data)
 	}
 	for k := range p.inputs {
 		if o := &lp.operands[k]; o.uniform && !o.dense {
-			lp.lanes[k].fill(o.Array)
+			kinds[o.dtype].fill(&lp.lanes[k], o.Array)
 		}
-	}
-}
-
-func grown[T any](s []T, n int) []T {
-	if len(s) < n {
-		return make([]T, n)
-	}
-	return s
-}
-
-// fill sets all elements of the lane to the first one of a.
-func (l *lane) fill(a *Array) {
-	switch a.dtype {
-	case Bool:
-		fill(l.b, dataOf[bool](a)[a.offset])
-	case Int64:
-		fill(l.i, dataOf[int64](a)[a.offset])
-	case Float32:
-		fill(l.f, dataOf[float32](a)[a.offset])
-	case Float64:
-		fill(l.d, dataOf[float64](a)[a.offset])
 	}
 }
 
 // block runs the program on the elements [lo, lo+n).
 func (lp *loop) block(p *Program, lo, n int) {
+	shape := lp.shape[:lp.ndim]
 	for k := range p.inputs {
 		o := &lp.operands[k]
 		switch {
 		case o.dense:
-			lp.lanes[k].point(o.Array, lo, n)
+			kinds[o.dtype].point(&lp.lanes[k], o.Array, lo, n)
 		case !o.uniform:
-			lp.gather(o, &lp.lanes[k], lo, n)
+			kinds[o.dtype].gather(&lp.lanes[k], o, shape, o.steps[:lp.ndim], lo, n)
 		}
 	}
 	for k := range p.outs {
 		if o := &lp.operands[p.inputs+k]; o.dense && !o.staged {
-			lp.lanes[p.inputs+k].point(o.Array, lo, n)
+			kinds[o.dtype].point(&lp.lanes[p.inputs+k], o.Array, lo, n)
 		}
 	}
 	for i := range p.placed {
@@ -228,51 +183,8 @@ func (lp *loop) block(p *Program, lo, n int) {
 	}
 	for k := range p.outs {
 		if o := &lp.operands[p.inputs+k]; !o.dense || o.staged {
-			lp.scatter(o, &lp.lanes[p.inputs+k], lo, n)
+			kinds[o.dtype].scatter(&lp.lanes[p.inputs+k], o, shape, o.steps[:lp.ndim], lo, n)
 		}
-	}
-}
-
-// point makes the lane a view of n elements of a, from lo on.
-func (l *lane) point(a *Array, lo, n int) {
-	at := a.offset + lo
-	switch a.dtype {
-	case Bool:
-		l.b = dataOf[bool](a)[at:][:n]
-	case Int64:
-		l.i = dataOf[int64](a)[at:][:n]
-	case Float32:
-		l.f = dataOf[float32](a)[at:][:n]
-	case Float64:
-		l.d = dataOf[float64](a)[at:][:n]
-	}
-}
-
-func (lp *loop) gather(o *operand, l *lane, lo, n int) {
-	shape, steps := lp.shape[:lp.ndim], o.steps[:lp.ndim]
-	switch o.dtype {
-	case Bool:
-		gather(l.b[:n], dataOf[bool](o.Array), o.offset, shape, steps, lo)
-	case Int64:
-		gather(l.i[:n], dataOf[int64](o.Array), o.offset, shape, steps, lo)
-	case Float32:
-		gather(l.f[:n], dataOf[float32](o.Array), o.offset, shape, steps, lo)
-	case Float64:
-		gather(l.d[:n], dataOf[float64](o.Array), o.offset, shape, steps, lo)
-	}
-}
-
-func (lp *loop) scatter(o *operand, l *lane, lo, n int) {
-	shape, steps := lp.shape[:lp.ndim], o.steps[:lp.ndim]
-	switch o.dtype {
-	case Bool:
-		scatter(dataOf[bool](o.Array), l.b[:n], o.offset, shape, steps, lo)
-	case Int64:
-		scatter(dataOf[int64](o.Array), l.i[:n], o.offset, shape, steps, lo)
-	case Float32:
-		scatter(dataOf[float32](o.Array), l.f[:n], o.offset, shape, steps, lo)
-	case Float64:
-		scatter(dataOf[float64](o.Array), l.d[:n], o.offset, shape, steps, lo)
 	}
 }
 
@@ -295,8 +207,14 @@ func (in *instr) run(l []lane, n int) {
 		switch in.typ {
 		case Bool:
 			boolPredicates[in.op](dst.b[:n], a.b[:n], b.b[:n])
+		case Int8:
+			int8Predicates[in.op](dst.b[:n], a.i8[:n], b.i8[:n])
+		case Uint8:
+			uint8Predicates[in.op](dst.b[:n], a.u8[:n], b.u8[:n])
+		case Int32:
+			int32Predicates[in.op](dst.b[:n], a.i32[:n], b.i32[:n])
 		case Int64:
-			intPredicates[in.op](dst.b[:n], a.i[:n], b.i[:n])
+			int64Predicates[in.op](dst.b[:n], a.i[:n], b.i[:n])
 		case Float32:
 			float32Predicates[in.op](dst.b[:n], a.f[:n], b.f[:n])
 		case Float64:
@@ -311,8 +229,14 @@ func (in *instr) run(l []lane, n int) {
 	switch in.typ {
 	case Bool:
 		boolKernels[in.op](dst.b[:n], a.b[:n], b.b[:n])
+	case Int8:
+		int8Kernels[in.op](dst.i8[:n], a.i8[:n], b.i8[:n])
+	case Uint8:
+		uint8Kernels[in.op](dst.u8[:n], a.u8[:n], b.u8[:n])
+	case Int32:
+		int32Kernels[in.op](dst.i32[:n], a.i32[:n], b.i32[:n])
 	case Int64:
-		intKernels[in.op](dst.i[:n], a.i[:n], b.i[:n])
+		int64Kernels[in.op](dst.i[:n], a.i[:n], b.i[:n])
 	case Float32:
 		float32Kernels[in.op](dst.f[:n], a.f[:n], b.f[:n])
 	case Float64:
@@ -324,6 +248,12 @@ func runSwitch(t DType, dst, cond, a, b *lane, n int) {
 	switch t {
 	case Bool:
 		selectBlock(dst.b[:n], cond.b, a.b, b.b)
+	case Int8:
+		selectBlock(dst.i8[:n], cond.b, a.i8, b.i8)
+	case Uint8:
+		selectBlock(dst.u8[:n], cond.b, a.u8, b.u8)
+	case Int32:
+		selectBlock(dst.i32[:n], cond.b, a.i32, b.i32)
 	case Int64:
 		selectBlock(dst.i[:n], cond.b, a.i, b.i)
 	case Float32:
@@ -337,25 +267,54 @@ func runSwitch(t DType, dst, cond, a, b *lane, n int) {
 func runCast(from DType, dst, a *lane, n int) {
 	switch from {
 	case Bool:
-		castTo(dst, n, unboolBlock[int64], unboolBlock[float32], unboolBlock[float64], nil, a.b)
+		castBools(dst, a.b[:n])
+	case Int8:
+		castNumbers(dst, a.i8[:n])
+	case Uint8:
+		castNumbers(dst, a.u8[:n])
+	case Int32:
+		castNumbers(dst, a.i32[:n])
 	case Int64:
-		castTo(dst, n, nil, castBlock[float32, int64], castBlock[float64, int64], boolBlock[int64], a.i)
+		castNumbers(dst, a.i[:n])
 	case Float32:
-		castTo(dst, n, castBlock[int64, float32], nil, castBlock[float64, float32], boolBlock[float32], a.f)
+		castNumbers(dst, a.f[:n])
 	case Float64:
-		castTo(dst, n, castBlock[int64, float64], castBlock[float32, float64], nil, boolBlock[float64], a.d)
+		castNumbers(dst, a.d[:n])
 	}
 }
 
-func castTo[T any](dst *lane, n int, toI func([]int64, []T), toF func([]float32, []T), toD func([]float64, []T), toB func([]bool, []T), a []T) {
-	switch a = a[:n]; {
+func castBools(dst *lane, a []bool) {
+	switch n := len(a); {
+	case dst.i8 != nil:
+		unboolBlock(dst.i8[:n], a)
+	case dst.u8 != nil:
+		unboolBlock(dst.u8[:n], a)
+	case dst.i32 != nil:
+		unboolBlock(dst.i32[:n], a)
 	case dst.i != nil:
-		toI(dst.i[:n], a)
+		unboolBlock(dst.i[:n], a)
 	case dst.f != nil:
-		toF(dst.f[:n], a)
-	case dst.d != nil:
-		toD(dst.d[:n], a)
+		unboolBlock(dst.f[:n], a)
 	default:
-		toB(dst.b[:n], a)
+		unboolBlock(dst.d[:n], a)
+	}
+}
+
+func castNumbers[T number](dst *lane, a []T) {
+	switch n := len(a); {
+	case dst.b != nil:
+		boolBlock(dst.b[:n], a)
+	case dst.i8 != nil:
+		castBlock(dst.i8[:n], a)
+	case dst.u8 != nil:
+		castBlock(dst.u8[:n], a)
+	case dst.i32 != nil:
+		castBlock(dst.i32[:n], a)
+	case dst.i != nil:
+		castBlock(dst.i[:n], a)
+	case dst.f != nil:
+		castBlock(dst.f[:n], a)
+	default:
+		castBlock(dst.d[:n], a)
 	}
 }

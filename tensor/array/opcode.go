@@ -95,7 +95,7 @@ const (
 	same    typing = iota // as its arguments
 	second                // as its second argument
 	choice                // as its second and third argument; the first is a bool
-	arith                 // as its arguments, but bools count as integers
+	arith                 // as its arguments, but bools count as int64
 	real_                 // as its arguments, but bools and integers count as float64
 	compare               // as its arguments; the result is a bool
 	test                  // as real_; the result is a bool
@@ -184,13 +184,13 @@ func (o Opcode) Types(args ...DType) (compute, result DType, ok bool) {
 	case second:
 		return args[1], args[1], true
 	case choice:
-		d := upcast(args[1], args[2])
+		d := Upcast(args[1], args[2])
 		return d, d, true
 	}
 	d := Upcast(args[0], args[1:]...)
 	switch ops[o].typing {
 	case arith:
-		d = max(d, Int64)
+		d = d.Number()
 	case real_:
 		d = d.Float()
 	case compare:

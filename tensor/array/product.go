@@ -193,7 +193,7 @@ func (ws *Workspace) gemm32(alpha float32, a kernel.Matrix, ta bool, b kernel.Ma
 }
 
 // MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any
-// type; bools are combined with "and" and "or".
+// type, which all three have; bools are combined with "and" and "or".
 func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if c.dtype.IsFloat() {
 		return ws.Gemm(1, a, b, 0, c)
@@ -201,8 +201,18 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if a.shape[1] != b.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v", a.Shape(), b.Shape())
 	}
-	if c.dtype == Int64 {
-		mulInts(c, a, b)
+	switch c.dtype {
+	case Int8:
+		mulInts[int8](c, a, b)
+		return nil
+	case Uint8:
+		mulInts[uint8](c, a, b)
+		return nil
+	case Int32:
+		mulInts[int32](c, a, b)
+		return nil
+	case Int64:
+		mulInts[int64](c, a, b)
 		return nil
 	}
 	for i := range c.shape[0] {
@@ -217,9 +227,9 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 	return nil
 }
 
-// mulInts is MatMul of int64s.
-func mulInts(c, a, b *Array) {
-	left, right, dst := dataOf[int64](a), dataOf[int64](b), Slice[int64](c)
+// mulInts is MatMul of integers, which wraps around.
+func mulInts[T integer](c, a, b *Array) {
+	left, right, dst := dataOf[T](a), dataOf[T](b), Slice[T](c)
 	fill(dst, 0)
 	for i := range c.shape[0] {
 		row := dst[i*c.shape[1]:][:c.shape[1]]

@@ -32,7 +32,10 @@ func (r Reduction) String() string { return reductionNames[r] }
 func (r Reduction) Result(d DType) DType {
 	switch r {
 	case Sum, Prod:
-		return max(d, Int64)
+		if d.IsFloat() {
+			return d
+		}
+		return Int64
 	case All, Any:
 		return Bool
 	case LogSumExp:
@@ -57,7 +60,7 @@ type Axes uint8
 func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 
 // Reduce sets out to the reduction of in over the dimensions in axes. Out has the remaining
-// dimensions and the type r.Result, and is contiguous. Floats are summed in double precision. The
+// dimensions and the type r.Result, and is contiguous. Floats are summed in double precision, integers as int64. The
 // error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	switch {
@@ -255,6 +258,12 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 			}
 			return acc
 		}))
+	case Int8:
+		fold(Slice[int64](out), v, red, pick(r, sums[int8, int64], products[int8, int64]))
+	case Uint8:
+		fold(Slice[int64](out), v, red, pick(r, sums[uint8, int64], products[uint8, int64]))
+	case Int32:
+		fold(Slice[int64](out), v, red, pick(r, sums[int32, int64], products[int32, int64]))
 	case Int64:
 		fold(Slice[int64](out), v, red, pick(r, sums[int64, int64], products[int64, int64]))
 	case Float32:
@@ -279,6 +288,12 @@ func extreme(r Reduction, out, v *Array, red reducedDims) {
 	switch v.dtype {
 	case Bool:
 		truth(map[Reduction]Reduction{Max: Any, Min: All}[r], out, v, red)
+	case Int8:
+		fold(Slice[int8](out), v, red, extremes[int8](r, math.MinInt8, math.MaxInt8))
+	case Uint8:
+		fold(Slice[uint8](out), v, red, extremes[uint8](r, 0, math.MaxUint8))
+	case Int32:
+		fold(Slice[int32](out), v, red, extremes[int32](r, math.MinInt32, math.MaxInt32))
 	case Int64:
 		fold(Slice[int64](out), v, red, extremes[int64](r, math.MinInt64, math.MaxInt64))
 	case Float32:
@@ -359,6 +374,12 @@ func elementAt(a *Array, at int) float64 {
 			return 1
 		}
 		return 0
+	case []int8:
+		return float64(d[at])
+	case []uint8:
+		return float64(d[at])
+	case []int32:
+		return float64(d[at])
 	case []int64:
 		return float64(d[at])
 	case []float32:

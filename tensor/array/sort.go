@@ -17,7 +17,8 @@ type sorter struct {
 }
 
 var sorters = [numDTypes]sorter{
-	Bool: sorterOf(keyOfBool), Int64: sorterOf(keyOfInt), Float32: sorterOf(keyOfFloat[float32]), Float64: sorterOf(keyOfFloat[float64]),
+	Bool: sorterOf(keyOfBool), Int8: sorterOf(keyOfInt[int8]), Uint8: sorterOf(keyOfInt[uint8]), Int32: sorterOf(keyOfInt[int32]), Int64: sorterOf(keyOfInt[int64]),
+	Float32: sorterOf(keyOfFloat[float32]), Float64: sorterOf(keyOfFloat[float64]),
 }
 
 func sorterOf[T Element](key func(T) uint64) sorter {
@@ -40,7 +41,7 @@ func keyOfBool(v bool) uint64 {
 	return 0
 }
 
-func keyOfInt(v int64) uint64 { return uint64(v) ^ 1<<63 }
+func keyOfInt[T integer](v T) uint64 { return uint64(int64(v)) ^ 1<<63 }
 
 // keyOfFloat returns keys in the order of the numbers. Zeros are equal, and NaN is last.
 func keyOfFloat[T float](v T) uint64 {

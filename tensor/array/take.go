@@ -73,16 +73,7 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 	if err := ws.New(out, a.dtype, append(append(buf[:0], first...), last...)...); err != nil {
 		return err
 	}
-	switch a.dtype {
-	case Bool:
-		takeElements[bool](out, &s)
-	case Int64:
-		takeElements[int64](out, &s)
-	case Float32:
-		takeElements[float32](out, &s)
-	case Float64:
-		takeElements[float64](out, &s)
-	}
+	kinds[a.dtype].take(out, &s)
 	if !s.outer {
 		return nil
 	}
@@ -154,6 +145,12 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	switch a.dtype {
 	case Bool:
 		putBools(y, &s, add)
+	case Int8:
+		putElements[int8](y, &s, add)
+	case Uint8:
+		putElements[uint8](y, &s, add)
+	case Int32:
+		putElements[int32](y, &s, add)
 	case Int64:
 		putElements[int64](y, &s, add)
 	case Float32:

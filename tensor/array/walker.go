@@ -106,16 +106,7 @@ func CopyTo(dst, src *Array) {
 		}
 		src = v
 	}
-	switch dst.dtype {
-	case Bool:
-		copyElements[bool](dst, src, n)
-	case Int64:
-		copyElements[int64](dst, src, n)
-	case Float32:
-		copyElements[float32](dst, src, n)
-	case Float64:
-		copyElements[float64](dst, src, n)
-	}
+	kinds[dst.dtype].copy(dst, src, n)
 }
 
 func copyElements[T Element](dst, src *Array, n int) {

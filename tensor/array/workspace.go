@@ -91,7 +91,7 @@ func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 			return nil
 		}
 	}
-	a.data = makeData(dtype, size)
+	a.data = kinds[dtype].make(size)
 	return nil
 }
 

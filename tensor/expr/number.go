@@ -35,21 +35,27 @@ func parseNumber(text string) (number, bool) {
 // in returns the number as a constant of a type that holds it.
 func (n number) in(d array.DType) *fgraph.Variable {
 	switch {
-	case d == array.Int64:
-		return tensor.Constant(array.Scalar(n.i))
+	case !d.IsFloat() && d != array.Bool:
+		return tensor.Constant(array.Scalar(n.i).Cast(d))
 	case d == array.Bool:
 		return tensor.Constant(array.Scalar(n.f != 0))
 	}
 	return tensor.Constant(array.Full(d, n.f))
 }
 
-// fit returns the type in which the number is combined with others of type d.
+// fit returns the type in which the number is combined with others of type d: that type, unless it
+// has only smaller integers.
 func (n number) fit(d array.DType) array.DType {
 	switch {
 	case n.dtype == array.Float64:
 		return d.Float()
-	case n.dtype == array.Int64:
-		return max(d, array.Int64)
+	case n.dtype == array.Int64 && !d.IsFloat():
+		for _, t := range []array.DType{d.Number(), array.Int32} {
+			if array.Scalar(n.i).Cast(t).Int(0) == n.i {
+				return t
+			}
+		}
+		return array.Int64
 	}
 	return d
 }

@@ -92,7 +92,7 @@ var shapes = map[string][]int{
 func parseType(text string) (t tensor.Type, err error) {
 	text = strings.TrimSpace(text)
 	dtype, rest := array.Float64, text
-	for d := array.Bool; d <= array.Float64; d++ {
+	for _, d := range array.DTypes() {
 		if after, ok := strings.CutPrefix(text, d.String()); ok {
 			dtype, rest = d, strings.TrimSpace(after)
 		}

@@ -139,7 +139,7 @@ func linspace(c *call) *fgraph.Variable {
 	ends := tensors(c.name, []value{c.need(0, "start"), c.need(1, "stop")})
 	y := tensor.Linspace(ends[0], ends[1], c.integer(2, "num", 50), c.flag(3, "endpoint", true))
 	dtype, axis := c.dtype(-1, tensor.TypeOf(y).DType()), c.axis(-1, 0)
-	if dtype == array.Int64 {
+	if !dtype.IsFloat() && dtype != array.Bool {
 		y = tensor.Map(array.Floor, y)
 	}
 	return tensor.MoveAxes(tensor.Cast(y, dtype), []int{0}, []int{axis})

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"strings"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/tensor"
@@ -162,8 +164,11 @@ func (x value) dtype(what string) array.DType {
 			return d
 		}
 	}
-	fail(what, "the name of a type such as float32 is expected; there are bool, int64, float32 and float64%s",
-		spell.Hint(x.text, []string{"bool", "int64", "float32", "float64"}))
+	var names []string
+	for _, d := range array.DTypes() {
+		names = append(names, d.String())
+	}
+	fail(what, "the name of a type such as float32 is expected; there are %s%s", strings.Join(names, ", "), spell.Hint(x.text, names))
 	return 0
 }
 

@@ -21,6 +21,9 @@ type Motif string
 const Vars = "x y z w: vector; X Y Z: matrix; s b: scalar; t: tensor3; f: float32 vector; F: float32 matrix; i j: int64 vector; n m: int64 scalar;" +
 	"p q: bool vector; r: row; c: col; S: csr; v: float64[3]; k: int64[3]; V: float64[3, 3]"
 
+// SmallVars declares integers of fewer than 64 bits, see [NewGeneratorOf].
+const SmallVars = "g: int8 vector; h: uint8 vector; G: int32 matrix; H: uint8 matrix; o: uint8 scalar; e: int8 scalar"
+
 // A Generator makes random expressions. It computes every part at once, and drops a part whose
 // values are not finite, are large, are so close to a jump of a function that rounding decides, or
 // depend on how intermediate results are rounded (see [noise]).
@@ -51,10 +54,13 @@ type item struct {
 const size = 3
 
 // NewGenerator returns a generator that has its inputs. The same seed gives the same expressions.
-func NewGenerator(seed uint64) *Generator {
+func NewGenerator(seed uint64) *Generator { return NewGeneratorOf(seed, "") }
+
+// NewGeneratorOf returns a generator that also has the inputs that a text declares.
+func NewGeneratorOf(seed uint64, vars string) *Generator {
 	g := &Generator{rng: rand.New(rand.NewPCG(seed, 42)), scope: expr.NewScope(), values: make(map[*variable]*array.Array), noise: newNoise(seed)}
-	if err := g.scope.Declare(Vars); err != nil {
-		panic(err) // can't happen
+	if err := g.scope.Declare(Vars + "; " + vars); err != nil {
+		panic(err)
 	}
 	for _, v := range g.scope.Inputs() {
 		a := g.argument(tensor.TypeOf(v))
@@ -80,7 +86,7 @@ func (g *Generator) argument(t tensor.Type) *array.Array {
 		switch t.DType() {
 		case array.Bool:
 			a.SetFloat(i, float64(g.rng.IntN(2)))
-		case array.Int64:
+		case array.Int8, array.Uint8, array.Int32, array.Int64:
 			a.SetFloat(i, float64(g.rng.IntN(size)))
 		default:
 			v := 0.1 + float64(0.8*g.rng.Float64())
@@ -274,10 +280,13 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 		case array.Sgn, array.Abs, array.Log, array.Sqrt, array.Inv:
 			return far(in[0], self)
 		case array.Cast:
-			if op.To == array.Int64 {
+			switch {
+			case op.To == array.Bool:
+				return far(in[0], self)
+			case !op.To.IsFloat():
 				return far(in[0], toInteger)
 			}
-			return op.To != array.Bool || far(in[0], self)
+			return true
 		case array.TrueDiv, array.IntDiv, array.Mod, array.Eq, array.Neq, array.Lt, array.Le, array.Gt, array.Ge, array.Pow, array.Arctan2, array.Xlogy, array.Xlog1py, array.Copysign, array.Hypot:
 			return smoothPair(op.Op, a, in, near)
 		case array.Tan, array.Arctanh, array.Arcsin, array.Arccos, array.Arccosh:
@@ -287,7 +296,7 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 		case array.Polygamma:
 			return far(in[0], toInteger) && far(in[1], toInteger)
 		case array.Switch:
-			return in[0].DType() != array.Float64 && in[0].DType() != array.Float32 || far(in[0], self)
+			return !in[0].DType().IsFloat() || far(in[0], self)
 		}
 	case tensor.Reduce:
 		if op.Op == array.All || op.Op == array.Any {

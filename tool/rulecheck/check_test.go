@@ -109,7 +109,7 @@ powers: g; unsafe_nan
     (mul (pow x a) (pow x b)) && float(x, a, b) => (pow x (add a b))
 
 # Rounding is magnified.
-(pow (pow (abs x) 0.25) 3) => (pow (abs x) 0.75)
+(pow (pow (abs x) 0.25) 3) && wide(x) => (pow (abs x) 0.75)
 
 # Either side may overflow.
 (mul (abs x) (abs y) (abs z)) && float(x, y, z) => (abs (mul z x y))
@@ -118,7 +118,7 @@ powers: g; unsafe_nan
 (sin (mul -1 x ...xs)) && float(x, xs) <=> (mul -1 (sin (mul x ...xs))) && float(x, xs)
 
 # The sum may cancel.
-(log (add 2 x y -1)) => (log1p (add x y))
+(log (add 2 x y -1)) && float(x, y) => (log1p (add x y))
 
 # The parameters of two ops are one.
 (IncSubtensor{a} (IncSubtensor{a} x y ...i) z ...i) => (IncSubtensor{a} x (add y z) ...i)

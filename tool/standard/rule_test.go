@@ -46,7 +46,7 @@ func TestRuleCheckVars(t *testing.T) {
 // TestRuleCheckFile: a file has rules with names and tags, and lines that are rules.
 func TestRuleCheckFile(t *testing.T) {
 	t.Parallel()
-	f := file(t, "some.rules", "# A quotient.\nquotient: canonicalize; unsafe_nan\n    (true_div x x) => 1\n\n(sub x y) => (sub y x)\n(abs (neg x)) => (abs x)\n")
+	f := file(t, "some.rules", "# A quotient.\nquotient: canonicalize; unsafe_nan\n    (true_div x x) => 1\n\n(sub x y) => (sub y x)\n(sqr (neg x)) => (sqr x)\n")
 	r := broken(t, "2 of 3 rules", "--json", "--file", f)
 	var classes []string
 	for line := range strings.Lines(r.stdout) {

@@ -114,7 +114,7 @@ func (in *instance) judge(args []*array.Array) (v verdict, ok bool) {
 	switch {
 	case in.unsigned(t, args, places):
 		return verdict{class: rulecheck.Rounding}, true
-	case places[0].element >= 0 && c.wraps(t):
+	case places[0].element >= 0 && c.wraps(t, isInteger):
 		if in.forgiven(t, args) {
 			return verdict{class: rulecheck.Rounding}, true
 		}

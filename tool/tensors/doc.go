@@ -26,8 +26,8 @@
 //   - [rulecheck.NeverFires]: a rewrite of the rule did not fire.
 //
 // Some differences at the limits are called Rounding, as rules that are held to be right have them:
-// where an argument is the smallest integer, which has no opposite; where integers wrap around that
-// are combined with floats or, beyond 2⁶¹, become floats; where floats overflow of arguments within
+// where an argument is the smallest int64, which has no opposite; where int64s wrap around that are
+// combined with floats or, beyond 2⁶¹, become floats; where floats overflow of arguments within
 // a factor of 10⁵ of the limits, or on the left in a smaller type than the result's; between
 // results below the smallest normal number; in the sign of an infinity that is a quotient by an
 // integer zero; and where operands of several types are combined in the smaller one.

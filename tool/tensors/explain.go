@@ -10,8 +10,12 @@ import (
 
 // forgiven reports whether it does not matter that an integer wraps around: it is the smallest one,
 // which has no opposite; its sum or product would be a float in another order; or it is near the
-// limits and becomes a float.
+// limits and becomes a float. Nothing is forgiven that wraps around in a smaller type than int64:
+// there the limits are among the numbers that programs have.
 func (in *instance) forgiven(t trace, args []*array.Array) bool {
+	if in.circuit.wraps(t, func(d array.DType) bool { return isInteger(d) && d != array.Int64 }) {
+		return false
+	}
 	integers, floats, smallest, extreme := false, false, false, false
 	for _, k := range in.circuit.consts {
 		floats = floats || k.value.DType().IsFloat()
@@ -37,6 +41,11 @@ func (in *instance) unsigned(t trace, args []*array.Array, places []place) bool 
 			return false
 		}
 		integer = integer || !a.DType().IsFloat() && has(a, isNothing)
+	}
+	for i := range in.circuit.leftSteps { // a size, say
+		for _, k := range in.circuit.steps[i].out {
+			integer = integer || isInteger(t.values[k].DType()) && has(t.values[k], isNothing)
+		}
 	}
 	for _, p := range places {
 		if p.element < 0 {
@@ -193,11 +202,11 @@ func (in *instance) special(t trace, args []*array.Array) bool {
 	return false
 }
 
-// wraps reports whether an integer that one of the sides computes is another one than numbers
-// would give.
-func (c *circuit) wraps(t trace) bool {
+// wraps reports whether an integer of some type that one of the sides computes is another one than
+// numbers would give.
+func (c *circuit) wraps(t trace, counts func(array.DType) bool) bool {
 	for i := range c.steps {
-		if s := &c.steps[i]; outType(s.apply) == array.Int64 && s.wraps(t.values) {
+		if s := &c.steps[i]; counts(outType(s.apply)) && s.wraps(t.values) {
 			return true
 		}
 	}
@@ -205,11 +214,12 @@ func (c *circuit) wraps(t trace) bool {
 }
 
 func (s *step) wraps(values []*array.Array) bool {
-	const limit = 1 << 63
+	below, above := integerLimits(outType(s.apply))
+	beyond := func(v float64) bool { return v <= below || v >= above }
 	in := s.inputs(values)
 	op := s.apply.Op().(tensor.Op)
 	if e, ok := op.(tensor.Elemwise); ok && e.Op == array.Cast {
-		return has(in[0], func(d array.DType, v float64) bool { return d.IsFloat() && math.Abs(v) >= limit && !math.IsInf(v, 0) })
+		return !e.To.Holds(in[0].DType()) && has(in[0], func(_ array.DType, v float64) bool { return beyond(v) && !math.IsInf(v, 0) })
 	}
 	// The same op is computed with float64s in place of integers. If that leaves the range of
 	// integers, the integer result has wrapped around. This needs no knowledge of the op, and an op
@@ -219,7 +229,7 @@ func (s *step) wraps(values []*array.Array) bool {
 	state := make([]*array.Array, len(in)+len(s.out))
 	for k, a := range in {
 		v := s.apply.Inputs()[k]
-		if a.DType() == array.Int64 {
+		if isInteger(a.DType()) {
 			a = a.Cast(array.Float64)
 		}
 		twins[k] = newInput(tensor.TypeOf(v).With(a.DType()), "")
@@ -242,7 +252,7 @@ func (s *step) wraps(values []*array.Array) bool {
 		return false
 	}
 	pole := s.kind.divides && slices.ContainsFunc(in, func(a *array.Array) bool { return has(a, isNothing) })
-	return has(state[len(in)], func(_ array.DType, v float64) bool { return math.Abs(v) >= limit && !(pole && math.IsInf(v, 0)) })
+	return has(state[len(in)], func(_ array.DType, v float64) bool { return beyond(v) && !(pole && math.IsInf(v, 0)) })
 }
 
 // narrower reports whether the right side computes in a type that is less exact than those of the

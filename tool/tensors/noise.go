@@ -10,23 +10,27 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// epsilon returns the distance from 1 to the next number of a type of floats.
+// epsilon returns the distance from 1 to the next number of a type of floats. Integers count as
+// float64s.
 func epsilon(d array.DType) float64 {
-	switch d.Size() {
-	case 2:
+	switch {
+	case !d.IsFloat():
+	case d.Size() == 2:
 		return 0x1p-10
-	case 4:
+	case d.Size() == 4:
 		return 0x1p-23
 	}
 	return 0x1p-52
 }
 
 // limits returns the largest number of a type of floats, and the smallest one that is not zero.
+// Integers count as float64s.
 func limits(d array.DType) (largest, smallest float64) {
-	switch d.Size() {
-	case 2:
+	switch {
+	case !d.IsFloat():
+	case d.Size() == 2:
 		return 65504, 0x1p-24
-	case 4:
+	case d.Size() == 4:
 		return math.MaxFloat32, math.SmallestNonzeroFloat32
 	}
 	return math.MaxFloat64, math.SmallestNonzeroFloat64
@@ -106,8 +110,7 @@ func elemwiseKind(op tensor.Elemwise, a *fgraph.Apply) opKind {
 		array.Floor, array.Ceil, array.Trunc, array.Round:
 		return opKind{exact: true}
 	case array.Cast:
-		from := tensor.TypeOf(a.Inputs()[0]).DType()
-		narrows := op.To.IsFloat() && (from.IsFloat() && epsilon(from) < epsilon(op.To) || !from.IsFloat() && from != array.Bool)
+		narrows := op.To.IsFloat() && !op.To.Holds(tensor.TypeOf(a.Inputs()[0]).DType())
 		return opKind{exact: !narrows, overflows: true, underflows: true}
 	case array.Expm1, array.Sinh:
 		return opKind{overflows: true, underflows: true} // the smallest number becomes zero
@@ -201,8 +204,8 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 				if s.kind.multiplies && noise.IntN(2) == 0 {
 					v = 0 // a part overflowed, and a small factor came later
 				}
-			case v != v && is.finite && s.kind.multiplies && noise.saturates():
-				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero
+			case v != v && is.finite && (s.kind.multiplies || s.kind.adds && terms > largest/1e5) && noise.saturates():
+				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero, or added to its opposite
 			case v != v && !is.finite && !is.zero && !is.nan && s.kind.multiplies:
 				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
 			case v != v && !is.finite && !is.nan && s.kind.adds && terms > largest/1e5:

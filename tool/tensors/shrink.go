@@ -364,12 +364,12 @@ func plainer(args []*array.Array, interesting func([]*array.Array) bool) []*arra
 				if args[i].Float(e) == v {
 					break
 				}
-				if !args[i].DType().IsFloat() && v != math.Trunc(v) || args[i].DType() == array.Bool && v != 0 && v != 1 {
-					continue
-				}
 				tried := slices.Clone(args)
 				tried[i] = args[i].Clone()
 				tried[i].SetFloat(e, v)
+				if d := args[i].DType(); !d.IsFloat() && tried[i].Float(e) != v {
+					continue // the type does not have it
+				}
 				if interesting(tried) {
 					args = tried
 					break

@@ -3,6 +3,7 @@ package tensors
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel/elementary"
@@ -17,14 +18,12 @@ func newInput(t tensor.Type, name string) *variable { return fgraph.NewInput(t, 
 // dtypes are the element types, the simplest first.
 var dtypes = func() []array.DType {
 	list := []array.DType{array.Float64, array.Int64, array.Float32, array.Bool}
-	for d := array.DType(0); ; d++ {
-		if _, ok := array.ParseDType(d.String()); !ok {
-			return list
-		}
-		if d != array.Float64 && d != array.Int64 && d != array.Float32 && d != array.Bool {
+	for _, d := range array.DTypes() {
+		if !slices.Contains(list, d) {
 			list = append(list, d)
 		}
 	}
+	return list
 }()
 
 // A palette says from which values the elements of arguments are taken.
@@ -45,7 +44,29 @@ var (
 	limits32 = []float64{math.MaxFloat32, -math.MaxFloat32, 1e30, -1e30, 1e-30, math.SmallestNonzeroFloat32, -1e-40, 0x1p-126, 16777216, 0x1p24 + 2}
 	limits64 = []float64{math.MaxFloat64, -math.MaxFloat64, 1e200, -1e200, 1e-200, 5e-324, -1e-310, 0x1p-1022, 0x1p53, 0x1p53 + 2}
 	integers = []int64{math.MaxInt64, math.MinInt64, math.MinInt64 + 1, 1<<53 + 1, -1<<53 - 1, 1 << 31, 1 << 62, 3037000500, -1 << 31, 1 << 32, 1000}
+	smaller  = map[array.DType][]int64{
+		array.Int8:  {math.MaxInt8, math.MinInt8, math.MinInt8 + 1, 1 << 6, 12, 100},
+		array.Uint8: {math.MaxUint8, math.MaxUint8 - 1, 1 << 7, 1<<7 - 1, 16, 200},
+		array.Int32: {math.MaxInt32, math.MinInt32, math.MinInt32 + 1, 1<<24 + 1, -1<<24 - 1, 1 << 30, 46341, 1000},
+	}
 )
+
+// isInteger reports whether a type has integers, which wrap around.
+func isInteger(d array.DType) bool { return !d.IsFloat() && d != array.Bool }
+
+// integerLimits returns the numbers next to the limits of a type of integers, as near as floats are
+// to them: that and what is beyond wraps around.
+func integerLimits(d array.DType) (below, above float64) {
+	switch d {
+	case array.Int8:
+		return math.MinInt8 - 1, math.MaxInt8 + 1
+	case array.Uint8:
+		return -1, math.MaxUint8 + 1
+	case array.Int32:
+		return math.MinInt32 - 1, math.MaxInt32 + 1
+	}
+	return math.MinInt64, math.MaxInt64
+}
 
 // fill returns an array whose elements are taken from a palette.
 func fill(rng *rand.Rand, p palette, d array.DType, shape []int) *array.Array {
@@ -61,7 +82,11 @@ func setElement(rng *rand.Rand, p palette, a *array.Array, i int) {
 	case d == array.Bool:
 		a.SetFloat(i, float64(rng.IntN(2)))
 	case !d.IsFloat():
-		setInteger(a, i, integerOf(rng, p))
+		v := integerOf(rng, p, d)
+		if d == array.Uint8 {
+			v = max(v, -v) // it would be near the limit otherwise
+		}
+		setInteger(a, i, v)
 	default:
 		a.SetFloat(i, floatOf(rng, p, d))
 	}
@@ -76,7 +101,7 @@ func setInteger(a *array.Array, i int, v int64) {
 	array.Slice[int64](a)[i] = v
 }
 
-func integerOf(rng *rand.Rand, p palette) int64 {
+func integerOf(rng *rand.Rand, p palette, d array.DType) int64 {
 	switch k := rng.IntN(8); {
 	case p == small:
 		return int64(rng.IntN(8)) - 3
@@ -88,6 +113,9 @@ func integerOf(rng *rand.Rand, p palette) int64 {
 		return v
 	case p == all && k < 6:
 		return int64(rng.IntN(3)) - 1
+	}
+	if list := smaller[d]; list != nil {
+		return list[rng.IntN(len(list))]
 	}
 	return integers[rng.IntN(len(integers))]
 }
