@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
 )
 
 // divisionCost is the number of multiplications that a division costs. It is Theano's figure.
@@ -91,7 +92,7 @@ func attemptDistribution(old *variable, num, den []*variable, out *variable) (su
 	try := func(list []*variable, asNum bool) []*variable {
 		left := make([]*variable, 0, len(list))
 		for _, f := range list {
-			if v, ok := uniform(f); ok && (v == 1 || v == 0 || v-v != 0) {
+			if v, ok := uniform(f); ok && v == 1 || special(f) {
 				left = append(left, f) // 1 only makes a numerator, and the others would do to each term what they do to the sum
 			} else if better, ok := distributed(pairs, f, asNum, out); ok {
 				pairs, changed = better, true
@@ -110,6 +111,21 @@ func attemptDistribution(old *variable, num, den []*variable, out *variable) (su
 		products[i] = mulCanonizer.join(p.num, p.den, out)
 	}
 	return addCanonizer.join(products[:len(pos)], products[len(pos):], out), num, den, true
+}
+
+// special reports whether a factor is a constant with an element that is zero or not finite. As a
+// divisor of terms it makes NaN where the product is a number: 0/(x + y) is 1/(x/0 + y/0).
+func special(f *variable) bool {
+	a := tensor.ConstantOf(f)
+	if a == nil {
+		return false
+	}
+	for i := range a.Len() {
+		if v := a.Float(i); v == 0 || v-v != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // distributed multiplies each product by a factor, or divides it, and reports whether that saves
