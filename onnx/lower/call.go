@@ -1,0 +1,220 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A call is a node that is being lowered. Its methods panic with an errCall for what can't be, as the
+// functions of package tensor do for types that don't fit.
+type call struct {
+	*lowering
+	node  *onnx.Node
+	in    []*value // nil where an input is left out
+	opset int64
+	scope map[string]*value
+	err   error
+}
+
+var errCall = errors.New("lower")
+
+// fail ends the lowering of the node.
+func (c *call) fail(format string, args ...any) {
+	panic(fmt.Errorf("%w: %w", errCall, fmt.Errorf(format, args...)))
+}
+
+// has reports whether there is an input.
+func (c *call) has(k int) bool { return k < len(c.in) && c.in[k] != nil }
+
+// x returns an input, which has to be there.
+func (c *call) x(k int) *fgraph.Variable {
+	if !c.has(k) {
+		c.fail("input %d is missing", k)
+	}
+	return c.in[k].v
+}
+
+// elem returns the type of elements of an input.
+func (c *call) elem(k int) onnx.DataType {
+	c.x(k)
+	return c.in[k].elem
+}
+
+// ints returns the value of an input of integers. The graph depends on it.
+func (c *call) ints(k int) []int {
+	a := c.array(k)
+	list := make([]int, a.Len())
+	for i := range list {
+		list[i] = int(a.Int(i))
+	}
+	return list
+}
+
+// array returns the value of an input. The graph depends on it.
+func (c *call) array(k int) *array.Array {
+	a, err := c.valueOf(c.x(k))
+	if err != nil {
+		c.fail("the value of input %d: %w", k, err)
+	}
+	return a
+}
+
+// one returns the value of an input of one number.
+func (c *call) one(k int) float64 {
+	a := c.array(k)
+	if a.Len() != 1 {
+		c.fail("input %d has %d elements, not one", k, a.Len())
+	}
+	return a.Float(0)
+}
+
+func (c *call) attribute(name string) *onnx.Attribute {
+	for _, a := range c.node.Attributes {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+func (c *call) int(name string, otherwise int) int {
+	if a := c.attribute(name); a != nil {
+		return int(a.Int)
+	}
+	return otherwise
+}
+
+func (c *call) bool(name string, otherwise bool) bool {
+	if a := c.attribute(name); a != nil {
+		return a.Int != 0
+	}
+	return otherwise
+}
+
+func (c *call) float(name string, otherwise float64) float64 {
+	if a := c.attribute(name); a != nil {
+		return float64(a.Float)
+	}
+	return otherwise
+}
+
+func (c *call) text(name, otherwise string) string {
+	if a := c.attribute(name); a != nil {
+		return string(a.String)
+	}
+	return otherwise
+}
+
+// list returns an attribute of integers, nil if there is none.
+func (c *call) list(name string) []int {
+	a := c.attribute(name)
+	if a == nil {
+		return nil
+	}
+	list := make([]int, len(a.Ints))
+	for i, v := range a.Ints {
+		list[i] = int(v)
+	}
+	return list
+}
+
+// listOr returns integers that are an attribute or, in later opsets, an input. ok is false if there
+// are none.
+func (c *call) listOr(name string, k int) (list []int, ok bool) {
+	if c.attribute(name) != nil {
+		return c.list(name), true
+	}
+	if c.has(k) {
+		return c.ints(k), true
+	}
+	return nil, false
+}
+
+// out returns a result whose elements have a type.
+func (c *call) out(v *fgraph.Variable, elem onnx.DataType) []*value {
+	return []*value{c.typed(v, elem)}
+}
+
+// typed gives a tensor the type of arrays that hold elements of a type.
+func (c *call) typed(v *fgraph.Variable, elem onnx.DataType) *value {
+	d, err := dtypeOf(elem)
+	if err != nil {
+		c.fail("%w", err)
+	}
+	if tensor.TypeOf(v).DType() != d {
+		v = tensor.Cast(v, d)
+	}
+	return &value{v, elem}
+}
+
+// like returns a result with elements of the type of the first input.
+func (c *call) like(v *fgraph.Variable) []*value { return c.out(v, c.elem(0)) }
+
+// ndim returns the number of dimensions.
+func ndim(v *fgraph.Variable) int { return tensor.TypeOf(v).NDim() }
+
+// shape returns the sizes of a tensor. The graph depends on those that its type does not have.
+func (c *call) shape(v *fgraph.Variable) []int {
+	shape := tensor.TypeOf(v).Shape()
+	if !slices.Contains(shape, tensor.Unknown) {
+		return shape
+	}
+	a, err := c.valueOf(tensor.Shape(v))
+	if err != nil {
+		c.fail("a shape: %w", err)
+	}
+	for i := range shape {
+		shape[i] = int(a.Int(i))
+	}
+	return shape
+}
+
+// axis returns a dimension, which may count from the end, of n.
+func (c *call) axis(axis, n int) int {
+	if axis < -n || axis >= n {
+		c.fail("there is no axis %d of %d", axis, n)
+	}
+	return (axis + n) % max(n, 1)
+}
+
+func (c *call) axes(list []int, n int) []int {
+	axes := make([]int, len(list))
+	for i, a := range list {
+		axes[i] = c.axis(a, n)
+	}
+	return axes
+}
+
+// sizes makes integer scalars of numbers.
+func sizes(list []int) []*fgraph.Variable {
+	vars := make([]*fgraph.Variable, len(list))
+	for i, n := range list {
+		vars[i] = tensor.Int(n)
+	}
+	return vars
+}
+
+// reshape gives a tensor another shape.
+func (c *call) reshape(v *fgraph.Variable, shape []int) *fgraph.Variable {
+	if len(shape) > array.MaxDims {
+		c.fail("%w: %d dimensions", ErrUnsupported, len(shape))
+	}
+	return tensor.Reshape(v, sizes(shape)...)
+}
+
+// number returns a number of the type of x.
+func number(v float64, x *fgraph.Variable) *fgraph.Variable { return tensor.Number(v, x) }
+
+// truth returns a tensor of bools.
+func truth(v *fgraph.Variable) *fgraph.Variable {
+	if tensor.TypeOf(v).DType() != array.Bool {
+		return tensor.Map(array.Neq, v, number(0, v))
+	}
+	return v
+}

@@ -1,0 +1,357 @@
+package lower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// ErrUnsupported means that a model has something that can't be computed.
+var ErrUnsupported = errors.New("not supported")
+
+// ErrInput means that a model does not have such an input, or that it was lowered for other values.
+var ErrInput = errors.New("lower: wrong input")
+
+// Options are options of Model.
+type Options struct {
+	// Dir is the folder of the model, where external data are.
+	Dir string
+	// Optimizer optimizes the graph of tensors, unless it is nil.
+	Optimizer *optdb.Optimizer
+}
+
+// A Function computes a model for inputs of some shapes.
+type Function struct {
+	f       *exec.Function
+	inputs  []string
+	shapes  []*array.Array          // of which shape and type inputs must be
+	values  map[string]*array.Array // inputs whose values the graph depends on
+	outputs []string
+}
+
+// maxDepth bounds functions in functions, and subgraphs in subgraphs.
+const maxDepth = 32
+
+// Model lowers a model for inputs of these shapes and, where the graph depends on them, values.
+func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
+	if m.Graph == nil {
+		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
+	}
+	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool)}
+	scope := make(map[string]*value)
+	f := &Function{values: make(map[string]*array.Array)}
+	initial := make(map[string]bool)
+	for _, t := range m.Graph.Initializers {
+		a, err := l.arrayOf(t)
+		if err != nil {
+			l.fault("initializer "+t.Name, err)
+			continue
+		}
+		initial[t.Name] = true
+		scope[t.Name] = &value{tensor.Constant(a), t.DataType}
+	}
+	for _, in := range m.Graph.Inputs {
+		a, given := inputs[in.Name]
+		if !given {
+			if !initial[in.Name] {
+				l.fault("input "+in.Name, fmt.Errorf("%w: it has no value", ErrInput))
+			}
+			continue
+		}
+		v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
+		elem := elementOf(a.DType())
+		if in.Type != nil && in.Type.Tensor != nil {
+			elem = in.Type.Tensor.Elem
+		}
+		scope[in.Name] = &value{v, elem}
+		l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
+		f.inputs, f.shapes = append(f.inputs, in.Name), append(f.shapes, a)
+	}
+	for name := range inputs {
+		if !slices.Contains(f.inputs, name) {
+			l.fault("input "+name, ErrInput)
+		}
+	}
+	l.nodes(m.Graph.Nodes, scope)
+	var outputs []*fgraph.Variable
+	for _, out := range m.Graph.Outputs {
+		v := scope[out.Name]
+		if v == nil {
+			l.fault("output "+out.Name, errors.New("nothing computes it"))
+			continue
+		}
+		outputs, f.outputs = append(outputs, v.v), append(f.outputs, out.Name)
+	}
+	if err := errors.Join(l.faults...); err != nil {
+		return nil, err
+	}
+	for i, name := range f.inputs {
+		if l.depends[name] {
+			f.values[name] = l.arguments[i]
+		}
+	}
+	var err error
+	var options exec.FunctionOptions
+	if o.Optimizer != nil {
+		options.Optimizer = o.Optimizer
+	}
+	f.f, err = exec.NewFunction(ctx, l.inputs, outputs, options)
+	return f, err
+}
+
+// Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
+// inputs.
+func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	args := make([]*array.Array, len(f.inputs))
+	for i, name := range f.inputs {
+		a := inputs[name]
+		switch {
+		case a == nil:
+			return nil, fmt.Errorf("%w: %s has no value", ErrInput, name)
+		case a.DType() != f.shapes[i].DType() || !slices.Equal(a.Shape(), f.shapes[i].Shape()):
+			return nil, fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
+		case f.values[name] != nil && !array.Equal(a, f.values[name]):
+			return nil, fmt.Errorf("%w: the graph depends on the value of %s, which is another one", ErrInput, name)
+		}
+		args[i] = a
+	}
+	values, err := f.f.Call(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	outputs := make(map[string]*array.Array)
+	for i, name := range f.outputs {
+		outputs[name] = values[i]
+	}
+	return outputs, nil
+}
+
+// A value is what a name stands for: a tensor, and the type of its elements in the model.
+type value struct {
+	v    *fgraph.Variable
+	elem onnx.DataType
+}
+
+// A lowering makes the graph of a model.
+type lowering struct {
+	ctx       context.Context
+	model     *onnx.Model
+	options   Options
+	opsets    map[string]int64
+	depth     int
+	inputs    []*fgraph.Variable
+	arguments []*array.Array
+	depends   map[string]bool // inputs whose values were asked for
+	known     map[*fgraph.Variable]*array.Array
+	faults    []error
+}
+
+func opsetsOf(list []*onnx.Opset) map[string]int64 {
+	opsets := make(map[string]int64)
+	for _, o := range list {
+		opsets[domainOf(o.Domain)] = o.Version
+	}
+	return opsets
+}
+
+// domainOf returns the name of a domain: that of ONNX's own operators is empty.
+func domainOf(name string) string {
+	if name == "ai.onnx" {
+		return ""
+	}
+	return name
+}
+
+// maxFaults bounds the errors about a model.
+const maxFaults = 100
+
+func (l *lowering) fault(where string, err error) {
+	if len(l.faults) < maxFaults {
+		l.faults = append(l.faults, fmt.Errorf("%s: %w", where, err))
+	}
+}
+
+// nodes lowers nodes in their order, which is that of a sort. A node whose inputs have failed is not
+// lowered, and no fault of its own.
+func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
+	failed := make(map[string]bool)
+	for i, n := range nodes {
+		if err := l.ctx.Err(); err != nil {
+			l.fault("lowering", err)
+			return
+		}
+		where := fmt.Sprintf("node %d, %s", i, n.Op)
+		if n.Name != "" {
+			where += " " + n.Name
+		}
+		ok := true
+		in := make([]*value, len(n.Inputs))
+		for k, name := range n.Inputs {
+			switch {
+			case name == "":
+			case scope[name] != nil:
+				in[k] = scope[name]
+			case failed[name]:
+				ok = false
+			default:
+				l.fault(where, fmt.Errorf("nothing computes its input %s", name))
+				ok = false
+			}
+		}
+		var out []*value
+		if ok {
+			var err error
+			if out, err = l.node(n, in, scope); err != nil {
+				l.fault(where, err)
+				ok = false
+			}
+		}
+		for k, name := range n.Outputs {
+			switch {
+			case name == "":
+			case !ok:
+				failed[name] = true
+			case k >= len(out) || out[k] == nil:
+				failed[name] = true
+				l.fault(where, fmt.Errorf("%w: its output %d, %s", ErrUnsupported, k, name))
+			default:
+				scope[name] = out[k]
+			}
+		}
+	}
+}
+
+// node lowers a node. What package tensor refuses is an error.
+func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out []*value, err error) {
+	domain := domainOf(n.Domain)
+	c := &call{lowering: l, node: n, in: in, opset: l.opsets[domain], scope: scope}
+	lower := operators[n.Op]
+	if domain != "" || lower == nil {
+		if f := l.function(domain, n.Op, n.Overload); f != nil {
+			return l.inline(f, n, in)
+		}
+		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
+	}
+	_, err = tensor.Try(func() *fgraph.Variable {
+		defer func() {
+			if p := recover(); p != nil {
+				e, ok := p.(error)
+				if !ok || !errors.Is(e, errCall) {
+					panic(p)
+				}
+				c.err = e
+			}
+		}()
+		out = lower(c)
+		return nil
+	})
+	if err == nil {
+		err = c.err
+	}
+	return out, err
+}
+
+// function returns the function of a model that an operator is.
+func (l *lowering) function(domain, op, overload string) *onnx.Function {
+	for _, f := range l.model.Functions {
+		if domainOf(f.Domain) == domain && f.Name == op && f.Overload == overload {
+			return f
+		}
+	}
+	return nil
+}
+
+// inline lowers the nodes of a function.
+func (l *lowering) inline(f *onnx.Function, n *onnx.Node, in []*value) ([]*value, error) {
+	if l.depth++; l.depth > maxDepth {
+		return nil, fmt.Errorf("%w: functions in functions, %d deep", ErrUnsupported, l.depth)
+	}
+	defer func() { l.depth-- }()
+	given := make(map[string]*onnx.Attribute)
+	for _, a := range slices.Concat(f.Defaults, n.Attributes) {
+		given[a.Name] = a
+	}
+	scope := make(map[string]*value)
+	for i, name := range f.Inputs {
+		if i < len(in) {
+			scope[name] = in[i]
+		}
+	}
+	nodes := make([]*onnx.Node, len(f.Nodes))
+	for i, inner := range f.Nodes {
+		c := *inner
+		c.Attributes = nil
+		for _, a := range inner.Attributes {
+			if a.Ref == "" {
+				c.Attributes = append(c.Attributes, a)
+			} else if g := given[a.Ref]; g != nil {
+				named := *g
+				named.Name = a.Name
+				c.Attributes = append(c.Attributes, &named)
+			}
+		}
+		// An input that was left out is left out inside as well.
+		c.Inputs = slices.Clone(inner.Inputs)
+		for k, name := range c.Inputs {
+			if v, ok := scope[name]; ok && v == nil {
+				c.Inputs[k] = ""
+			}
+		}
+		nodes[i] = &c
+	}
+	outer := l.opsets
+	l.opsets = maps.Clone(outer)
+	maps.Copy(l.opsets, opsetsOf(f.Opsets))
+	defer func() { l.opsets = outer }()
+	before := len(l.faults)
+	l.nodes(nodes, scope)
+	if len(l.faults) > before {
+		return nil, fmt.Errorf("function %s: %w", f.Name, l.faults[len(l.faults)-1])
+	}
+	out := make([]*value, len(f.Outputs))
+	for i, name := range f.Outputs {
+		out[i] = scope[name]
+	}
+	return out, nil
+}
+
+// valueOf computes a variable from the arguments. The graph depends on the value from then on.
+func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
+	if a := tensor.ConstantOf(v); a != nil {
+		return a, nil
+	}
+	if a := l.known[v]; a != nil {
+		return a, nil
+	}
+	needed := fgraph.InputsOf(v)
+	var inputs []*fgraph.Variable
+	var args []*array.Array
+	for i, in := range l.inputs {
+		if slices.Contains(needed, in) {
+			inputs, args = append(inputs, in), append(args, l.arguments[i])
+			l.depends[in.Name()] = true
+		}
+	}
+	f, err := exec.NewFunction(l.ctx, inputs, []*fgraph.Variable{v}, exec.FunctionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	values, err := f.Call(l.ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	if l.known == nil {
+		l.known = make(map[*fgraph.Variable]*array.Array)
+	}
+	l.known[v] = values[0]
+	return values[0], nil
+}

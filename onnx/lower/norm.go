@@ -1,0 +1,188 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var norms = map[string]func(c *call) []*value{
+	"BatchNormalization": func(c *call) []*value {
+		x := c.x(0)
+		channel := func(v variable) variable { return channels(v, ndim(x)) }
+		mean, variance := c.x(3), c.x(4)
+		out := []*value{nil}
+		if c.bool("training_mode", false) {
+			// The statistics are those of the batch, and the running ones move towards them.
+			var axes []int
+			for i := range ndim(x) {
+				if i != 1 {
+					axes = append(axes, i)
+				}
+			}
+			now := tensor.Mean(x, axes...)
+			spread := tensor.Mean(tensor.Sqr(tensor.Sub(x, channel(now))), axes...)
+			moved := func(old, now variable) *value {
+				m := c.float("momentum", 0.9)
+				return c.typed(tensor.Add(tensor.Mul(number(m, old), old), tensor.Mul(number(1-m, now), now)), c.elem(3))
+			}
+			out = append(out, moved(mean, now), moved(variance, spread))
+			mean, variance = now, spread
+		}
+		scale := tensor.TrueDiv(channel(c.x(1)), tensor.Sqrt(tensor.Add(channel(variance), number(c.float("epsilon", 1e-5), channel(variance)))))
+		out[0] = c.typed(tensor.Add(tensor.Mul(tensor.Sub(x, channel(mean)), scale), channel(c.x(2))), c.elem(0))
+		return out
+	},
+	"InstanceNormalization": func(c *call) []*value {
+		x := c.x(0)
+		y, _, _ := c.normalized(x, 2)
+		return c.like(tensor.Add(tensor.Mul(y, channels(c.x(1), ndim(x))), channels(c.x(2), ndim(x))))
+	},
+	"LayerNormalization": func(c *call) []*value {
+		x := c.x(0)
+		y, mean, inverse := c.normalized(x, c.axis(c.int("axis", -1), ndim(x)))
+		y = tensor.Mul(y, c.x(1))
+		if c.has(2) {
+			y = tensor.Add(y, c.x(2))
+		}
+		return []*value{c.typed(y, c.elem(0)), c.typed(mean, c.elem(0)), c.typed(inverse, c.elem(0))}
+	},
+	"GroupNormalization": func(c *call) []*value {
+		x := c.x(0)
+		shape, groups := c.shape(x), c.int("num_groups", 1)
+		if len(shape) < 2 || groups <= 0 || shape[1]%groups != 0 {
+			c.fail("%d groups of shape %v", groups, shape)
+		}
+		y, _, _ := c.normalized(c.reshape(x, []int{shape[0], groups, product(shape[2:]) * shape[1] / groups}), 2)
+		scale, bias := c.x(1), c.x(2)
+		if c.shape(scale)[0] == groups && groups != shape[1] {
+			y = tensor.Add(tensor.Mul(y, channels(scale, 3)), channels(bias, 3))
+			return c.like(c.reshape(y, shape))
+		}
+		return c.like(tensor.Add(tensor.Mul(c.reshape(y, shape), channels(scale, len(shape))), channels(bias, len(shape))))
+	},
+	"LpNormalization": unary(func(c *call, x variable) variable {
+		axis := c.axis(c.int("axis", -1), ndim(x))
+		if c.int("p", 2) == 1 {
+			return tensor.TrueDiv(x, tensor.ExpandDims(tensor.Sum(tensor.Abs(x), axis), axis))
+		}
+		return tensor.TrueDiv(x, tensor.ExpandDims(tensor.Sqrt(tensor.Sum(tensor.Sqr(x), axis)), axis))
+	}),
+	"MeanVarianceNormalization": unary(func(c *call, x variable) variable {
+		axes := c.list("axes")
+		if axes == nil {
+			axes = []int{0, 2, 3}
+		}
+		axes = c.axes(axes, ndim(x))
+		slices.Sort(axes)
+		d := tensor.Sub(x, tensor.ExpandDims(tensor.Mean(x, axes...), axes...))
+		return tensor.TrueDiv(d, tensor.Add(tensor.Sqrt(tensor.ExpandDims(tensor.Mean(tensor.Sqr(d), axes...), axes...)), number(1e-9, x)))
+	}),
+	"LRN": unary(func(c *call, x variable) variable {
+		size, shape := c.int("size", 1), c.shape(x)
+		if size <= 0 || len(shape) < 2 {
+			c.fail("size %d of %v", size, shape)
+		}
+		margins := make([]tensor.Margin, len(shape))
+		for i := range margins {
+			margins[i] = tensor.Margin{Before: tensor.Int(0), After: tensor.Int(0)}
+		}
+		margins[1] = tensor.Margin{Before: tensor.Int((size - 1) / 2), After: tensor.Int(size / 2)}
+		padded := tensor.PadValue(tensor.Sqr(x), number(0, x), margins...)
+		var sum variable
+		for i := range min(size, 2*shape[1]+1) {
+			part := tensor.Subtensor(padded, tensor.Everything(), tensor.SliceOf(tensor.Int(i), tensor.Int(i+shape[1]), 1))
+			if sum == nil {
+				sum = part
+			} else {
+				sum = tensor.Add(sum, part)
+			}
+		}
+		base := tensor.Add(number(c.float("bias", 1), x), tensor.Mul(number(c.float("alpha", 1e-4)/float64(size), x), sum))
+		return tensor.TrueDiv(x, tensor.Pow(base, number(c.float("beta", 0.75), x)))
+	}),
+	"NegativeLogLikelihoodLoss": func(c *call) []*value {
+		var weights variable
+		if c.has(2) {
+			weights = c.x(2)
+		}
+		return c.like(c.likelihood(c.x(0), c.x(1), weights))
+	},
+	"SoftmaxCrossEntropyLoss": func(c *call) []*value {
+		x := c.x(0)
+		n, shape := ndim(x), c.shape(x)
+		if n < 2 {
+			c.fail("%d dimensions", n)
+		}
+		last := tensor.MoveAxes(x, []int{1}, []int{n - 1})
+		moved := c.shape(last)
+		y := c.reshape(tensor.LogSoftmax(c.reshape(last, []int{product(moved[:n-1]), shape[1]})), moved)
+		y = tensor.MoveAxes(y, []int{n - 1}, []int{1})
+		var weights variable
+		if c.has(2) {
+			weights = c.x(2)
+		}
+		return []*value{c.typed(c.likelihood(y, c.x(1), weights), c.elem(0)), c.typed(y, c.elem(0))}
+	},
+}
+
+// channels gives a vector of a number for each channel so many dimensions: channels are the second.
+func channels(v variable, n int) variable {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = -1
+	}
+	if n > 1 {
+		order[1] = 0
+	} else if n == 1 {
+		order[0] = 0
+	}
+	return tensor.DimShuffle(v, order...)
+}
+
+// normalized subtracts the mean over the dimensions from an axis on and divides by the standard
+// deviation, of which it also returns the inverse.
+func (c *call) normalized(x variable, axis int) (y, mean, inverse variable) {
+	var axes []int
+	for i := axis; i < ndim(x); i++ {
+		axes = append(axes, i)
+	}
+	if len(axes) == 0 {
+		c.fail("there is nothing to normalize")
+	}
+	mean = tensor.ExpandDims(tensor.Mean(x, axes...), axes...)
+	d := tensor.Sub(x, mean)
+	variance := tensor.ExpandDims(tensor.Mean(tensor.Sqr(d), axes...), axes...)
+	inverse = tensor.Map(array.Inv, tensor.Sqrt(tensor.Add(variance, number(c.float("epsilon", 1e-5), x))))
+	return tensor.Mul(d, inverse), mean, inverse
+}
+
+// likelihood returns the loss of logarithms of probabilities x, [N, C, …], for classes, [N, …].
+func (c *call) likelihood(x, classes, weights variable) variable {
+	ignore := c.attribute("ignore_index")
+	classes = tensor.Cast(classes, array.Int64)
+	safe := classes
+	var kept variable
+	if ignore != nil {
+		kept = tensor.Map(array.Neq, classes, number(float64(ignore.Int), classes))
+		safe = tensor.Switch(kept, classes, number(0, classes))
+	}
+	loss := tensor.Neg(tensor.Squeeze(tensor.GatherElements(x, tensor.ExpandDims(safe, 1), 1), 1))
+	d := tensor.TypeOf(x).DType()
+	weight := tensor.Cast(tensor.Map(array.Eq, safe, safe), d)
+	if weights != nil {
+		weight = tensor.Take(weights, safe)
+	}
+	if kept != nil {
+		weight = tensor.Mul(weight, tensor.Cast(kept, d))
+	}
+	loss = tensor.Mul(loss, weight)
+	switch c.text("reduction", "mean") {
+	case "none":
+		return loss
+	case "sum":
+		return reduceAll(array.Sum, loss)
+	}
+	return tensor.TrueDiv(reduceAll(array.Sum, loss), reduceAll(array.Sum, weight))
+}

@@ -1,0 +1,213 @@
+package lower
+
+import (
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var products = map[string]func(c *call) []*value{
+	"MatMul": func(c *call) []*value { return c.like(tensor.Matmul(c.x(0), c.x(1))) },
+	"Gemm": func(c *call) []*value {
+		a, b := c.x(0), c.x(1)
+		if c.bool("transA", false) {
+			a = tensor.Transpose(a)
+		}
+		if c.bool("transB", false) {
+			b = tensor.Transpose(b)
+		}
+		y := tensor.Dot(a, b)
+		if alpha := c.float("alpha", 1); alpha != 1 {
+			y = tensor.Mul(number(alpha, y), y)
+		}
+		if beta := c.float("beta", 1); c.has(2) && beta != 0 {
+			z := c.x(2)
+			if beta != 1 {
+				z = tensor.Mul(number(beta, z), z)
+			}
+			y = tensor.Add(y, z)
+		}
+		return c.like(y)
+	},
+	"Einsum": func(c *call) []*value {
+		var list []variable
+		for k := range c.in {
+			list = append(list, c.x(k))
+		}
+		return c.like(tensor.Einsum(c.text("equation", ""), list...))
+	},
+	"Det":           func(c *call) []*value { return c.det() },
+	"MatMulInteger": func(c *call) []*value { return c.matmulInteger() },
+	"QuantizeLinear": func(c *call) []*value {
+		elem := onnx.Uint8
+		if c.has(2) {
+			elem = c.elem(2)
+		}
+		if to := c.int("output_dtype", 0); to != 0 {
+			elem = onnx.DataType(to)
+		}
+		return []*value{{c.quantize(c.x(0), c.along(1, c.x(0)), c.alongOr(2, c.x(0)), elem), elem}}
+	},
+	"DequantizeLinear": func(c *call) []*value {
+		x := tensor.Cast(c.x(0), tensor.TypeOf(c.x(1)).DType())
+		if z := c.alongOr(2, c.x(0)); z != nil {
+			x = tensor.Sub(x, tensor.Cast(z, tensor.TypeOf(c.x(1)).DType()))
+		}
+		return c.out(tensor.Mul(x, c.along(1, c.x(0))), c.elem(1))
+	},
+	"DynamicQuantizeLinear": func(c *call) []*value {
+		x := c.x(0)
+		low, high := reduceAll(array.Min, x), reduceAll(array.Max, x)
+		zero := number(0, low)
+		low, high = tensor.Minimum(low, zero), tensor.Maximum(high, zero)
+		scale := tensor.TrueDiv(tensor.Sub(high, low), number(255, low))
+		point := tensor.Map(array.Round, tensor.Maximum(zero, tensor.Minimum(number(255, low), tensor.TrueDiv(tensor.Neg(low), scale))))
+		z := tensor.Cast(point, array.Uint8)
+		return []*value{{c.quantize(x, scale, z, onnx.Uint8), onnx.Uint8}, {scale, onnx.Float}, {z, onnx.Uint8}}
+	},
+	"QLinearMatMul": func(c *call) []*value {
+		a, b := c.dequantized(0, 1, 2), c.dequantized(3, 4, 5)
+		return []*value{{c.quantize(tensor.Matmul(a, b), c.x(6), c.x(7), c.elem(7)), c.elem(7)}}
+	},
+	"QLinearConv": func(c *call) []*value {
+		w := c.shape(c.x(3))
+		if len(w) < 3 {
+			c.fail("weights of %d dimensions", len(w))
+		}
+		x := c.dequantized(0, 1, 2)
+		weights := tensor.Mul(tensor.Sub(tensor.Cast(c.x(3), array.Float64), rows(tensor.Cast(c.x(5), array.Float64), len(w))), rows(tensor.Cast(c.x(4), array.Float64), len(w)))
+		var bias variable
+		if c.has(8) {
+			bias = tensor.Mul(tensor.Cast(c.x(8), array.Float64), tensor.Mul(tensor.Cast(c.x(1), array.Float64), tensor.Cast(c.x(4), array.Float64)))
+		}
+		y := tensor.Conv(x, weights, bias, c.slide(w[2:], c.shape(x)), c.int("group", 1))
+		return []*value{{c.quantize(y, c.x(6), c.x(7), c.elem(7)), c.elem(7)}}
+	},
+	"ConvInteger": func(c *call) []*value {
+		w := c.shape(c.x(1))
+		if len(w) < 3 {
+			c.fail("weights of %d dimensions", len(w))
+		}
+		x, k := tensor.Cast(c.x(0), array.Float64), tensor.Cast(c.x(1), array.Float64)
+		if c.has(2) {
+			x = tensor.Sub(x, tensor.Cast(c.reshape(c.x(2), nil), array.Float64))
+		}
+		if c.has(3) {
+			k = tensor.Sub(k, rows(tensor.Cast(c.x(3), array.Float64), len(w)))
+		}
+		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], c.shape(x)), c.int("group", 1)), onnx.Int32)
+	},
+}
+
+// reduceAll reduces a tensor to a scalar.
+func reduceAll(op array.Reduction, x variable) variable {
+	var axes []int
+	for i := range ndim(x) {
+		axes = append(axes, i)
+	}
+	if len(axes) == 0 {
+		return x
+	}
+	return tensor.ReduceOver(op, x, axes...)
+}
+
+// rows gives a vector of a number for each first index, or a scalar, so many dimensions.
+func rows(v variable, n int) variable {
+	if ndim(v) == 0 {
+		return v
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = -1
+	}
+	order[0] = 0
+	return tensor.DimShuffle(v, order...)
+}
+
+// along returns an input that is a scalar, or a vector along the axis of the attribute.
+func (c *call) along(k int, x variable) variable {
+	v := c.x(k)
+	switch ndim(v) {
+	case 0:
+		return v
+	case 1:
+		if c.shape(v)[0] == 1 {
+			return c.reshape(v, nil)
+		}
+		order := make([]int, ndim(x))
+		for i := range order {
+			order[i] = -1
+		}
+		order[c.axis(c.int("axis", 1), ndim(x))] = 0
+		return tensor.DimShuffle(v, order...)
+	}
+	c.fail("%w: blocks of scales", ErrUnsupported)
+	return nil
+}
+
+func (c *call) alongOr(k int, x variable) variable {
+	if !c.has(k) {
+		return nil
+	}
+	return c.along(k, x)
+}
+
+// quantize rounds x/scale + zero to integers of a type, those beyond its range to the nearest one.
+func (c *call) quantize(x, scale, zero variable, elem onnx.DataType) variable {
+	d := tensor.TypeOf(x).DType()
+	y := tensor.Map(array.Round, tensor.TrueDiv(x, tensor.Cast(scale, d)))
+	if zero != nil {
+		y = tensor.Add(y, tensor.Cast(zero, d))
+	}
+	low, high := 0.0, 255.0
+	switch elem {
+	case onnx.Uint8:
+	case onnx.Int8:
+		low, high = -128, 127
+	default:
+		c.fail("%w: integers of type %v", ErrUnsupported, elem)
+	}
+	y = tensor.Maximum(number(low, y), tensor.Minimum(number(high, y), y))
+	return c.typed(y, elem).v
+}
+
+// dequantized returns integers as numbers.
+func (c *call) dequantized(x, scale, zero int) variable {
+	y := tensor.Sub(tensor.Cast(c.x(x), array.Float64), tensor.Cast(c.x(zero), array.Float64))
+	return tensor.Mul(y, tensor.Cast(c.x(scale), array.Float64))
+}
+
+func (c *call) matmulInteger() []*value {
+	a, b := tensor.Cast(c.x(0), array.Int64), tensor.Cast(c.x(1), array.Int64)
+	if c.has(2) {
+		z := tensor.Cast(c.x(2), array.Int64)
+		if ndim(z) == 1 && c.shape(z)[0] > 1 {
+			z = tensor.ExpandDims(z, 1)
+		}
+		a = tensor.Sub(a, z)
+	}
+	if c.has(3) {
+		b = tensor.Sub(b, tensor.Cast(c.x(3), array.Int64))
+	}
+	return c.out(tensor.Matmul(a, b), onnx.Int32)
+}
+
+// det returns the determinants of matrices.
+func (c *call) det() []*value {
+	x := c.x(0)
+	if ndim(x) == 2 {
+		return c.like(tensor.Det(x))
+	}
+	shape := c.shape(x)
+	if len(shape) < 2 {
+		c.fail("%d dimensions", len(shape))
+	}
+	n := product(shape[:len(shape)-2])
+	flat := c.reshape(x, append([]int{n}, shape[len(shape)-2:]...))
+	c.bounded([]int{n})
+	var list []variable
+	for i := range min(n, 1<<10) {
+		list = append(list, tensor.Det(tensor.Subtensor(flat, tensor.At(tensor.Int(i)))))
+	}
+	return c.like(c.reshape(tensor.Stack(0, list...), shape[:len(shape)-2]))
+}

@@ -1,0 +1,97 @@
+package lower
+
+import (
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var reductions = map[string]func(c *call) []*value{
+	"ReduceSum":  reduction(func(x variable, axes ...int) variable { return tensor.Sum(x, axes...) }),
+	"ReduceMean": reduction(mean),
+	"ReduceProd": reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.Prod, x, axes...) }),
+	"ReduceMax":  reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.Max, x, axes...) }),
+	"ReduceMin":  reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.Min, x, axes...) }),
+	"ReduceL1":   reduction(func(x variable, axes ...int) variable { return tensor.Sum(tensor.Abs(x), axes...) }),
+	"ReduceL2": reduction(func(x variable, axes ...int) variable {
+		return tensor.Sqrt(tensor.Sum(tensor.Sqr(x), axes...))
+	}),
+	"ReduceSumSquare": reduction(func(x variable, axes ...int) variable { return tensor.Sum(tensor.Sqr(x), axes...) }),
+	"ReduceLogSum":    reduction(func(x variable, axes ...int) variable { return tensor.Log(tensor.Sum(x, axes...)) }),
+	"ReduceLogSumExp": reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.LogSumExp, x, axes...) }),
+	"ArgMax":          func(c *call) []*value { return c.arg(tensor.Argmax) },
+	"ArgMin":          func(c *call) []*value { return c.arg(tensor.Argmin) },
+	"CumSum": func(c *call) []*value {
+		x := c.x(0)
+		axis := c.axis(int(c.one(1)), ndim(x))
+		if c.bool("reverse", false) {
+			x = tensor.Flip(x, axis)
+		}
+		y := tensor.Cumsum(x, axis)
+		if c.bool("exclusive", false) {
+			y = tensor.Sub(y, x)
+		}
+		if c.bool("reverse", false) {
+			y = tensor.Flip(y, axis)
+		}
+		return c.like(y)
+	},
+}
+
+// mean divides a sum by the number of elements: of integers, too.
+func mean(x variable, axes ...int) variable {
+	if len(axes) == 0 && ndim(x) == 0 {
+		return x
+	}
+	return tensor.Mean(x, axes...)
+}
+
+// reduction lowers a reduction, whose axes are an attribute or an input.
+func reduction(f func(x variable, axes ...int) variable) func(c *call) []*value {
+	return func(c *call) []*value {
+		x := c.x(0)
+		axes, ok := c.listOr("axes", 1)
+		if len(axes) == 0 {
+			if ok && c.bool("noop_with_empty_axes", false) || !ok && c.bool("noop_with_empty_axes", false) {
+				return []*value{c.in[0]}
+			}
+			axes = nil
+			for i := range ndim(x) {
+				axes = append(axes, i)
+			}
+		}
+		axes = c.axes(axes, ndim(x))
+		y := x
+		if len(axes) > 0 {
+			y = f(x, axes...)
+		}
+		if c.bool("keepdims", true) {
+			shape := c.shape(x)
+			for _, a := range axes {
+				shape[a] = 1
+			}
+			y = c.reshape(y, shape)
+		}
+		return c.like(y)
+	}
+}
+
+// arg returns the places of the largest or smallest elements.
+func (c *call) arg(f func(x variable, axes ...int) variable) []*value {
+	x := c.x(0)
+	axis := c.axis(c.int("axis", 0), ndim(x))
+	last := c.bool("select_last_index", false)
+	if last {
+		x = tensor.Flip(x, axis)
+	}
+	y := f(x, axis)
+	if last {
+		y = tensor.Sub(tensor.Int(c.shape(x)[axis]-1), y)
+	}
+	if c.bool("keepdims", true) {
+		shape := c.shape(x)
+		shape[axis] = 1
+		y = c.reshape(y, shape)
+	}
+	return c.out(y, onnx.Int64)
+}

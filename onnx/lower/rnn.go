@@ -1,0 +1,222 @@
+package lower
+
+import (
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A recurrence is what the recurrent operators have in common: x is [T, N, I], and weights have a
+// first dimension of directions.
+type recurrence struct {
+	*call
+	gates, hidden, directions int
+	x                         variable
+	steps, batch              int
+	batchFirst                bool
+	lengths                   variable // [N], or nil
+	activations               []func(variable) variable
+}
+
+// maxSteps bounds the steps of a recurrence, each of which has applies of its own.
+const maxSteps = 10000
+
+func (c *call) recurrence(gates int, functions ...string) *recurrence {
+	r := &recurrence{call: c, gates: gates, hidden: c.int("hidden_size", 0), directions: 1, batchFirst: c.int("layout", 0) == 1}
+	r.x = c.x(0)
+	if r.batchFirst {
+		r.x = tensor.SwapAxes(r.x, 0, 1)
+	}
+	shape := c.shape(r.x)
+	if len(shape) != 3 || shape[0] > maxSteps {
+		c.fail("an input of shape %v", shape)
+	}
+	r.steps, r.batch = shape[0], shape[1]
+	if c.text("direction", "forward") == "bidirectional" {
+		r.directions = 2
+	}
+	if r.hidden == 0 {
+		r.hidden = c.shape(c.x(2))[2]
+	}
+	names := make([]string, 0, r.directions*len(functions))
+	for range r.directions {
+		names = append(names, functions...)
+	}
+	if a := c.attribute("activations"); a != nil {
+		for i, f := range a.Strings {
+			if i < len(names) {
+				names[i] = string(f)
+			}
+		}
+	}
+	clip := c.float("clip", 0)
+	for _, name := range names {
+		f, ok := map[string]func(variable) variable{
+			"Sigmoid": tensor.Sigmoid, "Tanh": tensor.Tanh, "Relu": func(x variable) variable { return tensor.Maximum(x, number(0, x)) },
+			"Affine": nil,
+		}[name]
+		if !ok || f == nil {
+			c.fail("%w: activation %s", ErrUnsupported, name)
+		}
+		if clip > 0 {
+			inner := f
+			f = func(x variable) variable {
+				return inner(tensor.Maximum(number(-clip, x), tensor.Minimum(number(clip, x), x)))
+			}
+		}
+		r.activations = append(r.activations, f)
+	}
+	if c.has(4) {
+		r.lengths = tensor.Cast(c.x(4), array.Int64)
+	}
+	return r
+}
+
+// part returns what an input has for a direction.
+func (r *recurrence) part(k, direction int) variable {
+	return tensor.Subtensor(r.call.x(k), tensor.At(tensor.Int(direction)))
+}
+
+// columns returns a gate's part of the last dimension, or of the only one.
+func (r *recurrence) gate(v variable, k int) variable {
+	index := tensor.SliceOf(tensor.Int(k*r.hidden), tensor.Int((k+1)*r.hidden), 1)
+	if ndim(v) == 1 {
+		return tensor.Subtensor(v, index)
+	}
+	return tensor.Subtensor(v, tensor.Everything(), index)
+}
+
+// initial returns the state before the first step.
+func (r *recurrence) initial(k, direction int) variable {
+	if !r.has(k) {
+		return tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(r.batch), tensor.Int(r.hidden))
+	}
+	v := r.call.x(k)
+	if r.batchFirst {
+		v = tensor.SwapAxes(v, 0, 1)
+	}
+	return tensor.Subtensor(v, tensor.At(tensor.Int(direction)))
+}
+
+// run goes over the steps of each direction. step returns the states after a step, of which the first
+// is the output. It returns the outputs, [T, D, N, H], and the last states, [D, N, H].
+func (r *recurrence) run(states func(direction int) []variable, step func(direction int, x variable, s []variable) []variable) []*value {
+	var outputs []variable
+	var last [][]variable
+	for d := range r.directions {
+		s := states(d)
+		back := r.directions == 2 && d == 1 || r.text("direction", "forward") == "reverse"
+		list := make([]variable, r.steps)
+		for i := range r.steps {
+			t := i
+			if back {
+				t = r.steps - 1 - i
+			}
+			next := step(d, tensor.Subtensor(r.x, tensor.At(tensor.Int(t))), s)
+			out := next[0]
+			if r.lengths != nil {
+				// Beyond the end of a sequence, the state stays and the output is 0.
+				valid := tensor.DimShuffle(tensor.Map(array.Gt, r.lengths, tensor.Int(t)), 0, -1)
+				out = tensor.Switch(valid, out, number(0, out))
+				for k := range next {
+					next[k] = tensor.Switch(valid, next[k], s[k])
+				}
+			}
+			s, list[t] = next, out
+		}
+		if r.steps == 0 {
+			r.fail("%w: no steps", ErrUnsupported)
+		}
+		outputs = append(outputs, tensor.Stack(0, list...))
+		for k, v := range s {
+			if len(last) <= k {
+				last = append(last, nil)
+			}
+			last[k] = append(last[k], v)
+		}
+	}
+	y := tensor.Stack(1, outputs...)
+	if r.batchFirst {
+		y = tensor.DimShuffle(y, 2, 0, 1, 3)
+	}
+	out := []*value{r.typed(y, r.elem(0))}
+	for _, list := range last {
+		v := tensor.Stack(0, list...)
+		if r.batchFirst {
+			v = tensor.SwapAxes(v, 0, 1)
+		}
+		out = append(out, r.typed(v, r.elem(0)))
+	}
+	return out
+}
+
+// sums returns x W' + h R' + b for all gates.
+func (r *recurrence) sums(d int, x, h variable) variable {
+	y := tensor.Add(tensor.Dot(x, tensor.Transpose(r.part(1, d))), tensor.Dot(h, tensor.Transpose(r.part(2, d))))
+	if r.has(3) {
+		y = tensor.Add(y, r.bias(d, 0), r.bias(d, 1))
+	}
+	return y
+}
+
+// bias returns that of the input, 0, or of the state, 1.
+func (r *recurrence) bias(d, which int) variable {
+	n := r.gates * r.hidden
+	return tensor.Subtensor(r.part(3, d), tensor.SliceOf(tensor.Int(which*n), tensor.Int((which+1)*n), 1))
+}
+
+func (c *call) rnn() []*value {
+	r := c.recurrence(1, "Tanh")
+	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
+		return []variable{r.activations[d](r.sums(d, x, s[0]))}
+	})
+}
+
+// lstm has the gates i, o, f, c, with peepholes for i, o, f.
+func (c *call) lstm() []*value {
+	r := c.recurrence(4, "Sigmoid", "Tanh", "Tanh")
+	coupled := c.bool("input_forget", false)
+	return r.run(func(d int) []variable { return []variable{r.initial(5, d), r.initial(6, d)} }, func(d int, x variable, s []variable) []variable {
+		sums := r.sums(d, x, s[0])
+		f, g, h := r.activations[3*d], r.activations[3*d+1], r.activations[3*d+2]
+		peep := func(v variable, k int, cell variable) variable {
+			if !r.has(7) {
+				return v
+			}
+			return tensor.Add(v, tensor.Mul(r.gate(r.part(7, d), k), cell))
+		}
+		input := f(peep(r.gate(sums, 0), 0, s[1]))
+		forget := f(peep(r.gate(sums, 2), 2, s[1]))
+		if coupled {
+			forget = tensor.Sub(number(1, input), input)
+		}
+		cell := tensor.Add(tensor.Mul(forget, s[1]), tensor.Mul(input, g(r.gate(sums, 3))))
+		output := f(peep(r.gate(sums, 1), 1, cell))
+		return []variable{tensor.Mul(output, h(cell)), cell}
+	})
+}
+
+// gru has the gates z, r, h.
+func (c *call) gru() []*value {
+	r := c.recurrence(3, "Sigmoid", "Tanh")
+	linear := c.bool("linear_before_reset", false)
+	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
+		fromX, fromH := tensor.Dot(x, tensor.Transpose(r.part(1, d))), tensor.Dot(s[0], tensor.Transpose(r.part(2, d)))
+		if r.has(3) {
+			fromX, fromH = tensor.Add(fromX, r.bias(d, 0)), tensor.Add(fromH, r.bias(d, 1))
+		}
+		f, g := r.activations[2*d], r.activations[2*d+1]
+		update, reset := f(tensor.Add(r.gate(fromX, 0), r.gate(fromH, 0))), f(tensor.Add(r.gate(fromX, 1), r.gate(fromH, 1)))
+		var inner variable
+		if linear {
+			inner = tensor.Mul(reset, r.gate(fromH, 2))
+		} else {
+			rows := tensor.Subtensor(r.part(2, d), tensor.SliceOf(tensor.Int(2*r.hidden), nil, 1))
+			inner = tensor.Dot(tensor.Mul(reset, s[0]), tensor.Transpose(rows))
+			if r.has(3) {
+				inner = tensor.Add(inner, r.gate(r.bias(d, 1), 2))
+			}
+		}
+		hidden := g(tensor.Add(r.gate(fromX, 2), inner))
+		return []variable{tensor.Add(tensor.Mul(tensor.Sub(number(1, update), update), hidden), tensor.Mul(update, s[0]))}
+	})
+}

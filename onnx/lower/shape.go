@@ -1,0 +1,372 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var shapes = map[string]func(c *call) []*value{
+	"Shape": func(c *call) []*value {
+		shape := c.shape(c.x(0))
+		n := len(shape)
+		from, to := bound(c.int("start", 0), n), bound(c.int("end", n), n)
+		list := make([]int64, 0, n)
+		for i := from; i < to; i++ {
+			list = append(list, int64(shape[i]))
+		}
+		return []*value{{tensor.Constant(array.Of(list, len(list))), onnx.Int64}}
+	},
+	"Size": func(c *call) []*value {
+		return []*value{{tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), onnx.Int64}}
+	},
+	"Reshape": func(c *call) []*value {
+		shape, ok := c.listOr("shape", 1)
+		if !ok {
+			c.fail("there is no shape")
+		}
+		have, all := c.shape(c.x(0)), c.bool("allowzero", false)
+		for i, n := range shape {
+			if n == 0 && !all && i < len(have) {
+				shape[i] = have[i]
+			}
+		}
+		return c.like(c.reshape(c.x(0), complete(shape, product(have))))
+	},
+	"Flatten": func(c *call) []*value {
+		shape := c.shape(c.x(0))
+		axis := c.axis(c.int("axis", 1), len(shape)+1)
+		if a := c.int("axis", 1); a < 0 {
+			axis = a + len(shape)
+		}
+		return c.like(c.reshape(c.x(0), []int{product(shape[:axis]), product(shape[axis:])}))
+	},
+	"Squeeze": func(c *call) []*value {
+		x := c.x(0)
+		axes, ok := c.listOr("axes", 1)
+		if !ok {
+			for i, n := range c.shape(x) {
+				if n == 1 {
+					axes = append(axes, i)
+				}
+			}
+		}
+		axes = c.axes(axes, ndim(x))
+		var shape []int
+		for i, n := range c.shape(x) {
+			if !slices.Contains(axes, i) {
+				shape = append(shape, n)
+			} else if n != 1 {
+				c.fail("axis %d has %d elements", i, n)
+			}
+		}
+		return c.like(c.reshape(x, shape))
+	},
+	"Unsqueeze": func(c *call) []*value {
+		axes, _ := c.listOr("axes", 1)
+		shape := c.shape(c.x(0))
+		axes = c.axes(axes, len(shape)+len(axes))
+		slices.Sort(axes)
+		for _, a := range axes {
+			if a > len(shape) {
+				c.fail("there is no axis %d", a)
+			}
+			shape = slices.Insert(shape, a, 1)
+		}
+		return c.like(c.reshape(c.x(0), shape))
+	},
+	"Transpose": func(c *call) []*value {
+		x := c.x(0)
+		perm := c.list("perm")
+		if perm == nil {
+			for i := range ndim(x) {
+				perm = append(perm, ndim(x)-1-i)
+			}
+		}
+		return c.like(tensor.DimShuffle(x, perm...))
+	},
+	"Concat": func(c *call) []*value {
+		var list []variable
+		for k := range c.in {
+			list = append(list, c.x(k))
+		}
+		return c.like(tensor.Join(c.axis(c.int("axis", 1), ndim(c.x(0))), list...))
+	},
+	"Split": func(c *call) []*value {
+		x := c.x(0)
+		axis := c.axis(c.int("axis", 0), ndim(x))
+		n := c.shape(x)[axis]
+		parts, ok := c.listOr("split", 1)
+		if !ok {
+			count := c.int("num_outputs", len(c.node.Outputs))
+			if count <= 0 {
+				c.fail("%d parts", count)
+			}
+			size := (n + count - 1) / count
+			for range count {
+				parts = append(parts, min(size, max(n, 0)))
+				n -= size
+			}
+		}
+		var out []*value
+		at := 0
+		for _, size := range parts {
+			indexes := make([]tensor.Index, axis+1)
+			for i := range indexes {
+				indexes[i] = tensor.Everything()
+			}
+			indexes[axis] = tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)
+			out = append(out, c.typed(tensor.Subtensor(x, indexes...), c.elem(0)))
+			at += size
+		}
+		return out
+	},
+	"Slice": func(c *call) []*value {
+		x := c.x(0)
+		starts, _ := c.listOr("starts", 1)
+		ends, _ := c.listOr("ends", 2)
+		axes, ok := c.listOr("axes", 3)
+		if !ok {
+			for i := range starts {
+				axes = append(axes, i)
+			}
+		}
+		var steps []int
+		if c.has(4) {
+			steps = c.ints(4)
+		}
+		shape := c.shape(x)
+		indexes := make([]tensor.Index, len(shape))
+		for i := range indexes {
+			indexes[i] = tensor.Everything()
+		}
+		if len(ends) != len(starts) || len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
+			c.fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
+		}
+		for i, axis := range c.axes(axes, len(shape)) {
+			step, n := 1, shape[axis]
+			if steps != nil {
+				step = steps[i]
+			}
+			if step == 0 {
+				c.fail("a step of 0")
+			}
+			from, to := starts[i], ends[i]
+			if from < 0 {
+				from += n
+			}
+			if to < 0 {
+				to = max(to, -n-1) + n
+			}
+			if step > 0 {
+				from, to = min(max(from, 0), n), min(max(to, 0), n)
+				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(max(to, from)), step)
+				continue
+			}
+			from, to = min(max(from, -1), n-1), min(max(to, -1), n-1)
+			if from <= to {
+				indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(0), 1)
+			} else if to < 0 {
+				indexes[axis] = tensor.SliceOf(tensor.Int(from), nil, step)
+			} else {
+				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(to), step)
+			}
+		}
+		return c.like(tensor.Subtensor(x, indexes...))
+	},
+	"Expand": func(c *call) []*value {
+		x := c.x(0)
+		shape := broadcast(c.shape(x), c.ints(1))
+		if shape == nil {
+			c.fail("%v does not broadcast to %v", c.shape(x), c.ints(1))
+		}
+		c.bounded(shape)
+		return c.like(tensor.Alloc(x, sizes(shape)...))
+	},
+	"Tile": func(c *call) []*value {
+		reps := c.ints(1)
+		c.bounded(append(slices.Clone(reps), c.shape(c.x(0))...))
+		return c.like(tensor.Tile(c.x(0), sizes(reps)...))
+	},
+	"ConstantOfShape": func(c *call) []*value {
+		v, elem := tensor.Constant(array.Scalar(float32(0))), onnx.Float
+		if a := c.attribute("value"); a != nil && a.Tensor != nil {
+			t, err := c.arrayOf(a.Tensor)
+			if err != nil || t.Len() != 1 {
+				c.fail("its value: %v", err)
+			}
+			v, elem = c.reshape(tensor.Constant(t), nil), a.Tensor.DataType
+		}
+		shape := c.ints(0)
+		c.bounded(shape)
+		return c.out(tensor.Alloc(v, sizes(shape)...), elem)
+	},
+	"Range": func(c *call) []*value {
+		from, to, step := c.one(0), c.one(1), c.one(2)
+		if step == 0 {
+			c.fail("a step of 0")
+		}
+		n := max(0, int(-((from-to)/step))+1)
+		for n > 0 && !(from+float64(n-1)*step < to && step > 0 || from+float64(n-1)*step > to && step < 0) {
+			n--
+		}
+		c.bounded([]int{n})
+		a := array.New(tensor.TypeOf(c.x(0)).DType(), n)
+		for i := range n {
+			if a.DType().IsFloat() {
+				a.SetFloat(i, from+float64(i)*step)
+			} else {
+				setInt(a, i, int64(from)+int64(i)*int64(step))
+			}
+		}
+		return c.out(tensor.Constant(a), c.elem(0))
+	},
+	"Constant": func(c *call) []*value {
+		for _, a := range c.node.Attributes {
+			switch a.Name {
+			case "value":
+				t, err := c.arrayOf(a.Tensor)
+				if err != nil {
+					c.fail("%w", err)
+				}
+				return []*value{{tensor.Constant(t), a.Tensor.DataType}}
+			case "value_float":
+				return []*value{{tensor.Constant(array.Scalar(a.Float)), onnx.Float}}
+			case "value_int":
+				return []*value{{tensor.Constant(array.Scalar(a.Int)), onnx.Int64}}
+			case "value_floats":
+				return []*value{{tensor.Constant(array.Of(a.Floats, len(a.Floats))), onnx.Float}}
+			case "value_ints":
+				return []*value{{tensor.Constant(array.Of(a.Ints, len(a.Ints))), onnx.Int64}}
+			}
+		}
+		c.fail("%w: a constant that is no tensor of numbers", ErrUnsupported)
+		return nil
+	},
+	"DepthToSpace": func(c *call) []*value {
+		x, b := c.x(0), c.int("blocksize", 1)
+		s := c.shape(x)
+		if len(s) != 4 || b <= 0 || s[1]%(b*b) != 0 {
+			c.fail("blocks of %d of shape %v", b, s)
+		}
+		if c.text("mode", "DCR") == "CRD" {
+			y := tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
+			return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
+		}
+		y := tensor.DimShuffle(c.reshape(x, []int{s[0], b, b, s[1] / (b * b), s[2], s[3]}), 0, 3, 4, 1, 5, 2)
+		return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
+	},
+	"SpaceToDepth": func(c *call) []*value {
+		x, b := c.x(0), c.int("blocksize", 1)
+		s := c.shape(x)
+		if len(s) != 4 || b <= 0 || s[2]%b != 0 || s[3]%b != 0 {
+			c.fail("blocks of %d of shape %v", b, s)
+		}
+		y := tensor.DimShuffle(c.reshape(x, []int{s[0], s[1], s[2] / b, b, s[3] / b, b}), 0, 3, 5, 1, 2, 4)
+		return c.like(c.reshape(y, []int{s[0], s[1] * b * b, s[2] / b, s[3] / b}))
+	},
+	"Pad": func(c *call) []*value {
+		x := c.x(0)
+		pads, _ := c.listOr("pads", 1)
+		n := ndim(x)
+		axes := make([]int, n)
+		for i := range axes {
+			axes[i] = i
+		}
+		if c.has(3) {
+			axes = c.axes(c.ints(3), n)
+		}
+		if len(pads) != 2*len(axes) {
+			c.fail("%d numbers of padding for %d dimensions", len(pads), len(axes))
+		}
+		before, after := make([]int, n), make([]int, n)
+		for i, a := range axes {
+			before[a], after[a] = pads[i], pads[i+len(axes)]
+		}
+		// Negative padding cuts off.
+		cut, margins := make([]tensor.Index, n), make([]tensor.Margin, n)
+		for i, size := range c.shape(x) {
+			cut[i] = tensor.SliceOf(tensor.Int(max(0, -before[i])), tensor.Int(size-max(0, -after[i])), 1)
+			margins[i] = tensor.Margin{Before: tensor.Int(max(0, before[i])), After: tensor.Int(max(0, after[i]))}
+		}
+		x = tensor.Subtensor(x, cut...)
+		switch mode := c.text("mode", "constant"); mode {
+		case "constant":
+			v := number(c.float("value", 0), x)
+			if c.has(2) {
+				v = tensor.Cast(c.reshape(c.x(2), nil), tensor.TypeOf(x).DType())
+			}
+			return c.like(tensor.PadValue(x, v, margins...))
+		default:
+			return c.like(tensor.Pad(x, tensor.PadMode(mode), margins...))
+		}
+	},
+	"EyeLike": func(c *call) []*value {
+		s := c.shape(c.x(0))
+		if len(s) != 2 {
+			c.fail("%d dimensions", len(s))
+		}
+		elem := onnx.DataType(c.int("dtype", int(c.elem(0))))
+		return c.out(tensor.Eye(array.Float64, tensor.Int(s[0]), tensor.Int(s[1]), tensor.Int(c.int("k", 0))), elem)
+	},
+}
+
+// bound returns an index that may count from the end, within 0 and n.
+func bound(i, n int) int {
+	if i < 0 {
+		i += n
+	}
+	return min(max(i, 0), n)
+}
+
+// complete replaces -1 in a shape by what is left of so many elements.
+func complete(shape []int, elements int) []int {
+	at, rest := slices.Index(shape, -1), 1
+	for _, n := range shape {
+		if n != -1 {
+			rest *= n
+		}
+	}
+	shape = slices.Clone(shape)
+	if at >= 0 && rest > 0 {
+		shape[at] = elements / rest
+	} else if at >= 0 {
+		shape[at] = 0
+	}
+	return shape
+}
+
+// broadcast returns the shape that two shapes have in common, nil if there is none.
+func broadcast(a, b []int) []int {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	shape := slices.Clone(a)
+	for i, n := range b {
+		k := len(a) - len(b) + i
+		switch {
+		case n == shape[k] || n == 1:
+		case shape[k] == 1:
+			shape[k] = n
+		default:
+			return nil
+		}
+	}
+	if shape == nil {
+		shape = []int{}
+	}
+	return shape
+}
+
+// bounded fails for a shape of too many elements.
+func (c *call) bounded(shape []int) {
+	n := 1
+	for _, s := range shape {
+		if s < 0 || s > maxElements || n*max(s, 1) > maxElements {
+			c.fail("%w: a tensor of shape %v", ErrUnsupported, shape)
+		}
+		n *= max(s, 1)
+	}
+}

@@ -1,0 +1,221 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var windows = map[string]func(c *call) []*value{
+	"Conv": func(c *call) []*value {
+		w := c.shape(c.x(1))
+		if len(w) < 3 {
+			c.fail("weights of %d dimensions", len(w))
+		}
+		var bias variable
+		if c.has(2) {
+			bias = c.x(2)
+		}
+		return c.like(tensor.Conv(c.x(0), c.x(1), bias, c.slide(w[2:], c.shape(c.x(0))), c.int("group", 1)))
+	},
+	"ConvTranspose": func(c *call) []*value {
+		x, w := c.shape(c.x(0)), c.shape(c.x(1))
+		if len(w) < 3 || len(x) != len(w) {
+			c.fail("weights of %d dimensions for %d", len(w), len(x))
+		}
+		dims := len(w) - 2
+		s := c.slide(w[2:], nil)
+		more := c.list("output_padding")
+		if more == nil {
+			more = make([]int, dims)
+		}
+		// With a shape, or automatic padding, the padding is what is too much.
+		shape := c.list("output_shape")
+		auto := c.text("auto_pad", "NOTSET")
+		if shape != nil || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+			s.Before, s.After = make([]int, dims), make([]int, dims)
+			for i := range dims {
+				full := at(s.Strides, i, 1)*(x[2+i]-1) + more[i] + (w[2+i]-1)*at(s.Dilations, i, 1) + 1
+				want := x[2+i] * at(s.Strides, i, 1)
+				if shape != nil {
+					want = shape[len(shape)-dims+i]
+				}
+				total := full - want
+				if total < 0 {
+					more[i], total = more[i]-total, 0
+				}
+				s.Before[i] = total / 2
+				if auto == "SAME_LOWER" || auto == "NOTSET" && shape != nil && false {
+					s.Before[i] = total - total/2
+				}
+				s.After[i] = total - s.Before[i]
+			}
+		}
+		var bias variable
+		if c.has(2) {
+			bias = c.x(2)
+		}
+		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), bias, s, more, c.int("group", 1)))
+	},
+	"MaxPool": func(c *call) []*value {
+		kernel := c.list("kernel_shape")
+		s := c.slide(kernel, c.shape(c.x(0)))
+		x := c.x(0)
+		if !tensor.TypeOf(x).DType().IsFloat() {
+			x = tensor.Cast(x, array.Float32)
+		}
+		out := c.like(tensor.MaxPool(x, kernel, s, c.bool("ceil_mode", false)))
+		if len(c.node.Outputs) > 1 {
+			places := tensor.MaxPoolPlaces(c.x(0), kernel, s, c.bool("ceil_mode", false))
+			if c.int("storage_order", 0) != 0 {
+				c.fail("%w: storage_order", ErrUnsupported)
+			}
+			out = append(out, c.typed(c.flatPlaces(places), onnx.Int64))
+		}
+		return out
+	},
+	"AveragePool": func(c *call) []*value {
+		kernel := c.list("kernel_shape")
+		return c.like(tensor.AveragePool(c.x(0), kernel, c.slide(kernel, c.shape(c.x(0))), c.bool("ceil_mode", false), c.bool("count_include_pad", false)))
+	},
+	"LpPool": func(c *call) []*value {
+		kernel := c.list("kernel_shape")
+		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.shape(c.x(0))), c.bool("ceil_mode", false)))
+	},
+	"GlobalAveragePool": func(c *call) []*value { return c.global(mean) },
+	"GlobalMaxPool":     func(c *call) []*value { return reductions["ReduceMax"](c.over()) },
+	"GlobalLpPool": func(c *call) []*value {
+		if c.int("p", 2) != 2 {
+			c.fail("%w: p", ErrUnsupported)
+		}
+		return reductions["ReduceL2"](c.over())
+	},
+	"Resize":   (*call).resize,
+	"Upsample": (*call).resize,
+}
+
+// at returns an element of a list, which may be empty.
+func at(list []int, i, otherwise int) int {
+	if i < len(list) {
+		return list[i]
+	}
+	return otherwise
+}
+
+// slide returns how a window of a size moves over x, whose shape matters for automatic padding only.
+func (c *call) slide(kernel, x []int) tensor.Slide {
+	dims := len(kernel)
+	s := tensor.Slide{Strides: c.list("strides"), Dilations: c.list("dilations")}
+	if dims == 0 || x != nil && len(x) != dims+2 {
+		c.fail("a window of %d dimensions for %d", dims, len(x))
+	}
+	switch auto := c.text("auto_pad", "NOTSET"); auto {
+	case "NOTSET", "":
+		if pads := c.list("pads"); pads != nil {
+			if len(pads) != 2*dims {
+				c.fail("%d numbers of padding for %d dimensions", len(pads), dims)
+			}
+			s.Before, s.After = slices.Clone(pads[:dims]), slices.Clone(pads[dims:])
+		}
+	case "VALID":
+	case "SAME_UPPER", "SAME_LOWER":
+		if x == nil {
+			break
+		}
+		for i, n := range x[2:] {
+			stride := max(at(s.Strides, i, 1), 1)
+			size := (kernel[i]-1)*at(s.Dilations, i, 1) + 1
+			total := max(0, ((n+stride-1)/stride-1)*stride+size-n)
+			before := total / 2
+			if auto == "SAME_LOWER" {
+				before = total - before
+			}
+			s.Before, s.After = append(s.Before, before), append(s.After, total-before)
+		}
+	default:
+		c.fail("%w: auto_pad %q", ErrUnsupported, auto)
+	}
+	return s
+}
+
+// flatPlaces makes places in all of x of places in its planes.
+func (c *call) flatPlaces(places variable) variable {
+	x := c.shape(c.x(0))
+	planes := tensor.Mul(tensor.ARange(tensor.Int(0), tensor.Int(x[0]*x[1]), tensor.Int(1)), tensor.Int(product(x[2:])))
+	shape := slices.Repeat([]int{1}, len(x))
+	shape[0], shape[1] = x[0], x[1]
+	return tensor.Add(places, c.reshape(planes, shape))
+}
+
+// over returns the call of a reduction over all spatial dimensions.
+func (c *call) over() *call {
+	var axes []int64
+	for i := 2; i < ndim(c.x(0)); i++ {
+		axes = append(axes, int64(i))
+	}
+	node := &onnx.Node{Op: c.node.Op, Attributes: []*onnx.Attribute{{Name: "axes", Ints: axes}}}
+	return &call{lowering: c.lowering, node: node, in: c.in, opset: c.opset}
+}
+
+func (c *call) global(f func(x variable, axes ...int) variable) []*value {
+	return reduction(f)(c.over())
+}
+
+// resize lowers Resize of all opsets, and Upsample.
+func (c *call) resize() []*value {
+	x := c.x(0)
+	shape := c.shape(x)
+	mode := c.text("mode", "nearest")
+	scalesAt, sizesAt := 2, 3
+	if c.node.Op == "Upsample" || c.opset < 11 {
+		scalesAt, sizesAt = 1, 4
+	}
+	o := tensor.ResizeOptions{Linear: mode == "linear", Coordinates: tensor.CoordinateMode(c.text("coordinate_transformation_mode", "half_pixel")), Nearest: tensor.NearestMode(c.text("nearest_mode", "round_prefer_floor"))}
+	if scalesAt == 1 {
+		o.Coordinates, o.Nearest = tensor.Asymmetric, "floor"
+	}
+	if mode != "nearest" && mode != "linear" || c.attribute("antialias") != nil && c.bool("antialias", false) {
+		c.fail("%w: mode %s", ErrUnsupported, mode)
+	}
+	axes := c.list("axes")
+	if axes == nil {
+		for i := range shape {
+			axes = append(axes, i)
+		}
+	}
+	axes = c.axes(axes, len(shape))
+	if c.has(sizesAt) && c.array(sizesAt).Len() > 0 {
+		if policy := c.text("keep_aspect_ratio_policy", "stretch"); policy != "stretch" {
+			c.fail("%w: keep_aspect_ratio_policy %s", ErrUnsupported, policy)
+		}
+		list := c.ints(sizesAt)
+		if len(list) != len(axes) {
+			c.fail("%d sizes for %d dimensions", len(list), len(axes))
+		}
+		for i, a := range axes {
+			shape[a] = list[i]
+		}
+		c.bounded(shape)
+		return c.like(tensor.ResizeTo(x, o, sizes(shape)...))
+	}
+	var scales []float64
+	for range shape {
+		scales = append(scales, 1)
+	}
+	if a := c.attribute("scales"); a != nil {
+		for i, v := range a.Floats {
+			scales[i] = float64(v)
+		}
+	} else {
+		list := c.array(scalesAt)
+		if list.Len() != len(axes) {
+			c.fail("%d scales for %d dimensions", list.Len(), len(axes))
+		}
+		for i, a := range axes {
+			scales[a] = list.Float(i)
+		}
+	}
+	return c.like(tensor.ResizeBy(x, o, scales...))
+}
