@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/nnopt/nnopt/exec"
@@ -245,10 +246,15 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 		defer func() {
 			if p := recover(); p != nil {
 				e, ok := p.(error)
-				if !ok || !errors.Is(e, errCall) {
+				switch {
+				case ok && errors.Is(e, errCall):
+					c.err = e
+				case ok && errors.As(e, new(runtime.Error)):
+					// A shape that an operator can't have, for which nothing asked above.
+					c.err = fmt.Errorf("%w: its inputs and attributes don't fit together: %w", ErrUnsupported, e)
+				default:
 					panic(p)
 				}
-				c.err = e
 			}
 		}()
 		out = lower(c)

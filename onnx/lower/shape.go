@@ -360,11 +360,14 @@ func broadcast(a, b []int) []int {
 	return shape
 }
 
+// maxMade bounds the elements of a tensor that a node makes of a shape.
+const maxMade = 1 << 26
+
 // bounded fails for a shape of too many elements.
 func (c *call) bounded(shape []int) {
 	n := 1
 	for _, s := range shape {
-		if s < 0 || s > maxElements || n*max(s, 1) > maxElements {
+		if s < 0 || s > maxMade || n*max(s, 1) > maxMade {
 			c.fail("%w: a tensor of shape %v", ErrUnsupported, shape)
 		}
 		n *= max(s, 1)

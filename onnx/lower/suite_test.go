@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
@@ -25,7 +24,7 @@ const suite = "/usr/include/onnx/backend/test/data/"
 // least is how many tests of each kind have to pass.
 var least = map[string]int{"node": 803, "simple": 7, "pytorch-converted": 78, "pytorch-operator": 35}
 
-// TestSuite runs ONNX's own tests. Without -long it runs every tenth.
+// TestSuite runs ONNX's own tests, as they are and optimized.
 func TestSuite(t *testing.T) {
 	if _, err := os.Stat(suite); err != nil {
 		t.Skip("there are no tests of ONNX")
@@ -55,8 +54,7 @@ func runFolders(t *testing.T, kind string, folders []string, query string) {
 		t.Fatal(err)
 	}
 	passed, reasons := 0, make(map[string][]string)
-	step := longtest.Of(10, 1)
-	for i := 0; i < len(folders); i += step {
+	for i := 0; i < len(folders); i++ {
 		if err := runFolder(t.Context(), folders[i], opt); err != nil {
 			text, _, _ := strings.Cut(err.Error(), "\n")
 			reasons[text] = append(reasons[text], filepath.Base(folders[i]))
@@ -64,11 +62,11 @@ func runFolders(t *testing.T, kind string, folders []string, query string) {
 			passed++
 		}
 	}
-	t.Logf("%s: %d of %d", query, passed, (len(folders)+step-1)/step)
+	t.Logf("%s: %d of %d", query, passed, len(folders))
 	for _, text := range slices.Sorted(maps.Keys(reasons)) {
 		t.Logf("%s: %v", text, reasons[text])
 	}
-	if longtest.Enabled() && passed < least[kind] {
+	if passed < least[kind] {
 		t.Errorf("%s: %d pass, and %d did", query, passed, least[kind])
 	}
 }

@@ -1,0 +1,113 @@
+package lower_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// model makes a model of nodes with float inputs of rank 1.
+func model(inputs []string, outputs []string, nodes ...*onnx.Node) *onnx.Model {
+	m := &onnx.Model{Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{Nodes: nodes}}
+	for _, name := range inputs {
+		m.Graph.Inputs = append(m.Graph.Inputs, &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}})
+	}
+	for _, name := range outputs {
+		m.Graph.Outputs = append(m.Graph.Outputs, &onnx.ValueInfo{Name: name})
+	}
+	return m
+}
+
+// TestFaults: all that can't be computed is named at once.
+func TestFaults(t *testing.T) {
+	m := model([]string{"x"}, []string{"a", "z"},
+		&onnx.Node{Op: "Frobnicate", Name: "first", Inputs: []string{"x"}, Outputs: []string{"a"}},
+		&onnx.Node{Op: "Relu", Name: "second", Inputs: []string{"a"}, Outputs: []string{"b"}}, // no fault of its own
+		&onnx.Node{Op: "Add", Name: "third", Inputs: []string{"x", "nothing"}, Outputs: []string{"c"}},
+		&onnx.Node{Op: "Unsqueeze", Name: "fourth", Inputs: []string{"x"}, Outputs: []string{"d"}, Attributes: []*onnx.Attribute{{Name: "axes", Ints: []int64{7}}}},
+		&onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"z"}, Domain: "com.example"})
+	_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.Of([]float32{1}, 1), "y": array.Scalar(float32(1))})
+	for _, want := range []string{"Frobnicate first: not supported: operator Frobnicate", "Add third: nothing computes its input nothing", "Unsqueeze fourth: ", "there is no axis 7", "node 4, Relu: not supported", "input y: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nlacks %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "second") {
+		t.Errorf("a node is at fault for another one: %v", err)
+	}
+}
+
+// TestValues: a function refuses inputs that would have made another graph.
+func TestValues(t *testing.T) {
+	m := model([]string{"x", "shape"}, []string{"y"}, &onnx.Node{Op: "Reshape", Inputs: []string{"x", "shape"}, Outputs: []string{"y"}})
+	in := map[string]*array.Array{"x": array.Of([]float32{1, 2, 3, 4}, 4), "shape": array.Of([]int64{2, -1}, 2)}
+	f, err := lower.Model(t.Context(), m, lower.Options{}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.Call(t.Context(), in)
+	if err != nil || !slices.Equal(out["y"].Shape(), []int{2, 2}) {
+		t.Fatalf("%v, %v", out["y"], err)
+	}
+	for name, a := range map[string]*array.Array{"shape": array.Of([]int64{4, 1}, 2), "x": array.Of([]float32{1, 2}, 2)} {
+		other := map[string]*array.Array{"x": in["x"], "shape": in["shape"]}
+		other[name] = a
+		if _, err := f.Call(t.Context(), other); !errors.Is(err, lower.ErrInput) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	if _, err := f.Call(t.Context(), nil); !errors.Is(err, lower.ErrInput) {
+		t.Errorf("no inputs: %v", err)
+	}
+}
+
+// TestMutants: a model that is damaged makes no panic, and ends soon.
+func TestMutants(t *testing.T) {
+	if _, err := os.Stat(suite); err != nil {
+		t.Skip("there are no tests of ONNX")
+	}
+	folders, err := filepath.Glob(suite + "node/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		folder := folders[rng.IntN(len(folders))]
+		data, err := os.ReadFile(folder + "/model.onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 1 + rng.IntN(3) {
+			data[rng.IntN(len(data))] = byte(rng.IntN(256))
+		}
+		m, err := onnx.Parse(data)
+		if err != nil {
+			continue
+		}
+		inputs := make(map[string]*array.Array)
+		for i, name := range inputNames(m) {
+			if a, err := readTensor(folder + "/test_data_set_0/input_" + string(rune('0'+i%10)) + ".pb"); err == nil {
+				inputs[name] = a
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		start := time.Now()
+		if f, err := lower.Model(ctx, m, lower.Options{Dir: folder}, inputs); err == nil {
+			_, _ = f.Call(ctx, inputs) // any error will do
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: %v", filepath.Base(folder), took)
+		}
+		cancel()
+	}
+}
