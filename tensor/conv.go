@@ -395,7 +395,7 @@ func convCost(a *fgraph.Apply, y, weights *fgraph.Variable) float64 {
 	if TypeOf(weights).Dim(1) == 1 {
 		each = directCost
 	}
-	gathered := products / max(channels, 1) * float64(t.DType().Size())
+	gathered := float64(products / max(channels, 1) * float64(t.DType().Size()))
 	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(products*each) + float64(readCost*(gathered+bytes(a.Inputs())))
 }
 

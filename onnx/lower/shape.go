@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -208,15 +209,15 @@ var shapes = map[string]func(c *call) []*value{
 		if step == 0 {
 			c.fail("a step of 0")
 		}
-		n := max(0, int(-((from-to)/step))+1)
-		for n > 0 && !(from+float64(n-1)*step < to && step > 0 || from+float64(n-1)*step > to && step < 0) {
-			n--
+		count := math.Ceil((to - from) / step)
+		if !(count <= maxMade) {
+			c.fail("%w: %g numbers", ErrUnsupported, count)
 		}
-		c.bounded([]int{n})
+		n := max(0, int(count))
 		a := array.New(tensor.TypeOf(c.x(0)).DType(), n)
 		for i := range n {
 			if a.DType().IsFloat() {
-				a.SetFloat(i, from+float64(i)*step)
+				a.SetFloat(i, from+float64(float64(i)*step))
 			} else {
 				setInt(a, i, int64(from)+int64(i)*int64(step))
 			}

@@ -320,7 +320,7 @@ func Example_rules() {
 	rules, err := pattern.ParseRules("my.rules", `
 # A multiple can be taken out of a sum.
 sum_of_multiple: canonicalize; fast_run
-    (sum{a} (mul c x)) && finite(c) && scalar(c) => (mul {c} (sum{a} x))
+    (sum{a} (mul c x)) && finite(c) && scalar(c) && wide(x) => (mul {c} (sum{a} x))
 
 # The exponents of a power of a power are multiplied.
 pow_of_pow: canonicalize specialize; fast_run unsafe_nan
