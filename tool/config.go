@@ -63,13 +63,22 @@ func (cfg Config) AllVerbs() []Verb {
 			all = append(all, v)
 		}
 	}
-	for _, d := range cfg.Dialects {
-		for _, v := range d.Verbs {
+	given := slices.Clone(cfg.Verbs)
+	for i := len(cfg.Dialects) - 1; i >= 0; i-- {
+		given = append(slices.Clone(cfg.Dialects[i].Verbs), given...)
+	}
+	// Verbs that share a name join what has it at last, whatever the order of the dialects.
+	for _, v := range given {
+		if v.Claims == nil {
 			add(v)
 		}
 	}
-	for _, v := range cfg.Verbs {
-		add(v)
+	for _, v := range given {
+		if i := named(v.Name); v.Claims != nil && i >= 0 {
+			all[i] = join(all[i], v)
+		} else if v.Claims != nil {
+			add(v)
+		}
 	}
 	return all
 }

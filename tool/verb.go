@@ -22,6 +22,11 @@ type Verb struct {
 	Examples string // command lines, for the help
 	Minus    bool   // arguments may begin with a minus
 	Before   string // the verb before which help lists it; by default it comes last
+	// Claims reports whether an argument is for this verb, where another dialect has one of the same
+	// name. The two are then one verb, with the flags of both, and what is not claimed is for the
+	// other one. Without it, a verb takes the place of an earlier one of its name.
+	Claims func(arg string) bool
+	Of     string // what the verb is about, if it shares its name: "an ONNX model"
 	// Setup declares the flags and returns the action that runs once they are parsed.
 	Setup func(cfg *Config, fs *flag.FlagSet) Action
 }

@@ -36,8 +36,21 @@ type Function struct {
 	inputs  []string
 	shapes  []*array.Array          // of which shape and type inputs must be
 	values  map[string]*array.Array // inputs whose values the graph depends on
-	outputs []string
+	outputs []Output
 }
+
+// An Output is an output of a model, with the type of its elements there. Its array may hold them in
+// a larger type.
+type Output struct {
+	Name string
+	Elem onnx.DataType
+}
+
+// Outputs lists the outputs in the order of the model.
+func (f *Function) Outputs() []Output { return slices.Clone(f.outputs) }
+
+// Graph returns the optimized graph of tensors. It must not be changed.
+func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
 
 // maxDepth bounds functions in functions, and subgraphs in subgraphs.
 const maxDepth = 32
@@ -68,18 +81,19 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			}
 			continue
 		}
-		v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
-		elem := elementOf(a.DType())
-		if in.Type != nil && in.Type.Tensor != nil {
-			elem = in.Type.Tensor.Elem
+		elem, err := inputElem(in, a)
+		if err != nil {
+			l.fault("input "+in.Name, err)
+			continue
 		}
+		v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
 		scope[in.Name] = &value{v, elem}
 		l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
 		f.inputs, f.shapes = append(f.inputs, in.Name), append(f.shapes, a)
 	}
-	for name := range inputs {
-		if !slices.Contains(f.inputs, name) {
-			l.fault("input "+name, ErrInput)
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if !slices.ContainsFunc(m.Graph.Inputs, func(in *onnx.ValueInfo) bool { return in.Name == name }) {
+			l.fault("input "+name, fmt.Errorf("%w: the model has no such input", ErrInput))
 		}
 	}
 	l.nodes(m.Graph.Nodes, scope)
@@ -90,7 +104,7 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			l.fault("output "+out.Name, errors.New("nothing computes it"))
 			continue
 		}
-		outputs, f.outputs = append(outputs, v.v), append(f.outputs, out.Name)
+		outputs, f.outputs = append(outputs, v.v), append(f.outputs, Output{out.Name, v.elem})
 	}
 	if err := errors.Join(l.faults...); err != nil {
 		return nil, err
@@ -112,6 +126,21 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	return f.NewRunner().Run(ctx, inputs)
+}
+
+// A Runner calls a function again and again in the same memory. It is for one goroutine.
+type Runner struct {
+	f *Function
+	r *exec.Runner
+}
+
+// NewRunner returns a Runner.
+func (f *Function) NewRunner() *Runner { return &Runner{f, f.f.NewRunner()} }
+
+// Run is like Function.Call, but the outputs are valid only until the next Run.
+func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	f := r.f
 	args := make([]*array.Array, len(f.inputs))
 	for i, name := range f.inputs {
 		a := inputs[name]
@@ -125,15 +154,39 @@ func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (ma
 		}
 		args[i] = a
 	}
-	values, err := f.f.Call(ctx, args...)
+	for name := range inputs {
+		if !slices.Contains(f.inputs, name) {
+			return nil, fmt.Errorf("%w: %s had no value", ErrInput, name)
+		}
+	}
+	values, err := r.r.Run(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
 	outputs := make(map[string]*array.Array)
-	for i, name := range f.outputs {
-		outputs[name] = values[i]
+	for i, o := range f.outputs {
+		outputs[o.Name] = values[i]
 	}
 	return outputs, nil
+}
+
+// inputElem returns the type of the elements of an input, which the array must be able to hold.
+func inputElem(in *onnx.ValueInfo, a *array.Array) (onnx.DataType, error) {
+	switch {
+	case in.Type == nil:
+		return elementOf(a.DType()), nil
+	case in.Type.Tensor == nil:
+		return 0, fmt.Errorf("%w: a value of type %v", ErrUnsupported, in.Type)
+	}
+	elem := in.Type.Tensor.Elem
+	if elem == onnx.Undefined {
+		return elementOf(a.DType()), nil
+	}
+	d, err := dtypeOf(elem)
+	if err == nil && d != a.DType() {
+		err = fmt.Errorf("%w: its elements are %v, and %v are given", ErrInput, elem, a.DType())
+	}
+	return elem, err
 }
 
 // A value is what a name stands for: a tensor, and the type of its elements in the model.
@@ -190,10 +243,7 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
 			l.fault("lowering", err)
 			return
 		}
-		where := fmt.Sprintf("node %d, %s", i, n.Op)
-		if n.Name != "" {
-			where += " " + n.Name
-		}
+		where := whereOf(i, n)
 		ok := true
 		in := make([]*value, len(n.Inputs))
 		for k, name := range n.Inputs {
