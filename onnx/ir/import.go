@@ -25,6 +25,8 @@ type Options struct {
 	Shapes map[string][]Dim
 	// Values are those of inputs that become constants. The model keeps the inputs.
 	Values map[string]*onnx.Tensor
+	// Evaluator computes nodes whose inputs are constants. Without it they stay.
+	Evaluator Evaluator
 	// Defaults says that initializers which are also inputs are constants. Otherwise whoever runs the
 	// model may give them other values.
 	Defaults bool
@@ -36,7 +38,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 		return nil, fmt.Errorf("%w: it has no graph", ErrModel)
 	}
 	im := &importer{Options: o, source: &Source{
-		Model: m, Operators: o.Operators, Dir: o.Dir, opsets: make(map[string]int64), constants: make(map[*Value]*onnx.Node),
+		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir, opsets: make(map[string]int64), constants: make(map[*Value]*onnx.Node),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
 	}}
 	if im.source.Operators == nil {

@@ -1,6 +1,8 @@
 package ir
 
 import (
+	"context"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
@@ -12,6 +14,8 @@ type Source struct {
 	Model *onnx.Model
 	// Operators are those that the ops of the graph belong to.
 	Operators *Operators
+	// Evaluator computes nodes whose inputs are constants, if it is not nil.
+	Evaluator Evaluator
 	// Dir is the folder of the model, where external data are.
 	Dir string
 
@@ -21,6 +25,12 @@ type Source struct {
 	constants map[*Value]*onnx.Node
 	fixed     bool // sizes or values were given, which the types of inputs and outputs may show
 	changes   []Change
+}
+
+// An Evaluator computes ops.
+type Evaluator interface {
+	// Evaluate returns the results of an op for inputs, nil for those that are left out.
+	Evaluate(ctx context.Context, op *Op, inputs []*Value) ([]*Value, error)
 }
 
 // An imported node is one of the model, with the op that it became.

@@ -244,3 +244,20 @@ func dataText(x *Value) (string, error) {
 	}
 	return "proto " + base64.StdEncoding.EncodeToString([]byte(b.String())), err
 }
+
+// Integers returns a constant of integers.
+func Integers(list []int64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
+	size := elem.Bits() / 8
+	if size == 0 || elem == onnx.Float || elem == onnx.Double || elem == onnx.Float16 || elem == onnx.BFloat16 {
+		return nil, fmt.Errorf("integers of type %v", elem)
+	}
+	raw := make([]byte, 0, size*len(list))
+	for _, n := range list {
+		for k := range size {
+			raw = append(raw, byte(n>>(8*k)))
+		}
+	}
+	x := NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, "")
+	_, err := x.Bytes()
+	return Constant(x, ""), err
+}

@@ -9,8 +9,13 @@ import (
 // functions are those that rules call.
 func (v vocabulary) functions() []pattern.Function {
 	return []pattern.Function{
-		pattern.NewGuardOfEach("fits(x)", 1, "x is known to have the type of what is replaced", nil),
+		pattern.NewGuard("fits(x)", 1, "x is known to have the type and shape of what is replaced", func(a pattern.Args) bool { return sameType(a.Vars[0], a.Root.Out()) }),
 	}
+}
+
+// sameType reports whether two values are known to have the same type and shape.
+func sameType(x, y *fgraph.Variable) bool {
+	return ir.TypeOf(x).Elem() == ir.TypeOf(y).Elem() && sameShape(x, y)
 }
 
 // sameShape reports whether two values are known to have the same shape.
