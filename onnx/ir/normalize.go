@@ -67,6 +67,42 @@ func legacy(op string, version int64, attribute func(string) *onnx.Attribute, ou
 	return 0
 }
 
+// modernize gives an op that had another meaning today's where both are the same for its inputs: a
+// Softmax over all dimensions from an axis on is one along that axis if it is the last.
+func modernize(op *Op, in []*fgraph.Variable) {
+	switch op.Type {
+	case "Softmax", "LogSoftmax", "Hardmax":
+		if op.Legacy == 0 || len(in) != 1 {
+			return
+		}
+		n := int64(TypeOf(in[0]).Rank())
+		axis := op.Int("axis", 1)
+		if axis < 0 {
+			axis += n
+		}
+		if n > 0 && axis == n-1 {
+			op.Legacy = 0
+			op.Attributes = append(op.without("axis"), Int("axis", axis))
+		}
+	case "BatchNormalization":
+		if op.Legacy == 0 {
+			op.Attributes = op.without("spatial") // 1, which later versions don't say
+		}
+	}
+}
+
+// without returns the attributes but one.
+func (op *Op) without(name string) []*onnx.Attribute {
+	return slices.DeleteFunc(slices.Clone(op.Attributes), func(a *onnx.Attribute) bool { return a.Name == name })
+}
+
+// alongLast reports whether a Softmax and the like means the same in all versions.
+func alongLast(a *fgraph.Apply) bool {
+	n := int64(TypeOf(a.Inputs()[0]).Rank())
+	axis := a.Op().(*Op).Int("axis", -1)
+	return axis == -1 || n > 0 && axis == n-1
+}
+
 // normalize makes inputs of attributes that became some. elem is the type of the first input.
 func normalize(op *Op, version int64, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
 	m, ok := movedSince[op.Type]
@@ -89,7 +125,7 @@ func normalize(op *Op, version int64, in []*fgraph.Variable) ([]*fgraph.Variable
 			in = append(in, Missing())
 		}
 		in = append(in, v)
-		op.Attributes = slices.DeleteFunc(slices.Clone(op.Attributes), func(b *onnx.Attribute) bool { return b == attribute })
+		op.Attributes = op.without(a.name)
 	}
 	return in, nil
 }

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"context"
+	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -20,6 +21,7 @@ type Source struct {
 	Dir string
 
 	opsets map[string]int64
+	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	nodes  []imported // by origin of an apply
 	// constants are the Constant nodes, by what they have.
 	constants map[*Value]*onnx.Node
@@ -52,7 +54,7 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}}
+	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}, latest: math.MaxInt64}
 }
 
 const newestOpset = 22
