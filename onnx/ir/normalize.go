@@ -47,10 +47,13 @@ var movedSince = map[string]struct {
 
 var reduced = []moved{{"axes", 1, false, false}}
 
+// softmaxVersion is the version since which a Softmax is along one axis.
+const softmaxVersion = 13
+
 // changedBefore are operators that had another meaning in versions before one. broadcast and axis of
 // element-wise operators before version 7 are told by the attributes.
 var changedBefore = map[string]int64{
-	"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
+	"Softmax": softmaxVersion, "LogSoftmax": softmaxVersion, "Hardmax": softmaxVersion, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
 	"Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
 }
 
@@ -167,6 +170,10 @@ func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
 
 // denormalize makes attributes of inputs that a version of ONNX does not have yet.
 func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribute, []*fgraph.Variable, error) {
+	if changedBefore[op.Type] == softmaxVersion && op.Legacy == 0 && version < softmaxVersion && op.Attribute("axis") == nil {
+		// The default was another one.
+		return append(slices.Clone(op.Attributes), Int("axis", int64(TypeOf(in[0]).Rank()-1))), in, nil
+	}
 	m, ok := movedSince[op.Type]
 	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
 		return op.Attributes, in, nil

@@ -31,6 +31,7 @@ func Dialect(o Options) *tool.Dialect {
 		Open:       o.world,
 		Vocabulary: o.vocabulary,
 		Subjects:   o.subjects,
+		Domain:     o.domain,
 		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
 		Verbs:      []tool.Verb{evalVerb(), verifyVerb(), benchVerb(), infoVerb(), o.optVerb()},
 	}
