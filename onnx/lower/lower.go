@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -26,8 +27,13 @@ var ErrInput = errors.New("lower: wrong input")
 type Options struct {
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of tensors, unless it is nil.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil.
 	Optimizer *optdb.Optimizer
+	// Operators lower nodes of operators that this package does not have, by name: that of the domain,
+	// a dot, and that of the operator.
+	Operators map[string]Operator
+	// Types are the operators whose types are known. The default is ir.Standard.
+	Types *ir.Operators
 }
 
 // A Function computes a model for inputs of some shapes.
@@ -59,6 +65,10 @@ const maxDepth = 32
 func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
+	}
+	m, err := optimized(ctx, m, o, inputs)
+	if err != nil {
+		return nil, err
 	}
 	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool)}
 	scope := make(map[string]*value)
@@ -114,7 +124,6 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			f.values[name] = l.arguments[i]
 		}
 	}
-	var err error
 	var options exec.FunctionOptions
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
@@ -289,6 +298,9 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 	if domain != "" || lower == nil {
 		if f := l.function(domain, n.Op, n.Overload); f != nil {
 			return l.inline(f, n, in)
+		}
+		if o := l.options.Operators[qualified(domain, n.Op)]; o != nil {
+			return l.foreign(o, n, in)
 		}
 		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
 	}
