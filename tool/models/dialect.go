@@ -2,11 +2,13 @@ package models
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/repro"
 )
@@ -25,6 +27,15 @@ func Dialect() *tool.Dialect {
 		Ranges: map[string][2]int{"threads": {1, 1 << 10}},
 		Verbs:  []tool.Verb{evalVerb(), verifyVerb(), benchVerb(), infoVerb()},
 	}
+}
+
+// declarePasses declares the flags that select passes for the graph of tensors. Models mean the same
+// to all who run them, also where something is infinite or NaN, so passes that are free with that
+// have to be asked for by their tags.
+func declarePasses(cfg *tool.Config, fs *flag.FlagSet) *tool.Selection {
+	s := tool.DeclareSelection(cfg, fs)
+	s.Without(lower.FreeTags()...)
+	return s
 }
 
 // isModel reports whether an argument is called like a model.
