@@ -82,7 +82,7 @@ func (c *Case) outputs(ctx context.Context, r *Result, f *lower.Function, opt *o
 			return f, got, err
 		}
 	}
-	f, err := lower.Model(ctx, c.Model, lower.Options{Dir: c.Dir, Optimizer: opt}, inputs)
+	f, err := lower.Model(ctx, c.Model, lower.Options{Dir: c.Dir, Optimizer: opt, LeaveOut: true}, inputs)
 	if err != nil {
 		return nil, nil, err
 	}

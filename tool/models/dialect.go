@@ -1,11 +1,13 @@
 package models
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tool"
 )
 
@@ -35,6 +37,15 @@ func Dialect(o Options) *tool.Dialect {
 		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
 		Verbs:      []tool.Verb{evalVerb(), verifyVerb(), benchVerb(), infoVerb(), o.optVerb()},
 	}
+}
+
+// declarePasses declares the flags that select passes for the graph of tensors. Models mean the same
+// to all who run them, also where something is infinite or NaN, so passes that are free with that
+// have to be asked for by their tags.
+func declarePasses(cfg *tool.Config, fs *flag.FlagSet) *tool.Selection {
+	s := tool.DeclareSelection(cfg, fs)
+	s.Without(lower.FreeTags()...)
+	return s
 }
 
 // isModel reports whether an argument is called like a model.

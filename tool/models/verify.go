@@ -35,7 +35,7 @@ $0 verify --query=none onnxcases/relu`,
 			return err == nil && len(found) > 0
 		},
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
-			passes := tool.DeclareSelection(cfg, fs)
+			passes := declarePasses(cfg, fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
 			return func(ctx context.Context, c *tool.Console, args []string) error {
 				query, opt, err := passes.Build()
