@@ -307,6 +307,9 @@ func TestONNXModels(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 				return nil
 			}
+			if err := onnx.Check(m); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
 			// Written field by field, it is the same model.
 			m.Doc += "!"
 			if again, err := onnx.Parse(written(t, m)); err != nil || !cmp.Equal(m, again, fields) {

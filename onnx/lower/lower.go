@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -26,10 +27,16 @@ var ErrInput = errors.New("lower: wrong input")
 type Options struct {
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of tensors, unless it is nil. Its query should exclude FreeTags.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. Its query should
+	// exclude FreeTags.
 	Optimizer *optdb.Optimizer
 	// LeaveOut leaves inputs without a value out of the nodes that use them. Otherwise they are faults.
 	LeaveOut bool
+	// Operators lower nodes of operators that this package does not have, by name: that of the domain,
+	// a dot, and that of the operator.
+	Operators map[string]Operator
+	// Types are the operators whose types are known. The default is ir.Standard.
+	Types *ir.Operators
 }
 
 // FreeTags lists the tags of passes for tensors that change results where something overflows, is
@@ -67,6 +74,10 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
+	m, err := optimized(ctx, m, o, inputs)
+	if err != nil {
+		return nil, err
+	}
 	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool), leftOut: make(map[string]bool)}
 	scope, failed := make(map[string]*value), make(map[string]bool)
 	l.initializers(m.Graph, scope, failed)
@@ -96,7 +107,6 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			f.values[name] = l.arguments[i]
 		}
 	}
-	var err error
 	var options exec.FunctionOptions
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
@@ -324,6 +334,9 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 	if domain != "" || lower == nil {
 		if f := l.function(domain, n.Op, n.Overload); f != nil {
 			return l.inline(f, n, in)
+		}
+		if o := l.options.Operators[qualified(domain, n.Op)]; o != nil {
+			return l.foreign(o, n, in)
 		}
 		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
 	}

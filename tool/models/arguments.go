@@ -36,14 +36,25 @@ func declareArguments(fs *flag.FlagSet) *argumentFlags {
 	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb) or an array of NumPy (.npy); may be given more than once", func(text string) error {
 		return entry(a.files, text, "FILE", func(file string) (string, error) { return file, nil })
 	})
-	fs.Func("shape", "NAME=1x3x8: the shape of an input whose value is random; may be given more than once", func(text string) error {
-		return entry(a.shapes, text, "1x3x8", parseShape)
-	})
-	fs.Func("set", "NAME=VALUE: the value of an input, a number or several with commas between them; may be given more than once", func(text string) error {
-		return entry(a.values, text, "VALUE", parseNumbers)
-	})
+	a.declareGiven(fs, "the shape of an input whose value is random", "the value of an input")
 	fs.Uint64Var(&a.seed, "srand", 0, "Seed of random inputs")
 	return a
+}
+
+// declareGiven declares the flags that fix sizes and values of inputs.
+func declareGiven(fs *flag.FlagSet) *argumentFlags {
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
+	a.declareGiven(fs, "the sizes of an input of a model, for all runs", "the value of an input of a model, for all runs")
+	return a
+}
+
+func (a *argumentFlags) declareGiven(fs *flag.FlagSet, shape, value string) {
+	fs.Func("shape", "NAME=1x3x8: "+shape+"; may be given more than once", func(text string) error {
+		return entry(a.shapes, text, "1x3x8", parseShape)
+	})
+	fs.Func("set", "NAME=VALUE: "+value+", a number or several with commas between them; may be given more than once", func(text string) error {
+		return entry(a.values, text, "VALUE", parseNumbers)
+	})
 }
 
 // entry adds NAME=… to a map.

@@ -1,31 +1,41 @@
 package models
 
 import (
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/repro"
 )
 
 // aModel is what a model is called in errors.
 const aModel = "an ONNX model"
 
-// Dialect returns the dialect of ONNX models.
-func Dialect() *tool.Dialect {
+// Options say what ONNX models a program has.
+type Options struct {
+	// Operators are those that are known. The default is ir.Standard.
+	Operators *ir.Operators
+}
+
+// Dialect returns the dialect of ONNX models. Its subjects are files of models, and it brings the
+// verbs that run them.
+func Dialect(o Options) *tool.Dialect {
+	if o.Operators == nil {
+		o.Operators = ir.Standard()
+	}
 	return &tool.Dialect{
-		Name:   "onnx",
-		Fields: []string{"onnx-model"},
-		Open: func(*tool.Console, string, *graphfile.File) (repro.World, error) {
-			return nil, errors.New("graphs of ONNX models can't be read from files")
-		},
-		Ranges: map[string][2]int{"threads": {1, 1 << 10}},
-		Verbs:  []tool.Verb{evalVerb(), verifyVerb(), benchVerb(), infoVerb()},
+		Name:       ir.Dialect,
+		Fields:     []string{fieldModel, fieldShapes, fieldValues},
+		Files:      []string{fieldModel},
+		Open:       o.world,
+		Vocabulary: o.vocabulary,
+		Subjects:   o.subjects,
+		Domain:     o.domain,
+		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
+		Verbs:      []tool.Verb{evalVerb(), verifyVerb(), benchVerb(), infoVerb(), o.optVerb()},
 	}
 }
 

@@ -64,7 +64,7 @@ func (p Program) Config() tool.Config {
 		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
 			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
 			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections}),
-			models.Dialect()),
+			models.Dialect(models.Options{})),
 		Verbs: p.Verbs,
 	}
 }
