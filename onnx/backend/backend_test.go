@@ -80,7 +80,7 @@ func run(t *testing.T, dir string) *backend.Result {
 	if err != nil {
 		return backend.Failed(dir, "none", err)
 	}
-	return c.Run(t.Context(), "none", nil)
+	return c.Run(t.Context(), "none", lower.Options{})
 }
 
 // TestSets: all data sets count, and those with other shapes.
@@ -191,7 +191,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := c.Run(ctx, "none", nil); !errors.Is(r.Err, context.Canceled) {
+	if r := c.Run(ctx, "none", lower.Options{}); !errors.Is(r.Err, context.Canceled) {
 		t.Errorf("%+v", r)
 	}
 }

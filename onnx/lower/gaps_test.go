@@ -23,7 +23,7 @@ func TestUnsupported(t *testing.T) {
 	m.Graph.Initializers = []*onnx.Tensor{{Name: "w", DataType: onnx.String}}
 	m.Graph.Inputs = append(m.Graph.Inputs, &onnx.ValueInfo{Name: "list", Type: &onnx.Type{Sequence: &onnx.ElementType{}}})
 	var got []string
-	for _, g := range lower.Unsupported(m) {
+	for _, g := range lower.Unsupported(m, nil) {
 		got = append(got, fmt.Sprint(g, " ", g.Unknown))
 	}
 	want := []string{

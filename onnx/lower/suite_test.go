@@ -132,5 +132,5 @@ func runFolder(ctx context.Context, folder string, opt *optdb.Optimizer, again b
 			return fmt.Errorf("written again: %w", err)
 		}
 	}
-	return c.Run(ctx, "", opt).Err
+	return c.Run(ctx, "", lower.Options{Optimizer: opt}).Err
 }

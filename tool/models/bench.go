@@ -20,7 +20,7 @@ const (
 	longest   = 20 * time.Second
 )
 
-func benchVerb() tool.Verb {
+func (o Options) benchVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "bench",
 		Before:   "version",
@@ -57,7 +57,7 @@ and the median of at least fifteen runs, and the time to lower and optimize. A c
 					return err
 				}
 				start = time.Now()
-				f, err := lower.Model(ctx, m, lower.Options{Dir: filepath.Dir(*model), Optimizer: opt}, inputs)
+				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(*model), opt), inputs)
 				if err != nil {
 					return err
 				}

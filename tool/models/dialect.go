@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
 )
 
@@ -16,8 +17,16 @@ const aModel = "an ONNX model"
 
 // Options say what ONNX models a program has.
 type Options struct {
-	// Operators are those that are known. The default is ir.Standard.
+	// Operators are those whose types are known. The default is ir.Standard.
 	Operators *ir.Operators
+	// Lower has operators that can be computed besides those of package lower, by the names of domain
+	// and operator with a dot between them.
+	Lower map[string]lower.Operator
+}
+
+// lowering returns how a model in a folder is computed.
+func (o Options) lowering(dir string, opt *optdb.Optimizer) lower.Options {
+	return lower.Options{Dir: dir, Optimizer: opt, Operators: o.Lower, Types: o.Operators}
 }
 
 // Dialect returns the dialect of ONNX models. Its subjects are files of models, and it brings the
@@ -35,7 +44,7 @@ func Dialect(o Options) *tool.Dialect {
 		Subjects:   o.subjects,
 		Domain:     o.domain,
 		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
-		Verbs:      []tool.Verb{evalVerb(), verifyVerb(), benchVerb(), infoVerb(), o.optVerb()},
+		Verbs:      []tool.Verb{o.evalVerb(), o.verifyVerb(), o.benchVerb(), o.infoVerb(), o.optVerb()},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/nnopt/nnopt/tool"
 )
 
-func evalVerb() tool.Verb {
+func (o Options) evalVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "eval",
 		Before:   "version",
@@ -50,7 +50,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err := c.InVainIf(len(drawn) == 0, "without a random input", "srand"); err != nil {
 					return err
 				}
-				f, err := lower.Model(ctx, m, lower.Options{Dir: filepath.Dir(args[0]), Optimizer: opt}, inputs)
+				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(args[0]), opt), inputs)
 				if err != nil {
 					return err
 				}
