@@ -175,9 +175,16 @@ func (c *Call) Shape(k int) (dims []Dim, ranked bool) { return c.In(k).Shape() }
 // Data returns the elements of an input of integers as far as they are known.
 func (c *Call) Data(k int) ([]Dim, bool) { return c.In(k).Data() }
 
-// Numbers returns the elements of an input of integers if all are known.
+// maxNumbers bounds the elements that Numbers returns. Axes and padding are fewer.
+const maxNumbers = 1 << 10
+
+// Numbers returns the elements of an input of integers if all are known, and not too many for something
+// that shapes depend on.
 func (c *Call) Numbers(k int) ([]int64, bool) {
 	if !c.Has(k) {
+		return nil, false
+	}
+	if x := ValueOf(c.inputs[k]); x != nil && (x.Len() < 0 || x.Len() > maxNumbers) {
 		return nil, false
 	}
 	return NumbersOf(c.inputs[k])
@@ -234,6 +241,27 @@ func (c *Call) broadcastDim(d, e Dim) Dim {
 		return d
 	case isM:
 		return e
+	case d.within(e):
+		return e
+	case e.within(d):
+		return d
 	}
 	return UnknownDim
+}
+
+// within reports whether d is e or less, and 0 only if e is, as min(512,n) is within n. If it is less,
+// then it can be broadcast to e only if it is 1.
+func (d Dim) within(e Dim) bool {
+	list, ok := d.arguments("min")
+	if !ok {
+		return false
+	}
+	found := false
+	for _, x := range list {
+		low, _ := x.bounds(0)
+		if found = found || x == e; x != e && low < 1 {
+			return false
+		}
+	}
+	return found
 }

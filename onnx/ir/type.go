@@ -33,13 +33,28 @@ var Omitted = Type{opaque: "omitted"}
 // anyShape is the text of a shape of which nothing is known.
 const anyShape = "*"
 
-// NewType returns the type of tensors of a shape.
+// maxRank bounds the dimensions that a type has, because files may ask for any number. Of more, the
+// shape is not known.
+const maxRank = 64
+
+// NewType returns the type of tensors of a shape. If the type of elements is not known, nothing is.
 func NewType(elem onnx.DataType, dims ...Dim) Type {
+	if elem == onnx.Undefined {
+		return Type{}
+	}
+	if len(dims) > maxRank {
+		return AnyShape(elem)
+	}
 	return Type{elem: elem, dims: joinDims(dims)}
 }
 
-// AnyShape returns the type of tensors of any shape.
-func AnyShape(elem onnx.DataType) Type { return Type{elem: elem, dims: anyShape} }
+// AnyShape returns the type of tensors of any shape. If the type of elements is not known, nothing is.
+func AnyShape(elem onnx.DataType) Type {
+	if elem == onnx.Undefined {
+		return Type{}
+	}
+	return Type{elem: elem, dims: anyShape}
+}
 
 func joinDims(dims []Dim) string {
 	var b strings.Builder
@@ -71,7 +86,7 @@ func (t Type) Data() ([]Dim, bool) {
 	if t.data == "" {
 		return nil, false
 	}
-	return parseDims(t.data[1 : len(t.data)-1]), true
+	return trustedDims(t.data[1 : len(t.data)-1]), true
 }
 
 // Elem returns the type of elements, Undefined for what is no tensor.
@@ -82,7 +97,7 @@ func (t Type) Shape() (dims []Dim, ranked bool) {
 	if t.elem == onnx.Undefined || t.dims == anyShape {
 		return nil, false
 	}
-	return parseDims(t.dims), true
+	return trustedDims(t.dims), true
 }
 
 // Rank returns the number of dimensions, -1 if it is unknown.
@@ -105,18 +120,6 @@ func (t Type) Numbers() ([]int64, bool) {
 		}
 	}
 	return sizes, ranked
-}
-
-func parseDims(text string) []Dim {
-	if text == "" {
-		return nil
-	}
-	parts := split(text, ",")
-	dims := make([]Dim, len(parts))
-	for i, p := range parts {
-		dims[i], _ = parseDim(p, 0) // it was printed by us
-	}
-	return dims
 }
 
 // IsTensor reports whether the values are tensors.
@@ -157,8 +160,15 @@ func (t Type) Meet(u Type) (both Type, ok bool) {
 		return t, true
 	case t.IsUnknown():
 		return u, true
-	case t.elem != u.elem || t.opaque != u.opaque:
+	case t.elem != u.elem:
 		return t, false
+	case t.elem == onnx.Undefined:
+		open, x, isOne := t.unwrap()
+		other, y, too := u.unwrap()
+		if both, ok = x.Meet(y); !isOne || !too || open != other || !ok {
+			return t, false
+		}
+		return both.wrap(open), true
 	}
 	both = t
 	if both.dims, ok = meetDims(t.dims, u.dims, t.dims == anyShape, u.dims == anyShape); !ok {
@@ -183,7 +193,7 @@ func meetDims(a, b string, anyA, anyB bool) (string, bool) {
 		open, closed = "{", "}"
 		a, b = strings.Trim(a, "{}"), strings.Trim(b, "{}")
 	}
-	x, y := parseDims(a), parseDims(b)
+	x, y := trustedDims(a), trustedDims(b)
 	if len(x) != len(y) {
 		return "", false
 	}
@@ -201,24 +211,88 @@ func (t Type) Join(u Type) Type {
 	switch {
 	case t == u:
 		return t
-	case t.elem != u.elem || t.elem == onnx.Undefined:
+	case t.elem != u.elem:
 		return Type{}
+	case t.elem == onnx.Undefined:
+		open, x, isOne := t.unwrap()
+		other, y, too := u.unwrap()
+		if !isOne || !too || open != other {
+			return Type{}
+		}
+		return x.Join(y).wrap(open)
 	}
 	x, ranked := t.Shape()
 	y, too := u.Shape()
 	if !ranked || !too || len(x) != len(y) {
 		return AnyShape(t.elem)
 	}
-	for i := range x {
-		if !x[i].Same(y[i]) {
-			x[i] = UnknownDim
-		}
-	}
-	joined := NewType(t.elem, x...)
-	if t.data == u.data && !strings.Contains(t.data, unknownDim) {
-		joined.data = t.data
+	joined := NewType(t.elem, joinEach(x, y)...)
+	p, known := t.Data()
+	q, both := u.Data()
+	if known && both && len(p) == len(q) {
+		joined = joined.WithData(joinEach(p, q))
 	}
 	return joined
+}
+
+// joinEach returns those of two lists that are the same.
+func joinEach(x, y []Dim) []Dim {
+	list := make([]Dim, len(x))
+	for i := range list {
+		if list[i] = x[i]; !x[i].Same(y[i]) {
+			list[i] = UnknownDim
+		}
+	}
+	return list
+}
+
+// SequenceOf returns the type of sequences of values of a type.
+func SequenceOf(t Type) Type { return t.withoutData().wrap("seq(") }
+
+// OptionalOf returns the type of values of a type that need not be there.
+func OptionalOf(t Type) Type { return t.withoutData().wrap("optional(") }
+
+// ElementOf returns the type of the elements of a sequence or of an optional value.
+func (t Type) ElementOf() (elem Type, sequence, optional bool) {
+	open, elem, _ := t.unwrap()
+	return elem, open == "seq(", open == "optional("
+}
+
+// withoutData returns the type of values with any elements.
+func (t Type) withoutData() Type {
+	t.data = ""
+	return t
+}
+
+// wrap returns an opaque type, such as seq(float[n]).
+func (t Type) wrap(open string) Type { return Type{opaque: open + t.inner() + ")"} }
+
+// inner returns the text of a type in an opaque one.
+func (t Type) inner() string {
+	if t.opaque != "" {
+		return t.opaque
+	}
+	return t.String()
+}
+
+// unwrap divides an opaque type into the type in it and what is in front of that.
+func (t Type) unwrap() (open string, inner Type, ok bool) {
+	for _, open := range []string{"seq(", "optional("} {
+		if rest, ok := strings.CutPrefix(t.opaque, open); ok {
+			return open, innerType(strings.TrimSuffix(rest, ")")), true
+		}
+	}
+	if key, rest, ok := strings.Cut(t.opaque, ","); ok && strings.HasPrefix(key, "map(") {
+		return key + ",", innerType(strings.TrimSuffix(rest, ")")), true
+	}
+	return "", Type{}, false
+}
+
+func innerType(text string) Type {
+	if t, err := ParseType(text); err == nil {
+		return t
+	}
+	return Type{opaque: text}
 }
 
 // TypeOf returns the type of a variable.
@@ -232,13 +306,28 @@ func FromProto(p *onnx.Type) Type {
 	switch {
 	case p == nil:
 		return Type{}
-	case p.Tensor == nil:
+	case p.Tensor != nil:
+		return fromTensorProto(p.Tensor)
+	case p.Sequence != nil:
+		return SequenceOf(FromProto(p.Sequence.Elem))
+	case p.Optional != nil:
+		return OptionalOf(FromProto(p.Optional.Elem))
+	case p.Map != nil:
+		return FromProto(p.Map.Value).wrap("map(" + p.Map.Key.String() + ",")
+	case p.SparseTensor != nil:
+		return Type{opaque: "sparse_tensor(" + fromTensorProto(p.SparseTensor).String() + ")"}
+	case p.Opaque != nil:
 		return Type{opaque: p.String()}
-	case p.Tensor.Shape == nil:
-		return AnyShape(p.Tensor.Elem)
 	}
-	dims := make([]Dim, len(p.Tensor.Shape.Dims))
-	for i, d := range p.Tensor.Shape.Dims {
+	return Type{}
+}
+
+func fromTensorProto(p *onnx.TensorType) Type {
+	if p.Shape == nil {
+		return AnyShape(p.Elem)
+	}
+	dims := make([]Dim, len(p.Shape.Dims))
+	for i, d := range p.Shape.Dims {
 		if dims[i] = Symbol(d.Param); d.Value != nil {
 			dims[i] = Known(*d.Value)
 			if *d.Value < 0 { // some exporters write -1 for a size that is not known
@@ -246,13 +335,25 @@ func FromProto(p *onnx.Type) Type {
 			}
 		}
 	}
-	return NewType(p.Tensor.Elem, dims...)
+	return NewType(p.Elem, dims...)
 }
 
-// Proto returns the type as a file has it, nil if nothing is known. Expressions become names.
+// Proto returns the type as a file has it, nil if nothing is known, or it is one of another kind than
+// tensors, sequences and optional values. Expressions become names.
 func (t Type) Proto() *onnx.Type {
 	if t.elem == onnx.Undefined {
-		return nil
+		elem, sequence, optional := t.ElementOf()
+		if !sequence && !optional {
+			return nil
+		}
+		inner := elem.Proto()
+		switch {
+		case inner == nil:
+			return nil
+		case sequence:
+			return &onnx.Type{Sequence: &onnx.ElementType{Elem: inner}}
+		}
+		return &onnx.Type{Optional: &onnx.ElementType{Elem: inner}}
 	}
 	p := &onnx.Type{Tensor: &onnx.TensorType{Elem: t.elem}}
 	dims, ranked := t.Shape()
@@ -301,10 +402,16 @@ func ParseType(text string) (Type, error) {
 		return t, nil
 	}
 	list, err := readDims(strings.TrimSuffix(strings.TrimPrefix(data, "{"), "}"))
-	if err != nil || len(data) < 2 || data[0] != '{' || data[len(data)-1] != '}' || t.Rank() < 0 || t.Rank() > 1 {
-		return Type{}, fmt.Errorf("%.100q is no list of elements, such as {n,128}", data)
+	if err != nil || len(data) < 2 || data[0] != '{' || data[len(data)-1] != '}' || !t.holds(len(list)) {
+		return Type{}, fmt.Errorf("%.100q is no list of the elements, such as {n,128}", data)
 	}
 	return t.WithData(list), nil
+}
+
+// holds reports whether tensors have so many elements, in at most one dimension.
+func (t Type) holds(n int) bool {
+	dims, ranked := t.Shape()
+	return ranked && (len(dims) == 0 && n == 1 || len(dims) == 1 && dims[0].Is(int64(n)))
 }
 
 func readDims(text string) ([]Dim, error) {
@@ -332,17 +439,17 @@ func elemOf(name string) (onnx.DataType, bool) {
 	return 0, false
 }
 
-// closing returns the index of the bracket that closes one in front of a text, -1 if there is none.
+// closing returns the index of the first bracket that closes one in front of a text, -1 if there is none.
 func closing(text string) int {
-	for i, c := range text {
-		if c == ']' {
-			outside := false
-			scan(text[:i+1]+".", func(k int) { outside = outside || k == i+1 })
-			// The bracket itself takes the depth below zero, so what follows is outside only of a
-			// nested one.
-			if !outside {
-				return i
-			}
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ']' && !quoted:
+			return i
 		}
 	}
 	return -1
