@@ -74,7 +74,7 @@ var nopFunctions = []pattern.Function{
 		return ok && too && !slices.ContainsFunc(begin, func(n int64) bool { return n != 0 }) &&
 			!slices.ContainsFunc(end, func(n int64) bool { return n < math.MaxInt32 })
 	}),
-	pattern.NewGuard("steps_of_one()", 1, "the Slice takes every element", func(a pattern.Args) bool {
+	pattern.NewGuard("steps_of_one(x)", 1, "the Slice of x has steps of 1", func(a pattern.Args) bool {
 		in := a.Root.Inputs()
 		if len(in) <= 4 {
 			return true
