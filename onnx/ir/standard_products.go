@@ -63,15 +63,14 @@ func (c *Call) matmul(elem onnx.DataType, a, b int) {
 
 func inferGemm(c *Call) {
 	elem := c.elemOf(0, 1)
-	side := func(input int, transposed string) (outer, inner Dim) {
-		dims := c.sizesOf(input, 2)
-		if c.Op.Int(transposed, 0) != 0 {
-			return dims[1], dims[0]
-		}
-		return dims[0], dims[1]
+	x, y := c.sizesOf(0, 2), c.sizesOf(1, 2)
+	if c.Op.Int("transA", 0) != 0 {
+		slices.Reverse(x)
 	}
-	rows, k := side(0, "transA")
-	columns, l := side(1, "transB")
+	if c.Op.Int("transB", 0) != 0 {
+		slices.Reverse(y)
+	}
+	rows, k, l, columns := x[0], x[1], y[0], y[1]
 	if k.Differs(l) {
 		c.Fail("rows of %v elements and columns of %v; see transA and transB", k, l)
 	}

@@ -13,7 +13,7 @@ import (
 var standardWindows = slices.Concat(
 	[]Operator{
 		{Type: "Conv", MinInputs: 2, MaxInputs: 3, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 2) }},
-		{Type: "ConvInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(onnx.Int32, 0, 1, -1) }},
+		{Type: "ConvInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(onnx.Int32, 0, 1, none) }},
 		{Type: "QLinearConv", MinInputs: 8, MaxInputs: 9, Cost: costOfConv(3), Infer: func(c *Call) { c.conv(c.Elem(7), 0, 3, 8) }},
 		{Type: "DeformConv", MinInputs: 3, MaxInputs: 5, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 3) }},
 		{Type: "ConvTranspose", MinInputs: 2, MaxInputs: 3, Cost: costOfConvTranspose, Infer: inferConvTranspose},
@@ -136,6 +136,9 @@ func (c *Call) windows(s slide, i int, n, kernel Dim) Dim {
 	return UnknownDim
 }
 
+// none is in place of an input that an operator does not have.
+const none = -1
+
 // conv infers a convolution of input x with weights w and a bias.
 func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
 	in, ranked := c.Shape(x)
@@ -166,9 +169,9 @@ func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
 	if inner := weights[1].Times(group); inner.Differs(in[1]) {
 		c.Fail("the input has %v channels, and the weights %v in %v groups", in[1], weights[1], group)
 	}
-	if b, ranked := c.Shape(bias); bias >= 0 && ranked {
-		if len(b) != 1 || b[0].Differs(weights[0]) {
-			c.Fail("a bias of shape [%v] for %v channels", joinDims(b), weights[0])
+	if bias != none {
+		if b := c.sizesOf(bias, 1); b[0].Differs(weights[0]) {
+			c.Fail("a bias of %v elements for %v channels", b[0], weights[0])
 		}
 	}
 	s := c.slide(n)
