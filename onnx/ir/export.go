@@ -25,7 +25,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	}
 	e := &exporter{Source: s, graph: g, names: make(map[*fgraph.Variable]string), taken: make(map[string]bool)}
 	m := *s.Model
-	m.Graph = e.main(place(applies, g.Outputs()))
+	m.Graph = e.main(divide(applies, g.Outputs()))
 	return &m, errors.Join(e.faults...)
 }
 
