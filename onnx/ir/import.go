@@ -139,7 +139,7 @@ func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
 				im.fault("input "+in.Name, err)
 			}
 		}
-		v := fgraph.NewInput(named(t, in.Name), in.Name)
+		v := fgraph.NewInput(symbolized(t, in.Name), in.Name)
 		switch x := im.Values[in.Name]; {
 		case x != nil:
 			given[in.Name] = true
@@ -183,9 +183,9 @@ func withShape(t Type, dims []Dim) (Type, error) {
 	return NewType(t.Elem(), dims...), nil
 }
 
-// named gives sizes that are not known symbols of their own: whatever they are, they are the same
+// symbolized gives sizes that are not known symbols of their own: whatever they are, they are the same
 // wherever the value is used.
-func named(t Type, name string) Type {
+func symbolized(t Type, name string) Type {
 	dims, ranked := t.Shape()
 	if !ranked || name == "" || !slices.ContainsFunc(dims, Dim.IsUnknown) {
 		return t
@@ -316,7 +316,7 @@ func (im *importer) declared(a *fgraph.Apply, n *onnx.Node) *fgraph.Apply {
 			if both, ok := t.Meet(im.types[n.Outputs[i]]); ok {
 				t = both
 			}
-			t = named(t, n.Outputs[i])
+			t = symbolized(t, n.Outputs[i])
 		}
 		types[i] = t
 	}
