@@ -201,7 +201,10 @@ func TestWriteRefused(t *testing.T) {
 		want   string
 	}{
 		"a part that is not there": {func(_ string, m *onnx.Model) { m.Graph.Initializers[1].External[3].Value = "9" }, "tensor a: onnx: bad tensor: sub/w.bin has no 4 bytes from byte 9 on"},
-		"a file that is not there": {func(_ string, m *onnx.Model) { m.Graph.Initializers[1] = m.Graph.Initializers[3]; m.Graph.Initializers[3].External[0].Value = "gone" }, "tensor b: onnx: bad tensor: external data"},
+		"a file that is not there": {func(_ string, m *onnx.Model) {
+			m.Graph.Initializers[1] = m.Graph.Initializers[3]
+			m.Graph.Initializers[3].External[0].Value = "gone"
+		}, "tensor b: onnx: bad tensor: external data"},
 		"a file that was cut": {func(dir string, m *onnx.Model) {
 			elements(t, m)
 			if err := os.Truncate(filepath.Join(dir, "sub", "w.bin"), 4); err != nil {

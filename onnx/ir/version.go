@@ -19,7 +19,7 @@ var introduced = map[string]int64{
 	"Celu": 12, "Einsum": 12, "GreaterOrEqual": 12, "LessOrEqual": 12, "NegativeLogLikelihoodLoss": 12, "SoftmaxCrossEntropyLoss": 12,
 	"HardSwish": 14, "Trilu": 14,
 	"Bernoulli": 15, "CastLike": 15, "Optional": 15, "OptionalGetElement": 15, "OptionalHasElement": 15,
-	"GridSample": 16,
+	"GridSample":     16,
 	"BlackmanWindow": 17, "DFT": 17, "HammingWindow": 17, "HannWindow": 17, "LayerNormalization": 17, "MelWeightMatrix": 17, "STFT": 17, "SequenceMap": 17,
 	"BitwiseAnd": 18, "BitwiseNot": 18, "BitwiseOr": 18, "BitwiseXor": 18, "CenterCropPad": 18, "Col2Im": 18, "GroupNormalization": 18, "Mish": 18,
 	"DeformConv": 19,

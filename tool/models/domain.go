@@ -21,17 +21,17 @@ import (
 // Domain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
 // are tensors of small shapes, some of whose sizes only the run knows, and constants of kinds that
 // names promise: w is a kernel or a matrix, b a bias, axes a list of axes.
-func Domain(operators *ir.Operators) rulecheck.Domain {
+func Domain(o Options) rulecheck.Domain {
 	w := rulecheck.World{
-		Rules:    onnxpass.Vocabulary(operators),
+		Rules:    onnxpass.Vocabulary(o.Operators),
 		Params:   paramsOf,
 		Random:   random,
-		Evaluate: World(ir.NewSource(operators), nil).(world).Evaluate,
+		Evaluate: World(ir.NewSource(o.Operators), nil, o.lowering("", nil)).(world).Evaluate,
 		Compare:  compareArrays,
 		Smaller:  smaller,
 		Attach: func(g *fgraph.FunctionGraph) error {
-			s := ir.NewSource(operators)
-			s.Evaluator = lower.Evaluator{}
+			s := ir.NewSource(o.Operators)
+			s.Evaluator = lower.Evaluator{Options: o.lowering("", nil)}
 			return g.Attach(s)
 		},
 	}
@@ -45,7 +45,7 @@ func (o Options) domain(types string) (rulecheck.Domain, error) {
 	if types != "" {
 		return nil, tool.Usagef("--vars has no meaning for rules for ONNX's nodes")
 	}
-	return Domain(o.Operators), nil
+	return Domain(o), nil
 }
 
 type domain struct {
