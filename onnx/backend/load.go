@@ -192,6 +192,10 @@ func readValues(dir, prefix string, of []*onnx.ValueInfo) ([]Output, error) {
 		if k >= len(of) {
 			return nil, fmt.Errorf("%w: %s has %s, and the model has %d of them", ErrCase, dir, f.name, len(of))
 		}
+		// NumPy has no bfloat16, so ONNX before 1.13 wrote the bits as integers.
+		if v := of[k].Type; v != nil && v.Tensor != nil && v.Tensor.Elem == onnx.BFloat16 && t.DataType == onnx.Uint16 {
+			t.DataType = onnx.BFloat16
+		}
 		a, err := lower.ArrayOf(t, dir)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, f.name), err)

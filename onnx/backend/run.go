@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -32,9 +31,9 @@ type Result struct {
 	Err error `json:"-"`
 }
 
-// Run computes all data sets of a case and compares the outputs. The query is that of the optimizer,
+// Run computes all data sets of a case and compares the outputs. The query is that of the optimizer in o,
 // for the result. The model is lowered again for inputs that need another graph.
-func (c *Case) Run(ctx context.Context, query string, opt *optdb.Optimizer) *Result {
+func (c *Case) Run(ctx context.Context, query string, o lower.Options) *Result {
 	r := &Result{Case: c.Name, Query: query, Sets: len(c.Sets)}
 	worst := 0.0
 	known := true
@@ -42,7 +41,7 @@ func (c *Case) Run(ctx context.Context, query string, opt *optdb.Optimizer) *Res
 	for _, s := range c.Sets {
 		var got map[string]*array.Array
 		var err error
-		if f, got, err = c.outputs(ctx, r, f, opt, s.Inputs); err != nil {
+		if f, got, err = c.outputs(ctx, r, f, o, s.Inputs); err != nil {
 			return r.fail(fmt.Errorf("%s: %w", s.Name, err))
 		}
 		r.Applies = f.Graph().NumApplies()
@@ -73,7 +72,7 @@ func (r *Result) fail(err error) *Result {
 }
 
 // outputs computes the outputs by f, or by a new function if there is none for these inputs.
-func (c *Case) outputs(ctx context.Context, r *Result, f *lower.Function, opt *optdb.Optimizer, inputs map[string]*array.Array) (*lower.Function, map[string]*array.Array, error) {
+func (c *Case) outputs(ctx context.Context, r *Result, f *lower.Function, o lower.Options, inputs map[string]*array.Array) (*lower.Function, map[string]*array.Array, error) {
 	start := time.Now()
 	if f != nil {
 		got, err := f.Call(ctx, inputs)
@@ -82,7 +81,8 @@ func (c *Case) outputs(ctx context.Context, r *Result, f *lower.Function, opt *o
 			return f, got, err
 		}
 	}
-	f, err := lower.Model(ctx, c.Model, lower.Options{Dir: c.Dir, Optimizer: opt}, inputs)
+	o.Dir, o.LeaveOut = c.Dir, true
+	f, err := lower.Model(ctx, c.Model, o, inputs)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -23,18 +23,38 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{Source: s, graph: g, names: make(map[*fgraph.Variable]string), taken: make(map[string]bool)}
+	e := &exporter{Source: s, graph: g, opset: s.version(g), names: make(map[*fgraph.Variable]string), taken: make(map[string]bool)}
 	m := *s.Model
+	if e.opset > s.opsets[""] {
+		e.raise(&m)
+	}
 	m.Graph = e.main(divide(applies, g.Outputs()))
 	return &m, errors.Join(e.faults...)
 }
 
 type exporter struct {
 	*Source
+	opset  int64 // of ONNX's own operators
 	graph  *fgraph.FunctionGraph
 	names  map[*fgraph.Variable]string
 	taken  map[string]bool
 	faults []error
+}
+
+// raise raises the version of ONNX's operators, which an operator asks for that rules have made.
+func (e *exporter) raise(m *onnx.Model) {
+	if e.opset > e.latest {
+		e.faults = append(e.faults, fmt.Errorf("the graph has operators of version %d, and others that mean something else after version %d", e.opset, e.latest))
+	}
+	m.IRVersion = max(m.IRVersion, formatOf(e.opset))
+	m.Opsets = slices.Clone(m.Opsets)
+	for i, o := range m.Opsets {
+		if o.Domain == "" || o.Domain == "ai.onnx" {
+			c := *o
+			c.Version = e.opset
+			m.Opsets[i] = &c
+		}
+	}
 }
 
 // main writes the main graph.
@@ -199,7 +219,7 @@ func (e *exporter) written(v *fgraph.Variable) bool {
 		}
 		op := c.Apply.Op().(*Op)
 		m, ok := movedSince[op.Type]
-		if !ok || op.Domain != "" || op.Legacy != 0 || e.opsets[""] >= m.version ||
+		if !ok || op.Domain != "" || op.Legacy != 0 || e.opset >= m.version ||
 			!slices.ContainsFunc(m.list, func(a moved) bool { return a.input == c.Index }) {
 			return true
 		}
@@ -240,7 +260,7 @@ func (e *exporter) node(a *fgraph.Apply, r *region) *onnx.Node {
 		}
 	}
 	in := a.Inputs()
-	attributes, in, err := denormalize(op, e.opsets[""], in[:len(in)-len(op.Captures)])
+	attributes, in, err := denormalize(op, e.opset, in[:len(in)-len(op.Captures)])
 	if err != nil {
 		e.faults = append(e.faults, fmt.Errorf("node %s: %w", n.Name, err))
 		return n

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -39,7 +40,8 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	}
 	im := &importer{Options: o, source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir, opsets: make(map[string]int64), constants: make(map[*Value]*onnx.Node),
-		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
+		latest: math.MaxInt64,
+		fixed:  len(o.Shapes) > 0 || len(o.Values) > 0,
 	}}
 	if im.source.Operators == nil {
 		im.source.Operators = Standard()
@@ -289,6 +291,7 @@ func (im *importer) apply(n *onnx.Node, s *scope) ([]*fgraph.Variable, error) {
 		return nil, err
 	}
 	im.source.nodes[origin].op = op
+	im.source.latest = min(im.source.latest, op.latest())
 	a, err := im.source.Operators.Apply(op, in...)
 	if err != nil && im.lenient > 0 {
 		// Such a branch is often one for other shapes. It fails if it is taken.
@@ -340,6 +343,7 @@ func (im *importer) op(n *onnx.Node, in []*fgraph.Variable, s *scope) (*Op, []*f
 	if domain == "" {
 		attribute := func(name string) *onnx.Attribute { return op.Attribute(name) }
 		op.Legacy = legacy(n.Op, version, attribute, len(n.Outputs))
+		modernize(&op, in)
 		if n.Op == "If" {
 			return im.branches(op, in, s)
 		}
@@ -353,6 +357,7 @@ func (im *importer) op(n *onnx.Node, in []*fgraph.Variable, s *scope) (*Op, []*f
 			if g == nil {
 				continue
 			}
+			im.source.latest = min(im.source.latest, im.source.opsets[""]) // what is in it stays as it is
 			for _, name := range freeNames(g) {
 				if v := s.find(name); v != nil && !slices.Contains(op.Captures, name) {
 					op.Captures = append(op.Captures, name)

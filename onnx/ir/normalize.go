@@ -47,10 +47,13 @@ var movedSince = map[string]struct {
 
 var reduced = []moved{{"axes", 1, false, false}}
 
+// softmaxVersion is the version since which a Softmax is along one axis.
+const softmaxVersion = 13
+
 // changedBefore are operators that had another meaning in versions before one. broadcast and axis of
 // element-wise operators before version 7 are told by the attributes.
 var changedBefore = map[string]int64{
-	"Softmax": 13, "LogSoftmax": 13, "Hardmax": 13, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
+	"Softmax": softmaxVersion, "LogSoftmax": softmaxVersion, "Hardmax": softmaxVersion, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
 	"Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
 }
 
@@ -65,6 +68,42 @@ func legacy(op string, version int64, attribute func(string) *onnx.Attribute, ou
 		return version
 	}
 	return 0
+}
+
+// modernize gives an op that had another meaning today's where both are the same for its inputs: a
+// Softmax over all dimensions from an axis on is one along that axis if it is the last.
+func modernize(op *Op, in []*fgraph.Variable) {
+	switch op.Type {
+	case "Softmax", "LogSoftmax", "Hardmax":
+		if op.Legacy == 0 || len(in) != 1 {
+			return
+		}
+		n := int64(TypeOf(in[0]).Rank())
+		axis := op.Int("axis", 1)
+		if axis < 0 {
+			axis += n
+		}
+		if n > 0 && axis == n-1 {
+			op.Legacy = 0
+			op.Attributes = append(op.without("axis"), Int("axis", axis))
+		}
+	case "BatchNormalization":
+		if op.Legacy == 0 {
+			op.Attributes = op.without("spatial") // 1, which later versions don't say
+		}
+	}
+}
+
+// without returns the attributes but one.
+func (op *Op) without(name string) []*onnx.Attribute {
+	return slices.DeleteFunc(slices.Clone(op.Attributes), func(a *onnx.Attribute) bool { return a.Name == name })
+}
+
+// alongLast reports whether a Softmax and the like means the same in all versions.
+func alongLast(a *fgraph.Apply) bool {
+	n := int64(TypeOf(a.Inputs()[0]).Rank())
+	axis := a.Op().(*Op).Int("axis", -1)
+	return axis == -1 || n > 0 && axis == n-1
 }
 
 // normalize makes inputs of attributes that became some. elem is the type of the first input.
@@ -89,7 +128,7 @@ func normalize(op *Op, version int64, in []*fgraph.Variable) ([]*fgraph.Variable
 			in = append(in, Missing())
 		}
 		in = append(in, v)
-		op.Attributes = slices.DeleteFunc(slices.Clone(op.Attributes), func(b *onnx.Attribute) bool { return b == attribute })
+		op.Attributes = op.without(a.name)
 	}
 	return in, nil
 }
@@ -131,6 +170,10 @@ func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
 
 // denormalize makes attributes of inputs that a version of ONNX does not have yet.
 func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribute, []*fgraph.Variable, error) {
+	if changedBefore[op.Type] == softmaxVersion && op.Legacy == 0 && version < softmaxVersion && op.Attribute("axis") == nil {
+		// The default was another one.
+		return append(slices.Clone(op.Attributes), Int("axis", int64(TypeOf(in[0]).Rank()-1))), in, nil
+	}
 	m, ok := movedSince[op.Type]
 	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
 		return op.Attributes, in, nil

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -21,6 +22,7 @@ type Source struct {
 	Dir string
 
 	opsets map[string]int64
+	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	nodes  []imported // by origin of an apply
 	// constants are the Constant nodes, by what they have.
 	constants map[*Value]*onnx.Node
@@ -53,7 +55,7 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}}
+	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}, latest: math.MaxInt64}
 }
 
 const newestOpset = 22

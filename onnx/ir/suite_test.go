@@ -131,6 +131,9 @@ func (s *score) input(in *onnx.ValueInfo, x *ir.Value) *fgraph.Variable {
 		return ir.Constant(x, in.Name)
 	}
 	for i, n := range x.Tensor.Dims {
+		if name, ok := dims[i].Symbolic(); ok && !dims[i].IsUnknown() {
+			s.symbols[name] = n
+		}
 		name := fmt.Sprintf("s%d", n)
 		switch s.how {
 		case "own symbols":

@@ -259,3 +259,23 @@ func (x *Value) first() (float64, bool) {
 	}
 	return 0, false
 }
+
+// Filled returns a constant all of whose elements are a number.
+func Filled(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
+	v, err := Scalar(f, elem)
+	if err != nil {
+		return nil, err
+	}
+	one, err := ValueOf(v).Bytes()
+	if err != nil {
+		return nil, err
+	}
+	n := int64(1)
+	for _, d := range dims {
+		if n *= d; n < 0 || n > 1<<20 {
+			return nil, fmt.Errorf("a constant of shape %v", dims)
+		}
+	}
+	x := &onnx.Tensor{Dims: dims, DataType: elem, Raw: []byte(strings.Repeat(string(one), int(n)))}
+	return Constant(NewValue(x, ""), ""), nil
+}

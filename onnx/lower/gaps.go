@@ -26,8 +26,12 @@ const maxGaps = 1000
 
 // Unsupported lists what can't be computed, whatever the inputs are: operators, and types of
 // elements. What depends on shapes and values, Model finds. Weights are not read.
-func Unsupported(m *onnx.Model) []Gap {
+// others are operators that can be computed besides those of this package, see [Options].
+func Unsupported(m *onnx.Model, others map[string]Operator) []Gap {
 	u := &gaps{model: m, functions: make(map[string]bool)}
+	for name := range others {
+		u.functions[name] = true
+	}
 	for _, f := range m.Functions {
 		u.functions[qualified(f.Domain, f.Name)] = true
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -26,9 +27,22 @@ var ErrInput = errors.New("lower: wrong input")
 type Options struct {
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of tensors, unless it is nil.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. Its query should
+	// exclude FreeTags.
 	Optimizer *optdb.Optimizer
+	// LeaveOut leaves inputs without a value out of the nodes that use them. Otherwise they are faults.
+	LeaveOut bool
+	// Operators lower nodes of operators that this package does not have, by name: that of the domain,
+	// a dot, and that of the operator.
+	Operators map[string]Operator
+	// Types are the operators whose types are known. The default is ir.Standard.
+	Types *ir.Operators
 }
+
+// FreeTags lists the tags of passes for tensors that change results where something overflows, is
+// infinite or NaN. A model means the same to all programs that run it, there as well: 0/0 is NaN, and
+// the logarithm of a sum of exponentials is infinite where one of them is.
+func FreeTags() []string { return []string{"unsafe_nan", "overflow"} }
 
 // A Function computes a model for inputs of some shapes.
 type Function struct {
@@ -60,46 +74,25 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
-	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool)}
-	scope := make(map[string]*value)
-	f := &Function{values: make(map[string]*array.Array)}
-	initial := make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		a, err := l.arrayOf(t)
-		if err != nil {
-			l.fault("initializer "+t.Name, err)
-			continue
-		}
-		initial[t.Name] = true
-		scope[t.Name] = &value{tensor.Constant(a), t.DataType}
+	m, err := optimized(ctx, m, o, inputs)
+	if err != nil {
+		return nil, err
 	}
-	for _, in := range m.Graph.Inputs {
-		a, given := inputs[in.Name]
-		if !given {
-			if !initial[in.Name] {
-				l.fault("input "+in.Name, fmt.Errorf("%w: it has no value", ErrInput))
-			}
-			continue
-		}
-		elem, err := inputElem(in, a)
-		if err != nil {
-			l.fault("input "+in.Name, err)
-			continue
-		}
-		v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
-		scope[in.Name] = &value{v, elem}
-		l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
-		f.inputs, f.shapes = append(f.inputs, in.Name), append(f.shapes, a)
+	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool), leftOut: make(map[string]bool)}
+	scope, failed := make(map[string]*value), make(map[string]bool)
+	l.initializers(m.Graph, scope, failed)
+	l.bind(m.Graph, inputs, scope, failed)
+	l.nodes(m.Graph.Nodes, scope, failed)
+	f := &Function{shapes: l.arguments, values: make(map[string]*array.Array)}
+	for _, v := range l.inputs {
+		f.inputs = append(f.inputs, v.Name())
 	}
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		if !slices.ContainsFunc(m.Graph.Inputs, func(in *onnx.ValueInfo) bool { return in.Name == name }) {
-			l.fault("input "+name, fmt.Errorf("%w: the model has no such input", ErrInput))
-		}
-	}
-	l.nodes(m.Graph.Nodes, scope)
 	var outputs []*fgraph.Variable
 	for _, out := range m.Graph.Outputs {
 		v := scope[out.Name]
+		if v == nil && failed[out.Name] {
+			continue
+		}
 		if v == nil {
 			l.fault("output "+out.Name, errors.New("nothing computes it"))
 			continue
@@ -114,13 +107,59 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			f.values[name] = l.arguments[i]
 		}
 	}
-	var err error
 	var options exec.FunctionOptions
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
 	}
 	f.f, err = exec.NewFunction(ctx, l.inputs, outputs, options)
 	return f, err
+}
+
+// initializers makes constants of the initializers of the model.
+func (l *lowering) initializers(g *onnx.Graph, scope map[string]*value, failed map[string]bool) {
+	for _, t := range g.Initializers {
+		a, err := l.arrayOf(t)
+		if err != nil {
+			l.fault("initializer "+t.Name, err)
+			failed[t.Name] = true
+			continue
+		}
+		scope[t.Name] = &value{tensor.Constant(a), t.DataType}
+	}
+}
+
+// bind makes inputs of the values that are given, in place of initializers of their names.
+func (l *lowering) bind(g *onnx.Graph, inputs map[string]*array.Array, scope map[string]*value, failed map[string]bool) {
+	known := make(map[string]bool)
+	fault := func(name string, err error) {
+		l.fault("input "+name, err)
+		failed[name] = true
+	}
+	for _, in := range g.Inputs {
+		known[in.Name] = true
+		a, given := inputs[in.Name]
+		switch {
+		case given:
+			elem, err := inputElem(in, a)
+			if err != nil {
+				fault(in.Name, err)
+				continue
+			}
+			v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
+			scope[in.Name] = &value{v, elem}
+			l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
+		case scope[in.Name] != nil || failed[in.Name]: // an initializer
+		case l.options.LeaveOut:
+			l.leftOut[in.Name] = true
+		default:
+			fault(in.Name, fmt.Errorf("%w: it has no value", ErrInput))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if !known[name] {
+			fault(name, fmt.Errorf("%w: the model has no such input", ErrInput))
+		}
+	}
 }
 
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
@@ -205,6 +244,7 @@ type lowering struct {
 	inputs    []*fgraph.Variable
 	arguments []*array.Array
 	depends   map[string]bool // inputs whose values were asked for
+	leftOut   map[string]bool // inputs without a value
 	known     map[*fgraph.Variable]*array.Array
 	faults    []error
 }
@@ -235,16 +275,16 @@ func (l *lowering) fault(where string, err error) {
 }
 
 // nodes lowers nodes in their order, which is that of a sort. A node whose inputs have failed is not
-// lowered, and no fault of its own.
-func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
-	failed := make(map[string]bool)
+// lowered, and no fault of its own: failed has the values that are missing.
+func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map[string]bool) {
 	for i, n := range nodes {
-		if err := l.ctx.Err(); err != nil {
-			l.fault("lowering", err)
+		if l.ctx.Err() != nil {
+			l.fault("lowering", context.Cause(l.ctx))
 			return
 		}
 		where := whereOf(i, n)
 		ok := true
+		var missing error
 		in := make([]*value, len(n.Inputs))
 		for k, name := range n.Inputs {
 			switch {
@@ -253,6 +293,8 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
 				in[k] = scope[name]
 			case failed[name]:
 				ok = false
+			case l.leftOut[name]:
+				missing = fmt.Errorf("%w: input %s: it has no value", ErrInput, name)
 			default:
 				l.fault(where, fmt.Errorf("nothing computes its input %s", name))
 				ok = false
@@ -262,6 +304,9 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
 		if ok {
 			var err error
 			if out, err = l.node(n, in, scope); err != nil {
+				if missing != nil {
+					err = fmt.Errorf("%w (%w)", err, missing)
+				}
 				l.fault(where, err)
 				ok = false
 			}
@@ -289,6 +334,9 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 	if domain != "" || lower == nil {
 		if f := l.function(domain, n.Op, n.Overload); f != nil {
 			return l.inline(f, n, in)
+		}
+		if o := l.options.Operators[qualified(domain, n.Op)]; o != nil {
+			return l.foreign(o, n, in)
 		}
 		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
 	}
@@ -369,7 +417,7 @@ func (l *lowering) inline(f *onnx.Function, n *onnx.Node, in []*value) ([]*value
 	maps.Copy(l.opsets, opsetsOf(f.Opsets))
 	defer func() { l.opsets = outer }()
 	before := len(l.faults)
-	l.nodes(nodes, scope)
+	l.nodes(nodes, scope, make(map[string]bool))
 	if len(l.faults) > before {
 		return nil, fmt.Errorf("function %s: %w", f.Name, l.faults[len(l.faults)-1])
 	}

@@ -20,7 +20,7 @@ const (
 	longest   = 20 * time.Second
 )
 
-func benchVerb() tool.Verb {
+func (o Options) benchVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "bench",
 		Before:   "version",
@@ -33,7 +33,7 @@ and the median of at least fifteen runs, and the time to lower and optimize. A c
 		Examples: `$0 bench onnx --model model.onnx --shape x=2x3`,
 		Claims:   func(arg string) bool { return arg == "onnx" },
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
-			passes := tool.DeclareSelection(cfg, fs)
+			passes := declarePasses(cfg, fs)
 			arguments := declareArguments(fs)
 			model := fs.String("model", "", "or an ONNX model")
 			asJSON := fs.Bool("json", false, "Print a JSON object")
@@ -57,7 +57,7 @@ and the median of at least fifteen runs, and the time to lower and optimize. A c
 					return err
 				}
 				start = time.Now()
-				f, err := lower.Model(ctx, m, lower.Options{Dir: filepath.Dir(*model), Optimizer: opt}, inputs)
+				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(*model), opt), inputs)
 				if err != nil {
 					return err
 				}

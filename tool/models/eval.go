@@ -15,14 +15,15 @@ import (
 	"github.com/nnopt/nnopt/tool"
 )
 
-func evalVerb() tool.Verb {
+func (o Options) evalVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "eval",
 		Before:   "version",
 		Args:     "MODEL.onnx",
 		Synopsis: "run an ONNX model",
 		Detail: `
-MODEL.onnx is lowered to a graph of tensors, for which --query selects passes, and run. An input has the value that --input or --set
+MODEL.onnx is lowered to a graph of tensors, for which --query selects passes, and run. Passes that change results
+where something overflows, is infinite or NaN are left out, unless the query names their tags, +overflow and +unsafe_nan. An input has the value that --input or --set
 gives it, else that of its initializer, else a random one. Random floats are normally distributed, random integers and bools are 0 or 1.
 Where the model does not say how large an input is, --shape does; a size with a name is the same in all inputs. Each output is printed
 as its type and its first elements. --output-folder writes output_0.pb, output_1.pb, …, tensors of ONNX.`,
@@ -30,7 +31,7 @@ as its type and its first elements. --output-folder writes output_0.pb, output_1
 $0 eval --shape x=2x3 model.onnx
 $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
-			passes := tool.DeclareSelection(cfg, fs)
+			passes := declarePasses(cfg, fs)
 			arguments := declareArguments(fs)
 			folder := fs.String("output-folder", "", "Write the outputs to this folder, which is made if there is none")
 			return tool.Taking(1, 1, "MODEL.onnx", func(ctx context.Context, c *tool.Console, args []string) error {
@@ -49,7 +50,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err := c.InVainIf(len(drawn) == 0, "without a random input", "srand"); err != nil {
 					return err
 				}
-				f, err := lower.Model(ctx, m, lower.Options{Dir: filepath.Dir(args[0]), Optimizer: opt}, inputs)
+				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(args[0]), opt), inputs)
 				if err != nil {
 					return err
 				}
@@ -92,7 +93,10 @@ const shown = 8
 // describe returns the type of an array and its first elements.
 func describe(a *array.Array, elem onnx.DataType) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v%v", elem, strings.ReplaceAll(fmt.Sprint(a.Shape()), " ", ", "))
+	b.WriteString(elem.String())
+	if a.NDim() > 0 {
+		b.WriteString(strings.ReplaceAll(fmt.Sprint(a.Shape()), " ", ", "))
+	}
 	for i := range min(a.Len(), shown) {
 		if a.DType().IsFloat() {
 			fmt.Fprintf(&b, " %.6g", a.Float(i))

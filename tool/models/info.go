@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/tool"
 )
 
-func infoVerb() tool.Verb {
+func (o Options) infoVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "info",
 		Before:   "version",
@@ -28,7 +28,7 @@ applied, and what can't be computed, by node: operators and types of elements. W
 				if err != nil {
 					return err
 				}
-				r := infoReport{m.Info(), lower.Unsupported(m)}
+				r := infoReport{m.Info(), lower.Unsupported(m, o.Lower)}
 				if *asJSON {
 					return tool.WriteJSON(c.Stdout, r)
 				}

@@ -35,7 +35,7 @@ Without --output, the graph is printed.`,
 $0 opt --output small.onnx model.onnx
 $0 opt --shape x=2x3 --query=+simplify model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
-			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: tool.DeclareSelection(cfg, fs), watch: tool.DeclareWatch(fs)}}
+			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")
 			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare")
 			fs.BoolVar(&f.changes, "changes", false, "List all replacements")
@@ -166,7 +166,8 @@ func (s *opened) compare(ctx context.Context, m *onnx.Model) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := world{source: ir.SourceOf(g)}
+	source := ir.SourceOf(g)
+	w := world{source: source, options: s.lowering(source.Dir, nil)}
 	inputs, err := w.Random(ctx, g, 1)
 	if err == nil {
 		var right []any

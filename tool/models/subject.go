@@ -41,7 +41,7 @@ type given struct {
 // options returns how a model is imported.
 func (o Options) importing(m *onnx.Model, dir string, g given) (ir.Options, error) {
 	opts := ir.Options{
-		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{},
+		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{Options: o.lowering(dir, nil)},
 		Shapes: make(map[string][]ir.Dim), Values: make(map[string]*onnx.Tensor),
 	}
 	for name, shape := range g.shapes {
@@ -94,7 +94,7 @@ func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &modelFlags{Options: o, arguments: declareGiven(fs), passes: flags.Passes, watch: flags.Watch}
 	return &tool.Source{
-		What: aModel, Flags: []string{"shape", "set"}, Claims: isModel,
+		What: aModel, Flags: []string{"shape", "set"}, Named: isModel,
 		Open: func(ctx context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
 			s, err := f.open(arg)
 			if err != nil {
@@ -196,7 +196,7 @@ func (s *opened) failed(ctx context.Context, c *tool.Console, err error) error {
 		return err
 	}
 	source := ir.SourceOf(g)
-	cas := &repro.Case{World: World(source, s.text(source)), Build: c.Config().Database().Build, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
+	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: c.Config().Database().Build, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
 	s.passes.Added().Note(cas)
 	return tool.Reproducing(ctx, c, err, cas)
 }
@@ -231,7 +231,7 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	s := ir.SourceOf(g)
-	return World(s, o.text(s)), nil
+	return World(s, o.text(s), o.lowering(s.Dir, nil)), nil
 }
 
 // record optimizes a model for a page.

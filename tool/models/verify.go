@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/onnx/backend"
-	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tool"
 )
 
-func verifyVerb() tool.Verb {
+func (o Options) verifyVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "verify",
 		Before:   "version",
@@ -35,7 +35,7 @@ $0 verify --query=none onnxcases/relu`,
 			return err == nil && len(found) > 0
 		},
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
-			passes := tool.DeclareSelection(cfg, fs)
+			passes := declarePasses(cfg, fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
 			return func(ctx context.Context, c *tool.Console, args []string) error {
 				query, opt, err := passes.Build()
@@ -50,7 +50,7 @@ $0 verify --query=none onnxcases/relu`,
 					}
 					dirs = append(dirs, found...)
 				}
-				v := &verification{Console: c, query: query, opt: opt, json: *asJSON}
+				v := &verification{Console: c, query: query, options: o.lowering("", opt), json: *asJSON}
 				return v.run(ctx, dirs)
 			}
 		},
@@ -60,9 +60,9 @@ $0 verify --query=none onnxcases/relu`,
 // A verification runs cases and sums up the results.
 type verification struct {
 	*tool.Console
-	query string
-	opt   *optdb.Optimizer
-	json  bool
+	query   string
+	options lower.Options
+	json    bool
 
 	cases, ok int
 	worst     float64
@@ -78,7 +78,7 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 		if c, err := backend.Load(dir); err != nil {
 			r = backend.Failed(dir, v.query, err)
 		} else {
-			r = c.Run(ctx, v.query, v.opt)
+			r = c.Run(ctx, v.query, v.options)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

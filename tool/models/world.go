@@ -19,11 +19,14 @@ const tolerance = 1e-4
 
 // World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
 // Values are arrays. source may be that of no model.
-func World(source *ir.Source, d graphfile.Dialect) repro.World { return world{source, d} }
+func World(source *ir.Source, d graphfile.Dialect, o lower.Options) repro.World {
+	return world{source, d, o}
+}
 
 type world struct {
 	source  *ir.Source
 	dialect graphfile.Dialect
+	options lower.Options
 }
 
 func (w world) Dialect() graphfile.Dialect { return w.dialect }
@@ -120,7 +123,7 @@ func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []a
 		}
 		args[m.Graph.Inputs[i].Name] = a
 	}
-	f, err := lower.Model(ctx, m, lower.Options{Dir: w.source.Dir}, args)
+	f, err := lower.Model(ctx, m, w.options, args)
 	if err != nil {
 		return nil, err
 	}

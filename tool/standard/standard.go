@@ -36,6 +36,8 @@ type Program struct {
 	// Sections read the features that graph files hold in sections of these names, in addition to
 	// those of this module; see graphfile.WithSections.
 	Sections map[string]graphfile.SectionReader
+	// Models says which ONNX models can be read.
+	Models models.Options
 	// Verbs join those of nnopt, or take the place of those of the same names.
 	Verbs []tool.Verb
 	// Dialects join those of networks, tensors and ONNX models, and are asked before them.
@@ -63,8 +65,8 @@ func (p Program) Config() tool.Config {
 		Database: database,
 		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
 			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
-			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections}),
-			models.Dialect(models.Options{})),
+			models.Dialect(p.Models),
+			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections})),
 		Verbs: p.Verbs,
 	}
 }
