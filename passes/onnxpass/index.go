@@ -89,7 +89,7 @@ func holds(wide, narrow onnx.DataType) bool {
 
 // alongSame reports whether an apply is an op along a dimension, that of number axis of n.
 func alongSame(a *fgraph.Apply, name string, otherwise int64, axis, n int) bool {
-	if !isOp(a, name) {
+	if !isNode(a, name) {
 		return false
 	}
 	k, ok := axisOf(a.Op().(*ir.Op), otherwise, n)
@@ -98,7 +98,7 @@ func alongSame(a *fgraph.Apply, name string, otherwise int64, axis, n int) bool 
 
 // concat returns the dimension and number of dimensions of a Concat.
 func concat(a *fgraph.Apply) (axis, rank int, ok bool) {
-	if !isOp(a, "Concat") {
+	if !isNode(a, "Concat") {
 		return 0, 0, false
 	}
 	rank = ir.TypeOf(a.Out()).Rank()
@@ -253,7 +253,7 @@ func plus(a, b int64) int64 {
 var fuseSlices = rewrite.Rule{
 	Name: "fuse_consecutive_slices", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Slice") || !isOp(a.Inputs()[0].Owner(), "Slice") {
+		if !isNode(a, "Slice") || !isNode(a.Inputs()[0].Owner(), "Slice") {
 			return c.Miss("it is no Slice of a Slice"), nil
 		}
 		b := a.Inputs()[0].Owner()
@@ -279,7 +279,7 @@ var fuseSlices = rewrite.Rule{
 
 // alone returns what a Slice along a single dimension takes, whose size is known, with step 1.
 func alone(a *fgraph.Apply, axis int) (stretch, bool) {
-	if !isOp(a, "Slice") {
+	if !isNode(a, "Slice") {
 		return stretch{}, false
 	}
 	parts, ok := stretches(a)
@@ -347,7 +347,7 @@ func inputOf(a *fgraph.Apply, axis int, begin, end int64) (inputAt, bool) {
 var partOfConcat = rewrite.Rule{
 	Name: "part_of_concat", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Slice", "Gather", "Split") {
+		if !isNode(a, "Slice", "Gather", "Split") {
 			return c.Miss("it takes no part"), nil
 		}
 		b := a.Inputs()[0].Owner()
@@ -430,7 +430,7 @@ func partsBySplit(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Resu
 var fusePads = rewrite.Rule{
 	Name: "fuse_consecutive_pads", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Pad") || !isOp(a.Inputs()[0].Owner(), "Pad") {
+		if !isNode(a, "Pad") || !isNode(a.Inputs()[0].Owner(), "Pad") {
 			return c.Miss("it is no Pad of a Pad"), nil
 		}
 		b := a.Inputs()[0].Owner()
@@ -480,7 +480,7 @@ func sameInput(a, b *fgraph.Apply, k int) bool {
 var squeezeForGather = rewrite.Rule{
 	Name: "squeeze_for_gather", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Gather") || ir.TypeOf(a.Inputs()[1]).Rank() != 0 {
+		if !isNode(a, "Gather") || ir.TypeOf(a.Inputs()[1]).Rank() != 0 {
 			return c.Miss("it is no Gather of one row"), nil
 		}
 		dims, ranked := ir.TypeOf(a.Inputs()[0]).Shape()

@@ -35,7 +35,7 @@ var optionalOutputs = []string{"Dropout", "MaxPool", "LayerNormalization", "LSTM
 var dropUnreadOutputs = rewrite.Rule{
 	Name: "drop_unread_outputs", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, optionalOutputs...) && !(isOp(a, "BatchNormalization") && a.Op().(*ir.Op).Int("training_mode", 0) == 0) {
+		if !isNode(a, optionalOutputs...) && !(isNode(a, "BatchNormalization") && a.Op().(*ir.Op).Int("training_mode", 0) == 0) {
 			return c.Miss("it has no results that may be left out"), nil
 		}
 		n := len(a.Outputs())
