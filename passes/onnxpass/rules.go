@@ -22,7 +22,7 @@ type Local struct {
 
 // code are the rules that are Go functions, by name.
 func code() map[string]rewrite.Rule {
-	list := []rewrite.Rule{constantFolding, shapeFolding, ifConstant}
+	list := []rewrite.Rule{constantFolding, shapeFolding, ifConstant, moveFactor, replaceEinsum, mergeBounds, depthToSpace}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {
 		byName[r.Name] = r
