@@ -69,8 +69,8 @@ const maxElements = 1 << 31
 
 func (l *lowering) arrayOf(t *onnx.Tensor) (*array.Array, error) { return ArrayOf(t, l.options.Dir) }
 
-// ArrayOf returns the elements of a tensor as an array. dir is the folder of the model, where
-// external data are.
+// ArrayOf returns the elements of a tensor as an array, which may be in the memory of the tensor and
+// must not be changed. dir is the folder of the model, where external data are.
 func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	d, err := dtypeOf(t.DataType)
 	if err != nil {
@@ -92,6 +92,9 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	}
 	if bits := t.DataType.Bits(); int64(len(data)) != n*int64(bits)/8 {
 		return nil, fmt.Errorf("%w: %d bytes for %d elements", ErrUnsupported, len(data), n)
+	}
+	if a, ok := shared(t.DataType, data, shape); ok {
+		return a, nil
 	}
 	a := array.New(d, shape...)
 	if decode(a, t.DataType, data) {
@@ -226,7 +229,7 @@ func ReadTensor(name string) (*onnx.Tensor, error) {
 }
 
 // TensorOf returns an array as a tensor with elements of a type, the inverse of ArrayOf. Elements are
-// rounded to that type.
+// rounded to that type. The tensor may be in the memory of the array, which must not be changed.
 func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error) {
 	d, err := dtypeOf(t)
 	if err == nil && d != a.DType() {
@@ -235,10 +238,18 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	if err != nil {
 		return nil, err
 	}
-	m := &onnx.Tensor{Name: name, DataType: t, Raw: make([]byte, 0, a.Len()*t.Bits()/8)} // as large as it gets
+	if !a.Contiguous() {
+		a = a.Clone()
+	}
+	m := &onnx.Tensor{Name: name, DataType: t}
 	for _, n := range a.Shape() {
 		m.Dims = append(m.Dims, int64(n))
 	}
+	var ok bool
+	if m.Raw, ok = bytesOf(a, t); ok {
+		return m, nil
+	}
+	m.Raw = make([]byte, 0, a.Len()*t.Bits()/8) // as large as it gets
 	if encode(a, t, m.Raw[:cap(m.Raw)]) {
 		m.Raw = m.Raw[:cap(m.Raw)]
 		return m, nil
