@@ -26,7 +26,7 @@ func code() map[string]rewrite.Rule {
 		constantFolding, shapeFolding, ifConstant,
 		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill,
 		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
-		ifEqualBranches, dropUnreadOutputs,
+		ifEqualBranches, dropUnreadOutputs, moveTransposes, transposeResult, dropTransposeBeforeReduce,
 	}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {
