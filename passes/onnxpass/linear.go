@@ -74,7 +74,7 @@ func isOp(n *fgraph.Variable, names ...string) bool {
 func outputAxis(n *fgraph.Variable) int {
 	rank := ir.TypeOf(n).Rank()
 	switch {
-	case isOp(n, "Conv", "ConvTranspose", "BatchNormalization") && rank >= 2:
+	case isOp(n, "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization") && rank >= 2:
 		return 1
 	case isOp(n, "Gemm"):
 		return 1
