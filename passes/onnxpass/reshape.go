@@ -347,3 +347,23 @@ func withInputs(c *rewrite.Context, a *fgraph.Apply, what string, smaller func(*
 	}
 	return miss, nil
 }
+
+var moveExpand = rewrite.Rule{
+	Name: "move_expand_to_result", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, elementwise...) {
+			return c.Miss("it is not computed element by element from one tensor"), nil
+		}
+		b := a.Inputs()[0].Owner()
+		if !isNode(b, "Expand") || len(a.Inputs()[0].Clients()) != 1 {
+			return c.Miss("its input is not expanded, or read elsewhere"), nil
+		}
+		inputs := slices.Clone(a.Inputs())
+		inputs[0] = b.Inputs()[0]
+		v, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op), inputs...)
+		if err != nil {
+			return c.Miss("%v", err), nil
+		}
+		return remadeWith(c, a, b.Op().(*ir.Op), v.Out(), b.Inputs()[1]), nil
+	},
+}
