@@ -108,6 +108,8 @@ func table() []row {
 			after: reasons{"simplify": "its rules match the simple form"}},
 		{in: "simplify", name: "MergeOptimizer", rewriter: merge, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
 		{in: "simplify", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
+		{in: "simplify", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},
+		{in: "compose", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: run},
 
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,
