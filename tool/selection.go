@@ -58,7 +58,7 @@ func newSelection(cfg *Config, query string) *Selection {
 // that add rules, and a flag for each pass: --optimization.merge1=false leaves out the entry merge1.
 func DeclareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 	f := declareSelection(cfg, fs)
-	f.added.Declare(fs)
+	f.added.Declare(cfg, fs)
 	return f
 }
 
@@ -184,7 +184,7 @@ func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
 }
 
 // Without leaves out passes with these tags, unless the query names the tag itself, +tag, or is a
-// pipeline, which names each pass. Reports show the query as it was typed.
+// pipeline, which names each pass.
 func (f *Selection) Without(tags ...string) { f.without = append(f.without, tags...) }
 
 // tagsUnnamed lists the tags of Without that a query does not name.

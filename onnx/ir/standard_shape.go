@@ -137,7 +137,7 @@ func inferRange(c *Call) {
 	elem := c.elemOf(0, 1, 2)
 	from, to, step := c.one(0), c.one(1), c.one(2)
 	n, ok := step.Number()
-	count := UnknownDim
+	var count Dim
 	switch {
 	case ok && n == 0:
 		c.Fail("a step of 0")
@@ -719,15 +719,22 @@ func position(n, at Dim) (Dim, bool) {
 	return UnknownDim, false
 }
 
-// reverseLength is sliceLength for a negative step: of all elements, or of a number of them.
+// reverseLength is sliceLength for a negative step, from the last element on or of a number of them.
 func reverseLength(n, start, end Dim, step int64) Dim {
 	from, ok := start.Number()
 	to, too := end.Number()
 	if !ok || !too || step == math.MinInt64 {
 		return UnknownDim
 	}
-	if (from == -1 || from >= endless) && to <= -endless {
-		return n.Plus(Known(-step - 1)).Over(Known(-step))
+	if from == -1 || from >= endless {
+		length := n // the end is in front of all
+		switch {
+		case to >= 0:
+			length = n.Minus(Known(1)).Minus(end).Max(Known(0))
+		case to > -endless:
+			length = n.Min(Known(-1 - to))
+		}
+		return length.Plus(Known(-step - 1)).Over(Known(-step))
 	}
 	size, isNumber := n.Number()
 	if !isNumber {

@@ -22,7 +22,13 @@ type Local struct {
 
 // code are the rules that are Go functions, by name.
 func code() map[string]rewrite.Rule {
-	list := []rewrite.Rule{constantFolding, shapeFolding, ifConstant, moveFactor, replaceEinsum, mergeBounds, depthToSpace}
+	list := []rewrite.Rule{
+		constantFolding, shapeFolding, ifConstant,
+		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill,
+		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
+		ifEqualBranches, dropUnreadOutputs,
+		moveFactor, replaceEinsum, mergeBounds, depthToSpace,
+	}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {
 		byName[r.Name] = r

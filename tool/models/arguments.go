@@ -165,6 +165,9 @@ func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, 
 			note(sizes, in, shape)
 		}
 	}
+	if faults != nil { // a file that can't be read says nothing about sizes
+		return nil, nil, errors.Join(faults...)
+	}
 	rng := rand.New(rand.NewPCG(a.seed, 0x0991))
 	for _, in := range m.Graph.Inputs {
 		switch {

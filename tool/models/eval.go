@@ -93,7 +93,10 @@ const shown = 8
 // describe returns the type of an array and its first elements.
 func describe(a *array.Array, elem onnx.DataType) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v%v", elem, strings.ReplaceAll(fmt.Sprint(a.Shape()), " ", ", "))
+	b.WriteString(elem.String())
+	if a.NDim() > 0 {
+		b.WriteString(strings.ReplaceAll(fmt.Sprint(a.Shape()), " ", ", "))
+	}
 	for i := range min(a.Len(), shown) {
 		if a.DType().IsFloat() {
 			fmt.Fprintf(&b, " %.6g", a.Float(i))

@@ -94,7 +94,7 @@ func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &modelFlags{Options: o, arguments: declareGiven(fs), passes: flags.Passes, watch: flags.Watch}
 	return &tool.Source{
-		What: aModel, Flags: []string{"shape", "set"}, Claims: isModel,
+		What: aModel, Flags: []string{"shape", "set"}, Named: isModel,
 		Open: func(ctx context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
 			s, err := f.open(arg)
 			if err != nil {
@@ -126,6 +126,9 @@ func (f *modelFlags) open(name string) (*opened, error) {
 	m, err := onnx.ReadFile(name)
 	if err != nil {
 		return nil, err
+	}
+	if err := onnx.Check(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	opts, err := f.importing(m, filepath.Dir(name), given{f.arguments.shapes, f.arguments.values})
 	if err != nil {
