@@ -14,7 +14,7 @@ import (
 func composeFunctions(v vocabulary) []pattern.Function {
 	return []pattern.Function{
 		pattern.NewGuard("private(x)", 0, "whatever is computed of x for the result is used for it alone", private),
-		opsetGuard(13), opsetGuard(23), opsetGuard(24),
+		opsetGuard(7), opsetGuard(13), opsetGuard(23), opsetGuard(24),
 		pattern.NewGuard("hard_swish({a})", 1, "a HardSigmoid has the line of HardSwish", func(a pattern.Args) bool {
 			op := parse(a.Params[0])
 			return near(float64(op.Float("alpha", 0.2)), 1./6) && near(float64(op.Float("beta", 0.5)), 0.5)
