@@ -107,6 +107,7 @@ func table() []row {
 			doc:   "replaces nodes with the one that ONNX has for what they compute together",
 			after: reasons{"simplify": "its rules match the simple form"}},
 		{in: "simplify", name: "MergeOptimizer", rewriter: merge, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
+		{in: "simplify", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
 
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,

@@ -83,8 +83,23 @@ func (d Dim) Differs(e Dim) bool {
 	if d == e || d.IsUnknown() || e.IsUnknown() {
 		return false
 	}
-	low, high := d.Minus(e).bounds(0)
-	return low > 0 || high < 0
+	difference := d.Minus(e)
+	if difference.IsUnknown() {
+		return false
+	}
+	if low, high := difference.bounds(0); low > 0 || high < 0 {
+		return true
+	}
+	// 2*n-1 is not 0, because 1 is no multiple of 2.
+	factor, number := int64(0), int64(0)
+	for _, t := range difference.terms() {
+		if t.product == "" {
+			number = t.factor
+		} else {
+			factor = gcd(factor, t.factor)
+		}
+	}
+	return factor != 0 && number%factor != 0
 }
 
 // AtMost reports whether d is known to be at most e.

@@ -28,7 +28,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	if e.opset > s.opsets[""] {
 		e.raise(&m)
 	}
-	m.Graph = e.main(place(applies, g.Outputs()))
+	m.Graph = e.main(divide(applies, g.Outputs()))
 	return &m, errors.Join(e.faults...)
 }
 

@@ -63,9 +63,9 @@ func (c *Call) sizesOf(k, n int) []Dim {
 // unknowns returns so many unknown sizes.
 func unknowns(n int) []Dim { return slices.Repeat([]Dim{UnknownDim}, n) }
 
-// elements returns the elements of an input of integers that has at most one dimension, unknown ones
-// among them. ok is false if not even their number is known, or too large.
-func (c *Call) elements(k int) (list []Dim, ok bool) {
+// data returns the elements of an input of integers, unknown ones among them. ok is false if not even
+// their number is known, or too large.
+func (c *Call) data(k int) (list []Dim, ok bool) {
 	t := c.In(k)
 	if list, ok := t.Data(); ok {
 		return list, true
@@ -73,17 +73,16 @@ func (c *Call) elements(k int) (list []Dim, ok bool) {
 	if !isInteger(t.Elem()) {
 		return nil, false
 	}
-	dims, ranked := t.Shape()
-	if !ranked || len(dims) > 1 {
+	n, ok := t.length()
+	return unknowns(n), ok
+}
+
+// elements is data for an input that has at most one dimension.
+func (c *Call) elements(k int) (list []Dim, ok bool) {
+	if n := c.In(k).Rank(); n < 0 || n > 1 {
 		return nil, false
 	}
-	n := int64(1)
-	if len(dims) == 1 {
-		if n, ok = dims[0].Number(); !ok || n < 0 || n > maxData {
-			return nil, false
-		}
-	}
-	return unknowns(int(n)), true
+	return c.data(k)
 }
 
 // one returns an element of an input of one integer, unknown if it is.
@@ -115,8 +114,7 @@ func isInteger(t onnx.DataType) bool {
 	return false
 }
 
-// with returns the type with elements, where they are numbers that its elements can be, if it has at
-// most one dimension.
+// with returns the type with elements, where they are numbers that its elements can be, if it has so many.
 func (t Type) with(elements []Dim) Type {
 	if !t.holds(len(elements)) {
 		return t
@@ -161,12 +159,12 @@ func held(elem onnx.DataType, d Dim) Dim {
 	return UnknownDim
 }
 
-// eachElement computes the elements of an element-wise result of the inputs. ok is false if those of an
-// input are not known at all.
+// eachElement computes the elements of an element-wise result of the inputs, each of which has as many
+// or one. ok is false otherwise.
 func (c *Call) eachElement(compute func(x []Dim) Dim) (list []Dim, ok bool) {
 	inputs, n := make([][]Dim, c.NumInputs()), 1
 	for k := range inputs {
-		if inputs[k], ok = c.elements(k); !ok {
+		if inputs[k], ok = c.data(k); !ok {
 			return nil, false
 		}
 		if len(inputs[k]) != 1 {
@@ -254,4 +252,38 @@ func named(o Operator, names ...string) []Operator {
 		list[i], list[i].Type = o, name
 	}
 	return list
+}
+
+// picked returns elements of a list for each index of a shape, the last dimension fastest. at returns
+// which one it is.
+func picked(list []Dim, shape []int64, at func(index []int64) int64) []Dim {
+	n := int64(1)
+	for _, s := range shape {
+		n *= s
+	}
+	out := make([]Dim, 0, n)
+	index := make([]int64, len(shape))
+	for range n {
+		k := at(index)
+		if k < 0 || k >= int64(len(list)) {
+			return nil
+		}
+		out = append(out, list[k])
+		for i := len(index) - 1; i >= 0; i-- {
+			if index[i]++; index[i] < shape[i] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+	return out
+}
+
+// place returns where an element is in a list of those of a shape.
+func place(shape, index []int64) int64 {
+	k := int64(0)
+	for i, s := range shape {
+		k = k*s + index[i]
+	}
+	return k
 }

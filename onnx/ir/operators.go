@@ -225,23 +225,23 @@ func (c *Call) Broadcast(shapes ...[]Dim) []Dim {
 	return out
 }
 
-// broadcastDim returns the size that two sizes are broadcast to. Of a number above 1 and something
-// that is not known it is the number, because the other can only be the same or 1.
+// broadcastDim returns the size that two sizes are broadcast to. If one of them can't be 1, it is that
+// one, because the other can only be the same or 1.
 func (c *Call) broadcastDim(d, e Dim) Dim {
-	n, isN := d.Number()
-	m, isM := e.Number()
 	switch {
 	case d.Same(e), e.Is(1):
 		return d
 	case d.Is(1):
 		return e
-	case isN && isM:
-		c.Fail("sizes %d and %d can't be broadcast", n, m)
-	case isN && n != 1:
+	case d.Differs(Known(1)):
+		if e.Differs(Known(1)) && d.Differs(e) {
+			c.Fail("sizes %v and %v can't be broadcast", d, e)
+		}
+		if _, ok := e.Number(); ok {
+			return e
+		}
 		return d
-	case isM:
-		return e
-	case d.within(e):
+	case e.Differs(Known(1)), d.within(e):
 		return e
 	case e.within(d):
 		return d

@@ -39,11 +39,11 @@ func isIf(a *fgraph.Apply) bool {
 	return ok && op.Domain == "" && op.Type == "If" && len(a.Inputs()) == 1+2*op.Outputs
 }
 
-// place divides applies, which are in the order of a sort, among regions. What only one branch needs
+// divide distributes applies, which are in the order of a sort, to regions. What only one branch needs
 // is computed in that branch, as it was when passes had not seen it: elsewhere it might fail, or cost
 // what nobody needs. What several Ifs need in branches of theirs is computed in each, because none of
 // these branches may be taken. What both branches of an If need is computed before it.
-func place(applies []*fgraph.Apply, outputs []*fgraph.Variable) *region {
+func divide(applies []*fgraph.Apply, outputs []*fgraph.Variable) *region {
 	root := new(region)
 	placed := make(map[*fgraph.Apply][]*region)
 	uses := make(map[*fgraph.Apply][]*region)

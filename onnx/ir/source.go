@@ -3,6 +3,7 @@ package ir
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -88,11 +89,15 @@ func (s *Source) Opset(domain string) int64 { return s.opsets[domain] }
 // Changes returns what passes replaced, in order.
 func (s *Source) Changes() []Change { return s.changes }
 
-// OnCommit notes replacements. What replaces a value and has no name takes that of the value.
+// OnCommit notes replacements. What replaces a value and has no name takes that of the value. A better
+// type for the same node is no change.
 func (s *Source) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why fgraph.Reason) {
 	for _, p := range pairs {
 		if p.New.Name() == "" {
 			p.New.SetName(p.Old.Name())
+		}
+		if a, b := p.Old.Owner(), p.New.Owner(); a != nil && b != nil && a.Op() == b.Op() && p.Old.Name() == p.New.Name() && slices.Equal(a.Inputs(), b.Inputs()) {
+			continue
 		}
 		s.changes = append(s.changes, Change{Reason: why, Old: p.Old.Name(), Op: opName(p.Old), New: p.New.Name(), By: opName(p.New)})
 		if a, b := p.Old.Owner(), p.New.Owner(); a != nil && b != nil && b.Origin() < 0 {

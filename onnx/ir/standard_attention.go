@@ -4,6 +4,10 @@ package ir
 var standardAttention = []Operator{
 	{Type: "Attention", MinInputs: 3, MaxInputs: 7, Infer: inferAttention},
 	{Type: "LinearAttention", MinInputs: 3, MaxInputs: 6, Infer: inferLinearAttention},
+	{Domain: "ai.onnx.preview", Type: "FlexAttention", MinInputs: 3, MaxInputs: 3, Infer: func(c *Call) {
+		q, k, v := c.sizesOf(0, 4), c.sizesOf(1, 4), c.sizesOf(2, 4)
+		c.Set(0, NewType(c.Elem(0), c.Meet(c.Meet(q[0], k[0]), v[0]), q[1], q[2], v[3]))
+	}},
 	{Type: "RotaryEmbedding", MinInputs: 3, MaxInputs: 4, Infer: inferSame},
 }
 

@@ -78,7 +78,7 @@ func inferElements(compute func(x []Dim) Dim) func(*Call) {
 	return func(c *Call) {
 		dims, ranked := c.broadcastInputs(c.all()...)
 		t := tensor(c.elemOf(c.all()...), dims, ranked)
-		if compute != nil && ranked && len(dims) <= 1 && isInteger(t.elem) {
+		if compute != nil && isInteger(t.elem) {
 			if list, ok := c.eachElement(compute); ok {
 				t = t.with(list)
 			}
@@ -157,7 +157,7 @@ func remainderOf(x []Dim) Dim {
 func (c *Call) cast(to onnx.DataType) {
 	dims, ranked := c.Shape(0)
 	t := tensor(to, dims, ranked)
-	if list, ok := c.elements(0); ok && isInteger(to) {
+	if list, ok := c.data(0); ok && isInteger(to) {
 		if to == onnx.Bool {
 			for i, d := range list {
 				list[i] = differs([]Dim{d, Known(0)})
@@ -171,7 +171,7 @@ func (c *Call) cast(to onnx.DataType) {
 func inferClip(c *Call) {
 	t := c.In(0).withoutData()
 	elem := c.elemOf(c.all()...)
-	if list, ok := c.elements(0); ok && isInteger(elem) {
+	if list, ok := c.data(0); ok && isInteger(elem) {
 		for i := range list {
 			if c.Has(1) {
 				list[i] = list[i].Max(c.one(1))

@@ -51,7 +51,7 @@ func inferReduction(fold func(d, e Dim) Dim) func(*Call) {
 			return
 		}
 		t := NewType(c.Elem(0), c.reduced(dims, axes, keep)...)
-		if list, ok := c.elements(0); ok && fold != nil && len(list) > 0 && (len(dims) == 1 || len(dims) == 0) {
+		if list, ok := c.data(0); ok && fold != nil && len(list) > 0 { // which the type does not hold unless it is of all
 			t = t.with([]Dim{folded(fold)(list)})
 		}
 		c.Set(0, t)

@@ -265,7 +265,7 @@ func inferReshape(c *Call) {
 		}
 	}
 	t := NewType(elem, sizes...)
-	if list, ok := c.elements(0); ok && len(sizes) <= 1 {
+	if list, ok := c.data(0); ok {
 		t = t.with(list)
 	}
 	c.Set(0, t)
@@ -352,7 +352,7 @@ func inferSqueeze(c *Call) {
 		}
 	}
 	t := NewType(elem, out...)
-	if list, ok := c.elements(0); ok {
+	if list, ok := c.data(0); ok {
 		t = t.with(list)
 	}
 	c.Set(0, t)
@@ -386,7 +386,7 @@ func inferUnsqueeze(c *Call) {
 		}
 	}
 	t := NewType(elem, out...)
-	if list, ok := c.elements(0); ok {
+	if list, ok := c.data(0); ok {
 		t = t.with(list)
 	}
 	c.Set(0, t)
@@ -396,13 +396,13 @@ func inferTranspose(c *Call) {
 	dims, ranked := c.Shape(0)
 	perm := c.Op.Ints("perm")
 	if c.Op.Attribute("perm") == nil {
-		slices.Reverse(dims)
-		t := tensor(c.Elem(0), dims, ranked)
-		if list, ok := c.elements(0); ok {
-			t = t.with(list)
+		if !ranked {
+			c.Set(0, AnyShape(c.Elem(0)))
+			return
 		}
-		c.Set(0, t)
-		return
+		for i := range dims {
+			perm = append(perm, int64(len(dims)-1-i))
+		}
 	}
 	if !ranked {
 		dims = unknowns(min(len(perm), maxRank+1))
@@ -424,8 +424,16 @@ func inferTranspose(c *Call) {
 		out[i] = dims[p]
 	}
 	t := NewType(c.Elem(0), out...)
-	if list, ok := c.elements(0); ok {
-		t = t.with(list)
+	if list, ok := c.data(0); ok {
+		from, _ := c.In(0).Numbers()
+		to, _ := t.Numbers()
+		old := make([]int64, len(perm))
+		t = t.with(picked(list, to, func(index []int64) int64 {
+			for i, p := range perm {
+				old[p] = index[i]
+			}
+			return place(from, old)
+		}))
 	}
 	c.Set(0, t)
 }
@@ -630,7 +638,8 @@ func inferSlice(c *Call) {
 	if len(starts) != len(axes) || len(ends) != len(axes) || ok && len(steps) != len(axes) {
 		c.Fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
 	}
-	data, hasData := c.elements(0)
+	data, hasData := c.data(0)
+	sizes, _ := c.In(0).Numbers()
 	for i, a := range axes {
 		k, step := c.Axis(a, len(dims)), int64(1)
 		if ok {
@@ -644,11 +653,11 @@ func inferSlice(c *Call) {
 			dims[k] = sliceLength(n, starts[i], ends[i], step)
 		}
 		if hasData {
-			data, hasData = sliceOf(data, starts[i], step, dims[k])
+			data, hasData = sliceOf(data, sizes, k, starts[i], step, dims[k])
 		}
 	}
 	t := NewType(elem, dims...)
-	if hasData && len(dims) == 1 {
+	if hasData {
 		t = t.with(data)
 	}
 	c.Set(0, t)
@@ -710,15 +719,22 @@ func position(n, at Dim) (Dim, bool) {
 	return UnknownDim, false
 }
 
-// reverseLength is sliceLength for a negative step: of all elements, or of a number of them.
+// reverseLength is sliceLength for a negative step, from the last element on or of a number of them.
 func reverseLength(n, start, end Dim, step int64) Dim {
 	from, ok := start.Number()
 	to, too := end.Number()
 	if !ok || !too || step == math.MinInt64 {
 		return UnknownDim
 	}
-	if (from == -1 || from >= endless) && to <= -endless {
-		return n.Plus(Known(-step - 1)).Over(Known(-step))
+	if from == -1 || from >= endless {
+		length := n // the end is in front of all
+		switch {
+		case to >= 0:
+			length = n.Minus(Known(1)).Minus(end).Max(Known(0))
+		case to > -endless:
+			length = n.Min(Known(-1 - to))
+		}
+		return length.Plus(Known(-step - 1)).Over(Known(-step))
 	}
 	size, isNumber := n.Number()
 	if !isNumber {
@@ -739,26 +755,29 @@ func reverseLength(n, start, end Dim, step int64) Dim {
 	return Known(max(0, (from-to-step-1)/-step))
 }
 
-// sliceOf returns elements of a list. ok is false if it can't be told which.
-func sliceOf(list []Dim, start Dim, step int64, length Dim) (part []Dim, ok bool) {
+// sliceOf returns the elements of a slice along an axis of elements of some sizes, of which it sets that
+// one. ok is false if it can't be told which they are.
+func sliceOf(list []Dim, sizes []int64, axis int, start Dim, step int64, length Dim) (part []Dim, ok bool) {
 	n, known := length.Number()
 	from, isNumber := start.Number()
 	if !known || !isNumber {
 		return nil, false
 	}
-	size := int64(len(list))
+	size := sizes[axis]
 	if from < 0 {
 		from = max(from+size, 0)
 	}
 	from = min(from, size-1)
-	for i := range n {
-		k := from + i*step
-		if k < 0 || k >= size {
-			return nil, false
-		}
-		part = append(part, list[k])
-	}
-	return part, true
+	shape := slices.Clone(sizes)
+	shape[axis] = n
+	old := make([]int64, len(sizes))
+	part = picked(list, shape, func(index []int64) int64 {
+		copy(old, index)
+		old[axis] = from + index[axis]*step
+		return place(sizes, old)
+	})
+	sizes[axis] = n
+	return part, int64(len(part)) == product(knowns(shape)).n
 }
 
 func inferPad(c *Call) {

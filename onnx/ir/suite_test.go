@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 				t.Errorf("fewer than %g", leastExact)
 			}
 			if testing.Verbose() {
-				t.Log(s.vague)
+				t.Logf("%v\n%s", s.vague, strings.Join(s.list, "\n"))
 			}
 		})
 	}
@@ -62,6 +62,7 @@ type score struct {
 	exact, results    int
 	tests, vagueTests int
 	vague             map[string]int
+	list              []string
 	symbols           map[string]int64
 }
 
@@ -108,6 +109,9 @@ func (s *score) check(m *onnx.Model, set string) error {
 		} else {
 			vague = true
 			s.vague[m.Graph.Nodes[len(m.Graph.Nodes)-1].Op]++
+			if s.how == "constants" {
+				s.list = append(s.list, fmt.Sprintf("%s %s %v", filepath.Base(filepath.Dir(set)), out.Name, inferred))
+			}
 		}
 	}
 	if vague {
@@ -127,6 +131,9 @@ func (s *score) input(in *onnx.ValueInfo, x *ir.Value) *fgraph.Variable {
 		return ir.Constant(x, in.Name)
 	}
 	for i, n := range x.Tensor.Dims {
+		if name, ok := dims[i].Symbolic(); ok && !dims[i].IsUnknown() {
+			s.symbols[name] = n
+		}
 		name := fmt.Sprintf("s%d", n)
 		switch s.how {
 		case "own symbols":

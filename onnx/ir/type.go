@@ -70,8 +70,8 @@ func joinDims(dims []Dim) string {
 // maxData bounds the elements that a type has.
 const maxData = 64
 
-// WithData returns the type of integers with these elements. The shape has to be known, have at most
-// one dimension, and fit. If all elements are unknown, or too many, the type remains as it is.
+// WithData returns the type of integers with these elements, the last dimension fastest. The shape has
+// to be of numbers, and fit. If all elements are unknown, or too many, the type remains as it is.
 func (t Type) WithData(elements []Dim) Type {
 	if len(elements) > maxData || !slices.ContainsFunc(elements, func(d Dim) bool { return !d.IsUnknown() }) {
 		t.data = ""
@@ -408,10 +408,27 @@ func ParseType(text string) (Type, error) {
 	return t.WithData(list), nil
 }
 
-// holds reports whether tensors have so many elements, in at most one dimension.
+// holds reports whether tensors are known to have so many elements.
 func (t Type) holds(n int) bool {
-	dims, ranked := t.Shape()
-	return ranked && (len(dims) == 0 && n == 1 || len(dims) == 1 && dims[0].Is(int64(n)))
+	have, ok := t.length()
+	return ok && have == n
+}
+
+// length returns how many elements tensors have. ok is false if that is not known, or more than types
+// have elements.
+func (t Type) length() (n int, ok bool) {
+	sizes, ok := t.Numbers()
+	if !ok {
+		return 0, false
+	}
+	product := int64(1)
+	for _, s := range sizes {
+		if s < 0 || s > maxData {
+			return 0, false
+		}
+		product = min(product*s, maxData+1) // a 0 may follow
+	}
+	return int(product), product <= maxData
 }
 
 func readDims(text string) ([]Dim, error) {

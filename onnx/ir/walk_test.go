@@ -2,6 +2,7 @@ package ir_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ type walk struct {
 	operators *ir.Operators
 	opsets    map[string]int64
 	applies   []*fgraph.Apply
+	// depth is how many branches the walk is in, of which some may never run.
+	depth int
 	// inputs are the types of inputs that are not those of the model.
 	inputs map[string]*fgraph.Variable
 }
@@ -32,10 +35,25 @@ func (w *walk) types(m *onnx.Model) (scope map[string]*fgraph.Variable, err erro
 	scope = make(map[string]*fgraph.Variable)
 	for _, in := range m.Graph.Inputs {
 		if scope[in.Name] = w.inputs[in.Name]; scope[in.Name] == nil {
-			scope[in.Name] = fgraph.NewInput(ir.FromProto(in.Type), in.Name)
+			scope[in.Name] = fgraph.NewInput(w.named(in), in.Name)
 		}
 	}
 	return scope, w.graph(m.Graph, scope)
+}
+
+// named returns the type of an input, with symbols for sizes that have no name.
+func (w *walk) named(in *onnx.ValueInfo) ir.Type {
+	t := ir.FromProto(in.Type)
+	dims, ranked := t.Shape()
+	if !ranked {
+		return t
+	}
+	for i, d := range dims {
+		if d.IsUnknown() {
+			dims[i] = ir.Symbol(fmt.Sprintf("%s.%d", in.Name, i))
+		}
+	}
+	return ir.NewType(t.Elem(), dims...)
 }
 
 func (w *walk) graph(g *onnx.Graph, scope map[string]*fgraph.Variable) error {
@@ -88,6 +106,9 @@ func (w *walk) node(n *onnx.Node, scope map[string]*fgraph.Variable) ([]*fgraph.
 		op.Attributes = nil
 	}
 	a, err := w.operators.Apply(w.operators.NewOp(op), in...)
+	if err != nil && w.depth > 0 {
+		a, err = fgraph.NewApply(w.operators.NewOp(op), nil, slices.Repeat([]fgraph.Type{ir.Type{}}, max(op.Outputs, 1))...), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +118,9 @@ func (w *walk) node(n *onnx.Node, scope map[string]*fgraph.Variable) ([]*fgraph.
 
 // branch returns the results of a graph in a scope.
 func (w *walk) branch(g *onnx.Graph, outer map[string]*fgraph.Variable) ([]*fgraph.Variable, error) {
-	scope := make(map[string]*fgraph.Variable)
-	for name, v := range outer {
-		scope[name] = v
-	}
+	w.depth++
+	defer func() { w.depth-- }()
+	scope := maps.Clone(outer)
 	if err := w.graph(g, scope); err != nil {
 		return nil, err
 	}

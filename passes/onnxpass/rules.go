@@ -22,7 +22,10 @@ type Local struct {
 
 // code are the rules that are Go functions, by name.
 func code() map[string]rewrite.Rule {
-	list := []rewrite.Rule{constantFolding, shapeFolding, ifConstant}
+	list := []rewrite.Rule{
+		constantFolding, shapeFolding, ifConstant,
+		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill,
+	}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {
 		byName[r.Name] = r

@@ -166,7 +166,8 @@ func (s *opened) compare(ctx context.Context, m *onnx.Model) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	w := world{source: ir.SourceOf(g)}
+	source := ir.SourceOf(g)
+	w := world{source: source, options: s.lowering(source.Dir, nil)}
 	inputs, err := w.Random(ctx, g, 1)
 	if err == nil {
 		var right []any

@@ -94,7 +94,7 @@ func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &modelFlags{Options: o, arguments: declareGiven(fs), passes: flags.Passes, watch: flags.Watch}
 	return &tool.Source{
-		What: aModel, Flags: []string{"shape", "set"}, Claims: isModel,
+		What: aModel, Flags: []string{"shape", "set"}, Named: isModel,
 		Open: func(ctx context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
 			s, err := f.open(arg)
 			if err != nil {

@@ -65,8 +65,8 @@ func (p Program) Config() tool.Config {
 		Database: database,
 		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
 			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
-			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections}),
-			models.Dialect(p.Models)),
+			models.Dialect(p.Models),
+			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections})),
 		Verbs: p.Verbs,
 	}
 }
