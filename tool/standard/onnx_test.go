@@ -189,6 +189,37 @@ func TestNaN(t *testing.T) {
 	}
 }
 
+// TestSignedZero: -2·0 + 0 is 0 and not -0, of which the reciprocal is -Inf.
+func TestSignedZero(t *testing.T) {
+	t.Parallel()
+	zero, err := lower.TensorOf("zero", array.Scalar(float32(0)), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Nodes: []*onnx.Node{
+			{Op: "Mul", Inputs: []string{"x", "zero"}, Outputs: []string{"m"}}, {Op: "Add", Inputs: []string{"m", "zero"}, Outputs: []string{"s"}},
+			{Op: "Reciprocal", Inputs: []string{"s"}, Outputs: []string{"y"}},
+			{Op: "Sub", Inputs: []string{"x", "x2"}, Outputs: []string{"d"}}, {Op: "Neg", Inputs: []string{"d"}, Outputs: []string{"n"}},
+			{Op: "Reciprocal", Inputs: []string{"n"}, Outputs: []string{"z"}},
+		},
+		Inputs: []*onnx.ValueInfo{
+			{Name: "x", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}, {Name: "x2", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}},
+		},
+		Outputs:      []*onnx.ValueInfo{{Name: "y"}, {Name: "z"}},
+		Initializers: []*onnx.Tensor{zero},
+	}}
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := m.WriteFile(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"none", "fast_run", "debug", "+fast_run +saturate"} {
+		if out := nnopt(t, "eval", "--query", query, "--set=x=-2", "--set=x2=-2", name).ok(t).stdout; out != "y: float +Inf\nz: float -Inf\n" {
+			t.Errorf("%s: %s", query, out)
+		}
+	}
+}
+
 // TestEval runs a model on inputs of all kinds.
 func TestEval(t *testing.T) {
 	t.Parallel()
