@@ -69,7 +69,7 @@ type Source struct {
 	// Named reports whether an argument has a name that only subjects of this dialect have. Then no
 	// other is asked.
 	Named func(arg string) bool
-	Open   func(ctx context.Context, c *Console, arg string) (*Subject, error)
+	Open  func(ctx context.Context, c *Console, arg string) (*Subject, error)
 	// Record optimizes a subject for a page, and says in what the page may ask for again. Without
 	// it, what Open returns is recorded.
 	Record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)

@@ -58,7 +58,7 @@ func newSelection(cfg *Config, query string) *Selection {
 // that add rules, and a flag for each pass: --optimization.merge1=false leaves out the entry merge1.
 func DeclareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 	f := declareSelection(cfg, fs)
-	f.added.Declare(fs)
+	f.added.Declare(cfg, fs)
 	return f
 }
 

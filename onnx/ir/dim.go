@@ -33,6 +33,7 @@ const (
 	maxTerms     = 32      // of a sum
 	maxArguments = 8       // of min and max
 	maxNesting   = 8       // of quotients in quotients
+	maxCompared  = 3       // of minima in maxima that are compared one by one
 	maxDimText   = 1 << 12 // bytes
 )
 
@@ -107,7 +108,7 @@ func (d Dim) AtMost(e Dim) bool { return d.atMost(e, 0) }
 
 func (d Dim) atMost(e Dim, depth int) bool {
 	switch {
-	case d.IsUnknown() || e.IsUnknown() || depth > maxNesting:
+	case d.IsUnknown() || e.IsUnknown() || depth > maxCompared:
 		return false
 	case d.expr == "" && e.expr == "":
 		return d.n <= e.n

@@ -111,3 +111,68 @@ func argument(t *testing.T, text string) *fgraph.Variable {
 	}
 	return fgraph.NewInput(typ, "")
 }
+
+// BenchmarkInfer infers the types of a text encoder's layers, with symbols for batch and time.
+func BenchmarkInfer(b *testing.B) {
+	for _, layers := range []int{3, 30} {
+		applies := encoder(b, layers)
+		b.Run(strconv.Itoa(len(applies)), func(b *testing.B) {
+			b.ReportAllocs()
+			operators := ir.Standard()
+			for b.Loop() {
+				for _, a := range applies {
+					if _, err := operators.Infer(a.Op().(*ir.Op), a.Inputs()); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// encoder returns the applies of layers of attention with their shapes in parts, as exporters write them.
+func encoder(tb testing.TB, layers int) []*fgraph.Apply {
+	operators := ir.Standard()
+	var applies []*fgraph.Apply
+	apply := func(op string, in ...*fgraph.Variable) *fgraph.Variable {
+		o, err := operators.ParseOp(op)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		a, err := operators.Apply(o, in...)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		applies = append(applies, a)
+		return a.Out()
+	}
+	input := func(text string) *fgraph.Variable {
+		t, err := ir.ParseType(text)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return fgraph.NewInput(t, "")
+	}
+	square, bias, scalar := input("float[384,384]"), input("float[384]"), input("float[]")
+	x := input("float[n,t,384]")
+	for range layers {
+		var heads []*fgraph.Variable
+		for range 3 {
+			y := apply("Add", apply("MatMul", x, square), bias)
+			shape := apply("Shape", y)
+			n := apply("Unsqueeze", apply("Gather", shape, ir.Int64(0)), ir.Int64s(0))
+			t := apply("Unsqueeze", apply("Gather", shape, ir.Int64(1)), ir.Int64s(0))
+			y = apply("Reshape", y, apply("Concat{axis=0}", n, t, ir.Int64s(12), ir.Int64s(32)))
+			heads = append(heads, apply("Transpose{perm=ints[0,2,1,3]}", y))
+		}
+		scores := apply("Div", apply("MatMul", heads[0], apply("Transpose{perm=ints[0,1,3,2]}", heads[1])), scalar)
+		y := apply("Transpose{perm=ints[0,2,1,3]}", apply("MatMul", apply("Softmax", scores), heads[2]))
+		x = apply("Add", x, apply("Reshape", y, ir.Int64s(0, 0, -1)))
+		d := apply("Sub", x, apply("ReduceMean", x, ir.Int64s(-1)))
+		x = apply("Div", d, apply("Sqrt", apply("ReduceMean", apply("Mul", d, d), ir.Int64s(-1))))
+	}
+	if got := ir.TypeOf(x).String(); got != "float[n,t,384]" {
+		tb.Fatalf("the result is %s", got)
+	}
+	return applies
+}

@@ -28,9 +28,10 @@ var standardNorms = []Operator{
 
 // inferBatchNormalization: before opset 14 there could be further results, which are statistics, too.
 func inferBatchNormalization(c *Call) {
-	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 {
+	// Until opset 8, statistics could be of each element with spatial=0.
+	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 && c.Op.Int("spatial", 1) != 0 {
 		for k := 1; k < 5; k++ {
-			if s, ranked := c.Shape(k); ranked && len(s) == 1 && s[0].Differs(dims[1]) && c.Legacy == 0 {
+			if s, ranked := c.Shape(k); ranked && len(s) == 1 && s[0].Differs(dims[1]) {
 				c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
 			}
 		}

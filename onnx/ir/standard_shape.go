@@ -137,7 +137,7 @@ func inferRange(c *Call) {
 	elem := c.elemOf(0, 1, 2)
 	from, to, step := c.one(0), c.one(1), c.one(2)
 	n, ok := step.Number()
-	count := UnknownDim
+	var count Dim
 	switch {
 	case ok && n == 0:
 		c.Fail("a step of 0")

@@ -88,10 +88,7 @@ func (w *walk) node(n *onnx.Node, scope map[string]*fgraph.Variable) ([]*fgraph.
 			return nil, fmt.Errorf("there is no value %q", name)
 		}
 	}
-	op := ir.Op{Type: n.Op, Domain: n.Domain, Outputs: len(n.Outputs)}
-	for _, a := range n.Attributes {
-		op.Attributes = append(op.Attributes, a)
-	}
+	op := ir.Op{Type: n.Op, Domain: n.Domain, Outputs: len(n.Outputs), Attributes: slices.Clone(n.Attributes)}
 	if n.Domain == "" || n.Domain == "ai.onnx" {
 		in = modern(&op, w.opsets[""], in)
 	}

@@ -35,6 +35,8 @@ var computedFunctions = []pattern.Function{
 		return ok && too && a == b
 	}),
 	pattern.NewGuardOfPairs("same_shape(x, y)", 1, "x and y are known to have the same shape", sameShape),
+	pattern.NewGuardOfPairs("keeps_shape(x, y)", 1, "x and y are known to have the same type and shape", sameType),
+	pattern.NewGuardOfPairs("compact(x, y)", 1, "what the constants x and y are broadcast to is no larger than one of them", compact),
 	pattern.NewBuilder("(computed x)", 0, "the constant that x is, which is made of constants and finite", func(a pattern.Args) (*fgraph.Variable, error) {
 		return computed(a, a.Vars[0])
 	}),
@@ -181,4 +183,26 @@ func finite(x *ir.Value) bool {
 		}
 	}
 	return true
+}
+
+// compact reports whether what two constants are broadcast to is no larger than the larger one.
+func compact(x, y *fgraph.Variable) bool {
+	p, ok := ir.TypeOf(x).Numbers()
+	q, too := ir.TypeOf(y).Numbers()
+	if !ok || !too {
+		return false
+	}
+	if len(p) < len(q) {
+		p, q = q, p
+	}
+	inP, inQ := true, true
+	for i, d := range p {
+		e := int64(1)
+		if k := i - (len(p) - len(q)); k >= 0 {
+			e = q[k]
+		}
+		inP = inP && (e == 1 || e == d)
+		inQ = inQ && (d == 1 || e == d)
+	}
+	return inP || inQ
 }

@@ -64,15 +64,21 @@ func opOf(n *fgraph.Variable) *ir.Op {
 	return op
 }
 
+// isOp reports whether an operator of ONNX's own, in today's meaning, computes a value.
+func isOp(n *fgraph.Variable, names ...string) bool {
+	op := opOf(n)
+	return op != nil && op.Domain == "" && op.Legacy == 0 && slices.Contains(names, op.Type)
+}
+
 // outputAxis returns the axis of the channels of what a linear operator computes, -1 if there is none.
 func outputAxis(n *fgraph.Variable) int {
 	rank := ir.TypeOf(n).Rank()
 	switch {
-	case isOp(n.Owner(), "Conv", "ConvTranspose", "BatchNormalization") && rank >= 2:
+	case isOp(n, "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization") && rank >= 2:
 		return 1
-	case isOp(n.Owner(), "Gemm"):
+	case isOp(n, "Gemm"):
 		return 1
-	case isOp(n.Owner(), "MatMul") && ir.TypeOf(n.Owner().Inputs()[1]).Rank() >= 2:
+	case isOp(n, "MatMul") && ir.TypeOf(n.Owner().Inputs()[1]).Rank() >= 2:
 		return rank - 1
 	}
 	return -1
@@ -82,11 +88,11 @@ func outputAxis(n *fgraph.Variable) int {
 func inputAxis(n, x *fgraph.Variable) int {
 	rank := ir.TypeOf(x).Rank()
 	switch {
-	case isOp(n.Owner(), "Conv", "ConvTranspose", "BatchNormalization") && rank >= 2:
+	case isOp(n, "Conv", "ConvTranspose", "BatchNormalization") && rank >= 2:
 		return 1
-	case isOp(n.Owner(), "Gemm") && opOf(n).Int("transA", 0) == 0:
+	case isOp(n, "Gemm") && opOf(n).Int("transA", 0) == 0:
 		return 1
-	case isOp(n.Owner(), "MatMul") && ir.TypeOf(n.Owner().Inputs()[1]).Rank() >= 1:
+	case isOp(n, "MatMul") && ir.TypeOf(n.Owner().Inputs()[1]).Rank() >= 1:
 		return rank - 1
 	}
 	return -1
@@ -263,7 +269,7 @@ func unpadded(n *fgraph.Variable) bool {
 // channels.
 func pointwise(n *fgraph.Variable) bool {
 	op := opOf(n)
-	if op == nil || !isOp(n.Owner(), "Conv") || groupsOf(n) != 1 {
+	if op == nil || !isOp(n, "Conv") || groupsOf(n) != 1 {
 		return false
 	}
 	dims, ok := ir.TypeOf(n.Owner().Inputs()[1]).Numbers()

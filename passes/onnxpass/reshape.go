@@ -18,8 +18,8 @@ var reshapeFunctions = []pattern.Function{
 	}),
 }
 
-// isOp reports whether an apply is one of an operator of ONNX's own, as it is today.
-func isOp(a *fgraph.Apply, names ...string) bool {
+// isNode reports whether an apply is one of an operator of ONNX's own, as it is today.
+func isNode(a *fgraph.Apply, names ...string) bool {
 	if a == nil {
 		return false
 	}
@@ -29,8 +29,8 @@ func isOp(a *fgraph.Apply, names ...string) bool {
 
 // isView reports whether an apply only gives its first input another shape: no element moves.
 func isView(a *fgraph.Apply) bool {
-	return isOp(a, "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity") ||
-		isOp(a, "Transpose") && keepsOrder(a.Op().(*ir.Op), a.Inputs()[0])
+	return isNode(a, "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity") ||
+		isNode(a, "Transpose") && keepsOrder(a.Op().(*ir.Op), a.Inputs()[0])
 }
 
 // target returns sizes with which a Reshape gives x a shape. Those that x has in the same place are
@@ -85,7 +85,7 @@ func reshaped(c *rewrite.Context, x, v *fgraph.Variable, given []ir.Dim) *fgraph
 var constantReshape = rewrite.Rule{
 	Name: "constant_reshape", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Reshape") {
+		if !isNode(a, "Reshape") {
 			return c.Miss("it is no Reshape"), nil
 		}
 		x, s := a.Inputs()[0], a.Inputs()[1]
@@ -104,7 +104,7 @@ var constantReshape = rewrite.Rule{
 var constantExpand = rewrite.Rule{
 	Name: "constant_expand", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Expand") || a.Inputs()[1].IsConstant() {
+		if !isNode(a, "Expand") || a.Inputs()[1].IsConstant() {
 			return c.Miss("it is no Expand to sizes that are computed"), nil
 		}
 		x := a.Inputs()[0]
@@ -149,7 +149,7 @@ var fuseReshapes = rewrite.Rule{
 			}
 		}
 		var given []ir.Dim
-		if isOp(a, "Reshape") {
+		if isNode(a, "Reshape") {
 			given, _ = ir.TypeOf(a.Inputs()[1]).Data()
 		}
 		for _, x := range slices.Backward(earlier[1:]) {
@@ -201,7 +201,7 @@ func int64sOf(list []int) *fgraph.Variable {
 var fuseSqueezes = rewrite.Rule{
 	Name: "fuse_consecutive_squeezes", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Squeeze") || !isOp(a.Inputs()[0].Owner(), "Squeeze") {
+		if !isNode(a, "Squeeze") || !isNode(a.Inputs()[0].Owner(), "Squeeze") {
 			return c.Miss("it is no Squeeze of a Squeeze"), nil
 		}
 		b := a.Inputs()[0].Owner()
@@ -224,7 +224,7 @@ var fuseSqueezes = rewrite.Rule{
 var fuseUnsqueezes = rewrite.Rule{
 	Name: "fuse_consecutive_unsqueezes", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Unsqueeze") || !isOp(a.Inputs()[0].Owner(), "Unsqueeze") {
+		if !isNode(a, "Unsqueeze") || !isNode(a.Inputs()[0].Owner(), "Unsqueeze") {
 			return c.Miss("it is no Unsqueeze of an Unsqueeze"), nil
 		}
 		b := a.Inputs()[0].Owner()
@@ -265,13 +265,13 @@ func remadeWith(c *rewrite.Context, a *fgraph.Apply, op *ir.Op, inputs ...*fgrap
 var shapeOfSame = rewrite.Rule{
 	Name: "shape_of_same_sizes", On: onOps,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isOp(a, "Shape", "Size") {
+		if !isNode(a, "Shape", "Size") {
 			return c.Miss("it is no Shape"), nil
 		}
 		best := a.Inputs()[0]
 		for x := best; ; {
 			b := x.Owner()
-			if b == nil || isOp(b, "If") { // of which only one branch is computed
+			if b == nil || isNode(b, "If") { // of which only one branch is computed
 				break
 			}
 			i := slices.IndexFunc(b.Inputs(), func(v *fgraph.Variable) bool { return sameShape(v, best) && !v.IsConstant() })
@@ -296,7 +296,7 @@ var dropExpand = rewrite.Rule{
 	Name: "drop_expand_before_broadcast", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		return withInputs(c, a, "is expanded", func(v *fgraph.Variable) *fgraph.Variable {
-			if isOp(v.Owner(), "Expand") {
+			if isNode(v.Owner(), "Expand") {
 				return v.Owner().Inputs()[0]
 			}
 			return nil
@@ -308,7 +308,7 @@ var dropFill = rewrite.Rule{
 	Name: "drop_fill_before_broadcast", On: onOps, Depth: 2,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		return withInputs(c, a, "is filled with a number", func(v *fgraph.Variable) *fgraph.Variable {
-			if !isOp(v.Owner(), "ConstantOfShape") {
+			if !isNode(v.Owner(), "ConstantOfShape") {
 				return nil
 			}
 			t := &onnx.Tensor{DataType: onnx.Float, Raw: make([]byte, 4)}
@@ -327,7 +327,7 @@ var dropFill = rewrite.Rule{
 // withInputs proposes an element-wise op of other inputs, smaller ones, where the result is known to
 // have the same shape.
 func withInputs(c *rewrite.Context, a *fgraph.Apply, what string, smaller func(*fgraph.Variable) *fgraph.Variable) (rewrite.Result, error) {
-	if !isOp(a, broadcasters...) {
+	if !isNode(a, broadcasters...) {
 		return c.Miss("it does not broadcast its inputs"), nil
 	}
 	miss := c.Miss("no input %s", what)

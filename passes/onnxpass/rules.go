@@ -25,6 +25,9 @@ func code() map[string]rewrite.Rule {
 	list := []rewrite.Rule{
 		constantFolding, shapeFolding, ifConstant,
 		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill,
+		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
+		ifEqualBranches, dropUnreadOutputs,
+		moveFactor, replaceEinsum, mergeBounds, depthToSpace,
 	}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {

@@ -127,6 +127,9 @@ func (f *modelFlags) open(name string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := onnx.Check(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	opts, err := f.importing(m, filepath.Dir(name), given{f.arguments.shapes, f.arguments.values})
 	if err != nil {
 		return nil, err

@@ -67,6 +67,6 @@ func (p Program) Config() tool.Config {
 			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
 			models.Dialect(p.Models),
 			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections})),
-		Verbs: p.Verbs,
+		Verbs: append(texts[:len(texts):len(texts)], p.Verbs...),
 	}
 }
