@@ -94,6 +94,9 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		return nil, fmt.Errorf("%w: %d bytes for %d elements", ErrUnsupported, len(data), n)
 	}
 	a := array.New(d, shape...)
+	if decode(a, t.DataType, data) {
+		return a, nil
+	}
 	for i := range int(n) {
 		if at := integerAt(t.DataType); at != nil {
 			setInt(a, i, at(data, i))
@@ -102,6 +105,51 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		}
 	}
 	return a, nil
+}
+
+// decode copies elements of a type that arrays have, in loops that the compiler makes into moves:
+// weights are of such types, and there may be gigabytes of them. It reports false for other types.
+func decode(a *array.Array, t onnx.DataType, data []byte) bool {
+	le := binary.LittleEndian
+	switch t {
+	case onnx.Float:
+		for i, out := 0, array.Slice[float32](a); i < len(out); i++ {
+			out[i] = math.Float32frombits(le.Uint32(data[4*i:]))
+		}
+	case onnx.Double:
+		for i, out := 0, array.Slice[float64](a); i < len(out); i++ {
+			out[i] = math.Float64frombits(le.Uint64(data[8*i:]))
+		}
+	case onnx.Int64:
+		for i, out := 0, array.Slice[int64](a); i < len(out); i++ {
+			out[i] = int64(le.Uint64(data[8*i:]))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// encode is the inverse of decode.
+func encode(a *array.Array, t onnx.DataType, data []byte) bool {
+	le := binary.LittleEndian
+	switch t {
+	case onnx.Float:
+		for i, v := range array.Slice[float32](a) {
+			le.PutUint32(data[4*i:], math.Float32bits(v))
+		}
+	case onnx.Double:
+		for i, v := range array.Slice[float64](a) {
+			le.PutUint64(data[8*i:], math.Float64bits(v))
+		}
+	case onnx.Int64:
+		for i, v := range array.Slice[int64](a) {
+			le.PutUint64(data[8*i:], uint64(v))
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // setInt sets an element of an array of integers.
@@ -187,9 +235,13 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	if err != nil {
 		return nil, err
 	}
-	m := &onnx.Tensor{Name: name, DataType: t, Raw: make([]byte, 0, a.Len()*t.Bits()/8)}
+	m := &onnx.Tensor{Name: name, DataType: t, Raw: make([]byte, 0, a.Len()*t.Bits()/8)} // as large as it gets
 	for _, n := range a.Shape() {
 		m.Dims = append(m.Dims, int64(n))
+	}
+	if encode(a, t, m.Raw[:cap(m.Raw)]) {
+		m.Raw = m.Raw[:cap(m.Raw)]
+		return m, nil
 	}
 	for i := range a.Len() {
 		m.Raw = appendElement(m.Raw, t, a, i)
