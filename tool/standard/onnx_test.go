@@ -20,10 +20,12 @@ import (
 
 // writeONNX writes a small ONNX model.
 func writeONNX(ctx context.Context, name string) error {
+	floats := &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Name:    "relu",
 		Nodes:   []*onnx.Node{{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}}},
-		Inputs:  []*onnx.ValueInfo{{Name: "x", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}},
-		Outputs: []*onnx.ValueInfo{{Name: "y"}},
+		Inputs:  []*onnx.ValueInfo{{Name: "x", Type: floats}},
+		Outputs: []*onnx.ValueInfo{{Name: "y", Type: floats}},
 	}}
 	return m.WriteFile(ctx, name)
 }
@@ -110,7 +112,7 @@ func TestInfoONNX(t *testing.T) {
 	if err := writeONNX(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, nnopt(t, "info", name).ok(t).stdout, "opset: 17\ninput x: float[]\noutput y: unknown\n", "nodes: 1\n  Relu ")
+	contains(t, nnopt(t, "info", name).ok(t).stdout, "opset: 17\ninput x: float[]\noutput y: float[]\n", "nodes: 1\n  Relu ")
 	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `"ops":[{"op":"Relu","nodes":1}]}`)
 	nnopt(t, "info", "--srand=1", name).fails(t, statusUsage, "--srand has no meaning for an ONNX model")
 	nnopt(t, "info", file(t, "text.onnx", "no model")).fails(t, statusFault, "text.onnx", "not a model")
