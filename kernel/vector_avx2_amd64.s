@@ -769,6 +769,131 @@ next:
 	VZEROUPPER
 	RET
 
+// func sumBlocks(dst, x, y *float32, blocks int)
+TEXT ·sumBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VADDPS 0(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VADDPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func subBlocks(dst, x, y *float32, blocks int)
+TEXT ·subBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VSUBPS 0(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VSUBPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func divBlocks(dst, x, y *float32, blocks int)
+TEXT ·divBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VDIVPS 0(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VDIVPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func sqrtBlocks(dst, x *float32, blocks int)
+TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VSQRTPS 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VSQRTPS 32(SI)(AX*1), Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func largerBlocks(dst, x, y *float32, blocks int)
+TEXT ·largerBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DX)(AX*1), Y0
+	VMAXPS 0(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(DX)(AX*1), Y0
+	VMAXPS 32(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func smallerBlocks(dst, x, y *float32, blocks int)
+TEXT ·smallerBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DX)(AX*1), Y0
+	VMINPS 0(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(DX)(AX*1), Y0
+	VMINPS 32(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI

@@ -1219,6 +1219,204 @@ next:
 	BNE next
 	RET
 
+// func sumBlocks(dst, x, y *float32, blocks int)
+TEXT ·sumBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func subBlocks(dst, x, y *float32, blocks int)
+TEXT ·subBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func divBlocks(dst, x, y *float32, blocks int)
+TEXT ·divBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func sqrtBlocks(dst, x *float32, blocks int)
+TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func largerBlocks(dst, x, y *float32, blocks int)
+TEXT ·largerBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func smallerBlocks(dst, x, y *float32, blocks int)
+TEXT ·smallerBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0

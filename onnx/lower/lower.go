@@ -28,6 +28,8 @@ type Options struct {
 	Dir string
 	// Optimizer optimizes the graph of tensors, unless it is nil.
 	Optimizer *optdb.Optimizer
+	// Profile measures the calls of a Runner, by apply.
+	Profile bool
 }
 
 // A Function computes a model for inputs of some shapes.
@@ -101,7 +103,7 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 		}
 	}
 	var err error
-	var options exec.FunctionOptions
+	options := exec.FunctionOptions{Profile: o.Profile}
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
 	}
@@ -109,31 +111,52 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	return f, err
 }
 
+// Graph returns the graph of tensors that is computed. Don't change it.
+func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
+
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	args := make([]*array.Array, len(f.inputs))
+	return f.NewRunner().Run(ctx, inputs)
+}
+
+// A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
+// next to nothing.
+type Runner struct {
+	*exec.Runner
+	f       *Function
+	args    []*array.Array
+	outputs map[string]*array.Array
+}
+
+// NewRunner returns a Runner for one goroutine.
+func (f *Function) NewRunner() *Runner {
+	return &Runner{f.f.NewRunner(), f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
+}
+
+// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run.
+func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	f := r.f
 	for i, name := range f.inputs {
 		a := inputs[name]
 		switch {
 		case a == nil:
 			return nil, fmt.Errorf("%w: %s has no value", ErrInput, name)
-		case a.DType() != f.shapes[i].DType() || !slices.Equal(a.Shape(), f.shapes[i].Shape()):
+		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
 			return nil, fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
 		case f.values[name] != nil && !array.Equal(a, f.values[name]):
 			return nil, fmt.Errorf("%w: the graph depends on the value of %s, which is another one", ErrInput, name)
 		}
-		args[i] = a
+		r.args[i] = a
 	}
-	values, err := f.f.Call(ctx, args...)
+	values, err := r.Runner.Run(ctx, r.args...)
 	if err != nil {
 		return nil, err
 	}
-	outputs := make(map[string]*array.Array)
 	for i, name := range f.outputs {
-		outputs[name] = values[i]
+		r.outputs[name] = values[i]
 	}
-	return outputs, nil
+	return r.outputs, nil
 }
 
 // A value is what a name stands for: a tensor, and the type of its elements in the model.

@@ -15,7 +15,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	d[TrueDiv], d[Softplus] = kernel.Float64Map("div"), softplusBlock
 	mul := kernel.Float64Map("mul")
 	d[Sqr] = func(dst, a, _ []float64) { mul(dst, a, a) }
-	for _, o := range []Opcode{Sqrt, Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos, Softplus} {
+	for _, o := range []Opcode{Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos, Softplus} {
 		fn := d[o]
 		f[o] = func(dst, a, _ []float32) {
 			a = a[:len(dst)]
@@ -36,7 +36,10 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	f[Tanh] = func(dst, a, _ []float32) { kernel.TanhVec(dst, a[:len(dst)]) }
 	f[Sigmoid] = func(dst, a, _ []float32) { kernel.SigmoidVec(dst, a[:len(dst)]) }
 	f[Exp] = func(dst, a, _ []float32) { kernel.ExpVec(dst, a[:len(dst)], 0) }
-	f[Mul] = func(dst, a, b []float32) { kernel.MulVec(dst, a[:len(dst)], b) }
+	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Sqrt: "sqrt"} {
+		fn := kernel.Float32Map(name)
+		f[o] = func(dst, a, b []float32) { fn(dst, a[:len(dst)], b) }
+	}
 	f[Sqr] = func(dst, a, _ []float32) { kernel.MulVec(dst, a[:len(dst)], a) }
 }
 
