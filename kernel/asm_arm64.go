@@ -116,6 +116,12 @@ func dTileAVX512(a, b *float64, k int, c *float64, stride uintptr, alpha float64
 func dTileNEON(a, b *float64, k int, c *float64, stride uintptr, alpha float64)
 
 //go:noescape
+func depth16Blocks(t *depthTile)
+
+//go:noescape
+func depth8Blocks(t *depthTile)
+
+//go:noescape
 func divBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape

@@ -98,6 +98,10 @@ func dTileAVX512(a, b *float64, k int, c *float64, stride uintptr, alpha float64
 
 func dTileNEON(a, b *float64, k int, c *float64, stride uintptr, alpha float64) { panic(errNoAssembly) }
 
+func depth16Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func depth8Blocks(t *depthTile) { panic(errNoAssembly) }
+
 func divBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func dotBlocks(x, y *float32, blocks int, sums *[16]float32) { panic(errNoAssembly) }

@@ -1779,6 +1779,116 @@ next:
 	BNE next
 	RET
 
+// func depth16Blocks(t *depthTile)
+TEXT ·depth16Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R3), F4
+	FMOVQ 0(R12), F30
+	WORD $0x6e3edc84 // fmul v4.4s, v4.4s, v30.4s
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R3), F5
+	FMOVQ 16(R12), F30
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	FMOVQ 32(R3), F6
+	FMOVQ 32(R12), F30
+	WORD $0x6e3edcc6 // fmul v6.4s, v6.4s, v30.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	FMOVQ 48(R3), F7
+	FMOVQ 48(R12), F30
+	WORD $0x6e3edce7 // fmul v7.4s, v7.4s, v30.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
+// func depth8Blocks(t *depthTile)
+TEXT ·depth8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R3), F2
+	FMOVQ 0(R12), F30
+	WORD $0x6e3edc42 // fmul v2.4s, v2.4s, v30.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R3), F3
+	FMOVQ 16(R12), F30
+	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
 DATA bits<>+0(SB)/4, $1
 DATA bits<>+4(SB)/4, $2
 DATA bits<>+8(SB)/4, $4
