@@ -13,6 +13,7 @@ import (
 // windowOps makes the ops that move a window, of which the parameters are those that the ops print.
 var windowOps = map[string]maker{
 	"Conv":          convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvOp{Window: w, Groups: groups} }),
+	"ConvLast":      convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvLastOp{Window: w, Groups: groups} }),
 	"ConvTranspose": convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvTransposeOp{Window: w, Groups: groups} }),
 	"ConvWeights":   convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvWeightsOp{Window: w, Groups: groups} }),
 
