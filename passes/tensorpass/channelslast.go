@@ -74,6 +74,10 @@ func (l *layouts) moved(a *apply) *variable {
 	switch op := a.Op().(type) {
 	case tensor.ConvOp:
 		return l.conv(a, op)
+	case tensor.PoolOp:
+		if l.any(a) && dtypeOf(a.Out()) == array.Float32 {
+			return l.again(tensor.PoolLastOp(op), a)
+		}
 	case tensor.Elemwise:
 		if op.Inplace == 0 {
 			return l.elementwise(a)

@@ -37,9 +37,11 @@ var productCases = []struct {
 		relu := func(x variable) variable { return tensor.Maximum(x, tensor.Number(0, x)) }
 		y := relu(tensor.Conv(x, float32s(r, 4, 6, 3, 3), float32s(r, 4), tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 1))
 		z := tensor.Add(tensor.Conv(y, float32s(r, 4, 4, 1, 1), nil, tensor.Slide{}, 1), tensor.Mul(y, float32s(r, 1, 4, 1, 1)))
+		z = tensor.MaxPool(z, []int{3, 3}, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, false)
+		z = tensor.AveragePool(z, []int{2, 2}, tensor.Slide{Before: []int{1, 1}, Strides: []int{2, 1}, After: []int{1, 0}}, false, false)
 		joined := tensor.Join(1, z, relu(tensor.Conv(z, float32s(r, 4, 1, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 4)))
 		return tensor.Sum(joined, 2, 3)
-	}, "Epilogue ConvLast{2}{pads=1,1,1,1}; Epilogue ConvLast{2}; Epilogue ConvLast{2}{pads=1,1,1,1}{groups=4}; Join{3}; sum{axis=1,2}"},
+	}, "Epilogue ConvLast{2}{pads=1,1,1,1}; Epilogue ConvLast{2}; MaxPoolLast{3,3}{pads=1,1,1,1}; AveragePoolLast{2,2}{strides=2,1}{pads=1,1,1,0}; Epilogue ConvLast{2}{pads=1,1,1,1}{groups=4}; Join{3}; sum{axis=1,2}"},
 	{"a convolution whose weights are no constant", func(r *rand.Rand, x variable) variable {
 		return tensor.Conv(x, tensor.Exp(float32s(r, 4, 6, 3, 3)), nil, tensor.Slide{}, 1)
 	}, "exp; Conv{2}"},

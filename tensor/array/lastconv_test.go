@@ -145,3 +145,35 @@ func TestPreparedFactor(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolLast: with channels last, a pool finds what it finds with channels second.
+func TestPoolLast(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for trial := range 200 {
+		dims, dtype := 1+r.IntN(MaxSpatial), []DType{Float32, Float64}[r.IntN(2)]
+		kind := Pooling(r.IntN(4))
+		w := Window{Dims: dims}
+		x, y, last := []int{r.IntN(3), 1 + r.IntN(20)}, []int{}, []int{0}
+		y = append(y, x...)
+		for d := range dims {
+			w.Size[d], w.Stride[d], w.Dilation[d] = 2+r.IntN(2), 1+r.IntN(3), 1
+			w.Before[d], w.After[d] = r.IntN(2), r.IntN(2)
+			n := 3 + r.IntN(6)
+			x, y, last = append(x, n), append(y, w.OutputSize(d, n, false)), append(last, d+2)
+		}
+		last = append(last, 1)
+		var ws Workspace
+		ax, want := randomArray(r, dtype, x...), New(dtype, y...)
+		if err := ws.Pool(want, ax, w, kind); err != nil {
+			t.Fatal(err)
+		}
+		want = want.Transpose(last...)
+		got := New(dtype, want.Shape()...)
+		if err := ws.PoolLast(got, ax.Transpose(last...), w, kind); err != nil {
+			t.Fatal(err)
+		}
+		if !Equal(got, want.Clone()) {
+			t.Fatalf("%d: pooling %d of %v, %+v: %v, not %v", trial, kind, x, w, got, want)
+		}
+	}
+}
