@@ -68,6 +68,7 @@ const (
 //	int8        multiplies with a precision of 8 bits
 //	int16       multiplies with a precision of 16 bits
 //	overflow    changes results where a float overflows or an integer wraps around
+//	limits      on nodes of ONNX: changes results where a value is infinite, NaN or nearly too large
 //
 // Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a
 // matrix may be larger than either value, so there is a single condition, under both names:
