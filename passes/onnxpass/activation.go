@@ -16,8 +16,8 @@ var activationFunctions = []pattern.Function{
 	// Many runtimes have some functions of elements for this type only.
 	pattern.NewGuardOfEach("float32(x)", 1, "the elements of x are floats of 32 bits", func(v *fgraph.Variable) bool { return ir.TypeOf(v).Elem() == onnx.Float }),
 	pattern.NewGuardOfPairs("number(x, c)", 1, "c is a constant of one element, which leaves the shape of x as it is", isNumberFor),
-	pattern.NewGuardOfEach("unit(c)", 1, "the numbers of the constant c are from 0 to 1", func(v *fgraph.Variable) bool {
-		return all(v, func(x float64) bool { return x >= 0 && x <= 1 })
+	pattern.NewGuardOfEach("unit(c)", 1, "the numbers of the constant c are above 0 and at most 1", func(v *fgraph.Variable) bool {
+		return all(v, func(x float64) bool { return x > 0 && x <= 1 })
 	}),
 	pattern.NewGuardOfPairs("broadcast(x, s)", 1, "s is broadcast to the shape of x, which remains", func(x, s *fgraph.Variable) bool { return broadcastTo(s, x) }),
 	pattern.NewGuardOfPairs("inverse(c, r)", 1, "the numbers c and r are the reciprocals of each other, but for rounding", func(c, r *fgraph.Variable) bool {

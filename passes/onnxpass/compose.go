@@ -14,7 +14,7 @@ import (
 func composeFunctions(v vocabulary) []pattern.Function {
 	return []pattern.Function{
 		pattern.NewGuard("private(x)", 0, "whatever is computed of x for the result is used for it alone", private),
-		opsetGuard(13), opsetGuard(23), opsetGuard(24),
+		opsetGuard(7), opsetGuard(13), opsetGuard(23), opsetGuard(24),
 		pattern.NewGuard("hard_swish({a})", 1, "a HardSigmoid has the line of HardSwish", func(a pattern.Args) bool {
 			op := parse(a.Params[0])
 			return near(float64(op.Float("alpha", 0.2)), 1./6) && near(float64(op.Float("beta", 0.5)), 0.5)
@@ -70,6 +70,16 @@ func composeFunctions(v vocabulary) []pattern.Function {
 			axes, ok := keptAxes(a.Params[0], a.Vars[0], a.Vars[1])
 			rank := ir.TypeOf(a.Vars[0]).Rank()
 			return ok && rank >= 3 && len(axes) == rank-2 && axes[0] == 2
+		}),
+		pattern.NewGuardOfEach("image(x)", 1, "x has at least two dimensions behind that of channels", func(x *fgraph.Variable) bool { return ir.TypeOf(x).Rank() >= 4 }),
+		pattern.NewGuard("of_norm(x, m)", 0, "m, a mean of x, is a part of a normalization: it is subtracted from x, or x is a square", func(a pattern.Args) bool {
+			x, m := a.Vars[0], a.Vars[1]
+			if isOp(x, "Pow", "Mul") {
+				return true
+			}
+			return slices.ContainsFunc(m.Clients(), func(c fgraph.Client) bool {
+				return c.Apply != nil && isOp(c.Apply.Out(), "Sub") && slices.Contains(c.Apply.Inputs(), x)
+			})
 		}),
 		attributesFunction("epsilon_of(e)", "the attribute epsilon", func(a pattern.Args, _ attributeList) attributeList {
 			return attributeList{ir.Float("epsilon", numberAt(a, 0))}

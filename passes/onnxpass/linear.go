@@ -39,6 +39,7 @@ func linearFunctions(v vocabulary) []pattern.Function {
 			return v.scaleWeights(a, a.Vars[0], a.Vars[1], false)
 		}),
 		pattern.NewBuilder("(response n c)", 2, "what the linear operator of n without bias gives for an input that has the numbers c for its channels everywhere", v.response),
+		pattern.NewGuardOfEach("linear(n)", 2, "n is used by linear operators with constant weights alone, as their input", linearReaders),
 		pattern.NewGuardOfEach("unpadded(n)", 2, "the convolution of n has no padding", unpadded),
 		pattern.NewGuardOfEach("pointwise(n)", 2, "n is a convolution with kernels and steps of size 1 and without groups", pointwise),
 		pattern.NewGuardOfEach("ungrouped(n)", 2, "n is a convolution without groups", func(n *fgraph.Variable) bool { return groupsOf(n) == 1 }),
@@ -248,6 +249,20 @@ func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
 		return v.compute(a, "Reshape", nil, products, ir.Int64s(dims[0]))
 	}
 	return nil, fmt.Errorf("%w: %s", errNotComputed, opOf(n))
+}
+
+// linearReaders reports whether whatever uses a value can take a factor of it into constant weights.
+func linearReaders(n *fgraph.Variable) bool {
+	for _, c := range n.Clients() {
+		if c.Apply == nil || c.Index != 0 || len(c.Apply.Outputs()) != 1 {
+			return false
+		}
+		y := c.Apply.Out()
+		if isOp(y, "BatchNormalization") || inputAxis(y, n) < 0 || !isConstant(c.Apply.Inputs()[1]) {
+			return false
+		}
+	}
+	return true
 }
 
 // unpadded reports whether a convolution has no padding, so that it sees nothing but its input.
