@@ -130,6 +130,15 @@ func dTileAVX512(a, b *float64, k int, c *float64, stride uintptr, alpha float64
 func dTileNEON(a, b *float64, k int, c *float64, stride uintptr, alpha float64) { panic(errNoAssembly) }
 
 //go:noescape
+func depth16Blocks(t *depthTile)
+
+//go:noescape
+func depth8Blocks(t *depthTile)
+
+//go:noescape
+func divBlocks(dst, x, y *float32, blocks int)
+
+//go:noescape
 func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 
 //go:noescape
@@ -157,6 +166,9 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 
 //go:noescape
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
+
+//go:noescape
+func largerBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32)
@@ -245,10 +257,22 @@ func sigmoidDerivBlocks(dst, y, dy *float32, blocks int)
 func signsDerivBlocks(dst, dy *float32, signs *uint16, blocks int)
 
 //go:noescape
+func smallerBlocks(dst, x, y *float32, blocks int)
+
+//go:noescape
+func sqrtBlocks(dst, x *float32, blocks int)
+
+//go:noescape
 func squaresBlocks(sum *float64, x *float32, blocks int)
 
 //go:noescape
+func subBlocks(dst, x, y *float32, blocks int)
+
+//go:noescape
 func subMulBlocks(dst, x, y, z *float32, blocks int)
+
+//go:noescape
+func sumBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape
 func sumsBlocks(sum *float64, x *float32, blocks int)

@@ -98,6 +98,12 @@ func dTileAVX512(a, b *float64, k int, c *float64, stride uintptr, alpha float64
 
 func dTileNEON(a, b *float64, k int, c *float64, stride uintptr, alpha float64) { panic(errNoAssembly) }
 
+func depth16Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func depth8Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func divBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
+
 func dotBlocks(x, y *float32, blocks int, sums *[16]float32) { panic(errNoAssembly) }
 
 func dotLanesAVX2(t *laneTile) { panic(errNoAssembly) }
@@ -119,6 +125,8 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 }
 
 func fmaBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
+
+func largerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }
 
@@ -184,9 +192,17 @@ func sigmoidDerivBlocks(dst, y, dy *float32, blocks int) { panic(errNoAssembly) 
 
 func signsDerivBlocks(dst, dy *float32, signs *uint16, blocks int) { panic(errNoAssembly) }
 
+func smallerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
+
+func sqrtBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
+
 func squaresBlocks(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
 
+func subBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
+
 func subMulBlocks(dst, x, y, z *float32, blocks int) { panic(errNoAssembly) }
+
+func sumBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func sumsBlocks(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
 

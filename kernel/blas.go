@@ -46,6 +46,9 @@ func multiplyBLAS(ws *workspace, segs []Segment, ep *Epilogue, y Matrix) {
 	if ep.Alpha != 0 {
 		Add(y, ep.Alpha, residual)
 	}
+	if ep.LastReLU {
+		MapRows(y, y, ReLUVec)
+	}
 }
 
 // blasTerm computes y = x·Wᵀ + beta·y.

@@ -201,6 +201,13 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float64Map log1p":   double1("log1p"),
 	"Float64Map sin":     double1("sin"),
 	"Float64Map cos":     double1("cos"),
+	"Float32Map add":     single("add"),
+	"Float32Map sub":     single("sub"),
+	"Float32Map mul":     single("mul"),
+	"Float32Map div":     single("div"),
+	"Float32Map max":     single("max"),
+	"Float32Map min":     single("min"),
+	"Float32Map sqrt":    single("sqrt"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {
@@ -213,6 +220,10 @@ func onto3(f func(dst, x, y Matrix)) func(a *arena, rows, cols int) {
 
 func double1(name string) func(a *arena, rows, cols int) {
 	return func(a *arena, rows, cols int) { Float64Map(name)(a.dout(cols), a.din(cols), nil) }
+}
+
+func single(name string) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) { Float32Map(name)(a.out(cols), a.in(cols), a.in(cols)) }
 }
 
 func double2(name string) func(a *arena, rows, cols int) {
@@ -262,7 +273,7 @@ func indexes(n int) []int32 {
 }
 
 // exported returns the names of the exported functions and methods of the package, and of every
-// Float64Map.
+// Float64Map and Float32Map.
 func exported(t *testing.T) []string {
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
@@ -285,6 +296,12 @@ func exported(t *testing.T) []string {
 			name := f.Name.Name
 			if name == "Float64Map" {
 				for of := range float64Maps {
+					names = append(names, name+" "+of)
+				}
+				continue
+			}
+			if name == "Float32Map" {
+				for of := range float32Maps {
 					names = append(names, name+" "+of)
 				}
 				continue

@@ -46,6 +46,7 @@ const (
 	tileReLU                 // raise to zero
 	tileScale                // multiply by scale and add offset, with one rounding
 	tileResidual             // add alpha·r, with one rounding
+	tileLastReLU             // raise to zero
 )
 
 // tile is the argument of a kernel, which computes some rows of y, panels·vecs vectors wide.
@@ -270,6 +271,9 @@ func (ep *Epilogue) lastFlags() (flags uint) {
 	}
 	if ep.Alpha != 0 {
 		flags |= tileResidual
+	}
+	if ep.LastReLU {
+		flags |= tileLastReLU
 	}
 	return flags
 }

@@ -209,7 +209,7 @@ scale:
 	VADDPS Y14, Y0, Y0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -217,6 +217,11 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y0, Y0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -380,7 +385,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -391,6 +396,12 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -560,7 +571,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -572,6 +583,12 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -779,7 +796,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -797,6 +814,14 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -998,7 +1023,7 @@ scale:
 	VADDPS Y14, Y2, Y2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1014,6 +1039,13 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y2, Y2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1265,7 +1297,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1290,6 +1322,16 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1530,7 +1572,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1550,6 +1592,14 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1852,7 +1902,7 @@ scale:
 	VADDPS Y14, Y7, Y7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1884,6 +1934,18 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y7, Y7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2156,7 +2218,7 @@ scale:
 	VADDPS Y14, Y4, Y4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2180,6 +2242,15 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y4, Y4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2526,7 +2597,7 @@ scale:
 	VADDPS Y14, Y9, Y9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2565,6 +2636,20 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y9, Y9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2869,7 +2954,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2897,6 +2982,16 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3287,7 +3382,7 @@ scale:
 	VADDPS Y14, Y11, Y11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3333,6 +3428,22 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y11, Y11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
+	VMAXPS Y10, Y13, Y10
+	VMAXPS Y11, Y13, Y11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX

@@ -249,7 +249,7 @@ scale:
 	VADDPS Z26, Z0, Z0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -257,6 +257,11 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z0, Z0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -419,7 +424,7 @@ scale:
 	VADDPS Z26, Z1, Z1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -430,6 +435,12 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z1, Z1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -618,7 +629,7 @@ scale:
 	VADDPS Z26, Z2, Z2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -632,6 +643,13 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z2, Z2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -846,7 +864,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -863,6 +881,14 @@ residual:
 	VMOVUPS.Z 192(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1029,7 +1055,7 @@ scale:
 	VADDPS Z26, Z1, Z1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1041,6 +1067,12 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z1, Z1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1248,7 +1280,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1266,6 +1298,14 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1517,7 +1557,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1541,6 +1581,16 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1836,7 +1886,7 @@ scale:
 	VADDPS Z26, Z7, Z7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1866,6 +1916,18 @@ residual:
 	VMOVUPS.Z 192(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z7, Z7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2063,7 +2125,7 @@ scale:
 	VADDPS Z26, Z2, Z2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2079,6 +2141,13 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z2, Z2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2331,7 +2400,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2356,6 +2425,16 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2670,7 +2749,7 @@ scale:
 	VADDPS Z26, Z8, Z8
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2704,6 +2783,19 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z8, Z8
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3080,7 +3172,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3123,6 +3215,22 @@ residual:
 	VMOVUPS.Z 192(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3358,7 +3466,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3378,6 +3486,14 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3682,7 +3798,7 @@ scale:
 	VADDPS Z26, Z7, Z7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3714,6 +3830,18 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z7, Z7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4098,7 +4226,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4142,6 +4270,22 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4606,7 +4750,7 @@ scale:
 	VADDPS Z26, Z15, Z15
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4662,6 +4806,26 @@ residual:
 	VMOVUPS.Z 192(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z15, Z15
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4928,7 +5092,7 @@ scale:
 	VADDPS Z26, Z4, Z4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4952,6 +5116,15 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z4, Z4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5301,7 +5474,7 @@ scale:
 	VADDPS Z26, Z9, Z9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5340,6 +5513,20 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z9, Z9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5787,7 +5974,7 @@ scale:
 	VADDPS Z26, Z14, Z14
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5841,6 +6028,25 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z14, Z14
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6386,7 +6592,7 @@ scale:
 	VADDPS Z26, Z19, Z19
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6455,6 +6661,30 @@ residual:
 	VMOVUPS.Z 192(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z19, Z19
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
+	VMAXPS Z18, Z25, Z18
+	VMAXPS Z19, Z25, Z19
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6752,7 +6982,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6780,6 +7010,16 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7174,7 +7414,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7220,6 +7460,22 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7730,7 +7986,7 @@ scale:
 	VADDPS Z26, Z17, Z17
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7794,6 +8050,28 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z17, Z17
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8420,7 +8698,7 @@ scale:
 	VADDPS Z26, Z23, Z23
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8502,6 +8780,34 @@ residual:
 	VMOVUPS.Z 192(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z23, Z23
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
+	VMAXPS Z18, Z25, Z18
+	VMAXPS Z19, Z25, Z19
+	VMAXPS Z20, Z25, Z20
+	VMAXPS Z21, Z25, Z21
+	VMAXPS Z22, Z25, Z22
+	VMAXPS Z23, Z25, Z23
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX

@@ -89,6 +89,9 @@ func (t *tile) finish(v float32, i, c uintptr) float32 {
 	if t.flags&tileResidual != 0 {
 		v = float32(t.alpha**elem(t.r, i*t.rRow+c)) + v
 	}
+	if t.flags&tileLastReLU != 0 && v < 0 {
+		v = 0
+	}
 	return v
 }
 

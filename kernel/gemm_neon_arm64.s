@@ -239,7 +239,7 @@ scale:
 	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -248,6 +248,12 @@ residual:
 	FMOVQ 0(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad400 // fadd v0.4s, v0.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -393,7 +399,7 @@ scale:
 	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -405,6 +411,14 @@ residual:
 	FMOVQ 16(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -574,7 +588,7 @@ scale:
 	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -589,6 +603,16 @@ residual:
 	FMOVQ 32(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -777,7 +801,7 @@ scale:
 	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -795,6 +819,18 @@ residual:
 	FMOVQ 48(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -950,7 +986,7 @@ scale:
 	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -963,6 +999,14 @@ residual:
 	FMOVQ 0(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad421 // fadd v1.4s, v1.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1150,7 +1194,7 @@ scale:
 	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1169,6 +1213,18 @@ residual:
 	FMOVQ 16(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1396,7 +1452,7 @@ scale:
 	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1421,6 +1477,22 @@ residual:
 	FMOVQ 32(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1683,7 +1755,7 @@ scale:
 	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1714,6 +1786,26 @@ residual:
 	FMOVQ 48(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1899,7 +1991,7 @@ scale:
 	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1916,6 +2008,16 @@ residual:
 	FMOVQ 0(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad442 // fadd v2.4s, v2.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -2145,7 +2247,7 @@ scale:
 	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -2171,6 +2273,22 @@ residual:
 	FMOVQ 16(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -2456,7 +2574,7 @@ scale:
 	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -2491,6 +2609,28 @@ residual:
 	FMOVQ 32(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad508 // fadd v8.4s, v8.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -2827,7 +2967,7 @@ scale:
 	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -2871,6 +3011,34 @@ residual:
 	FMOVQ 48(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3086,7 +3254,7 @@ scale:
 	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -3107,6 +3275,18 @@ residual:
 	FMOVQ 0(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3378,7 +3558,7 @@ scale:
 	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -3411,6 +3591,26 @@ residual:
 	FMOVQ 16(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad4e7 // fadd v7.4s, v7.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3754,7 +3954,7 @@ scale:
 	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -3799,6 +3999,34 @@ residual:
 	FMOVQ 32(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4209,7 +4437,7 @@ scale:
 	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -4266,6 +4494,42 @@ residual:
 	FMOVQ 48(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad5ef // fadd v15.4s, v15.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4511,7 +4775,7 @@ scale:
 	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -4536,6 +4800,20 @@ residual:
 	FMOVQ 0(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4849,7 +5127,7 @@ scale:
 	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -4889,6 +5167,30 @@ residual:
 	FMOVQ 16(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad529 // fadd v9.4s, v9.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -5290,7 +5592,7 @@ scale:
 	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -5345,6 +5647,40 @@ residual:
 	FMOVQ 32(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad5ce // fadd v14.4s, v14.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -5829,7 +6165,7 @@ scale:
 	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -5899,6 +6235,50 @@ residual:
 	FMOVQ 48(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
+	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
+	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
+	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
+	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
+	WORD $0x6eb2e73e // fcmgt v30.4s, v25.4s, v18.4s
+	WORD $0x6ebe1f32 // bit v18.16b, v25.16b, v30.16b
+	WORD $0x6eb3e73e // fcmgt v30.4s, v25.4s, v19.4s
+	WORD $0x6ebe1f33 // bit v19.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -6174,7 +6554,7 @@ scale:
 	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -6203,6 +6583,22 @@ residual:
 	FMOVQ 0(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad4a5 // fadd v5.4s, v5.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -6558,7 +6954,7 @@ scale:
 	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -6605,6 +7001,34 @@ residual:
 	FMOVQ 16(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad56b // fadd v11.4s, v11.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -7064,7 +7488,7 @@ scale:
 	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -7129,6 +7553,46 @@ residual:
 	FMOVQ 32(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad631 // fadd v17.4s, v17.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
+	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
+	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
+	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
+	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -7687,7 +8151,7 @@ scale:
 	WORD $0x4e3ad6f7 // fadd v23.4s, v23.4s, v26.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -7770,6 +8234,58 @@ residual:
 	FMOVQ 48(R3), F26
 	WORD $0x6e39df5a // fmul v26.4s, v26.4s, v25.4s
 	WORD $0x4e3ad6f7 // fadd v23.4s, v23.4s, v26.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V25.B16
+	WORD $0x6ea0e73e // fcmgt v30.4s, v25.4s, v0.4s
+	WORD $0x6ebe1f20 // bit v0.16b, v25.16b, v30.16b
+	WORD $0x6ea1e73e // fcmgt v30.4s, v25.4s, v1.4s
+	WORD $0x6ebe1f21 // bit v1.16b, v25.16b, v30.16b
+	WORD $0x6ea2e73e // fcmgt v30.4s, v25.4s, v2.4s
+	WORD $0x6ebe1f22 // bit v2.16b, v25.16b, v30.16b
+	WORD $0x6ea3e73e // fcmgt v30.4s, v25.4s, v3.4s
+	WORD $0x6ebe1f23 // bit v3.16b, v25.16b, v30.16b
+	WORD $0x6ea4e73e // fcmgt v30.4s, v25.4s, v4.4s
+	WORD $0x6ebe1f24 // bit v4.16b, v25.16b, v30.16b
+	WORD $0x6ea5e73e // fcmgt v30.4s, v25.4s, v5.4s
+	WORD $0x6ebe1f25 // bit v5.16b, v25.16b, v30.16b
+	WORD $0x6ea6e73e // fcmgt v30.4s, v25.4s, v6.4s
+	WORD $0x6ebe1f26 // bit v6.16b, v25.16b, v30.16b
+	WORD $0x6ea7e73e // fcmgt v30.4s, v25.4s, v7.4s
+	WORD $0x6ebe1f27 // bit v7.16b, v25.16b, v30.16b
+	WORD $0x6ea8e73e // fcmgt v30.4s, v25.4s, v8.4s
+	WORD $0x6ebe1f28 // bit v8.16b, v25.16b, v30.16b
+	WORD $0x6ea9e73e // fcmgt v30.4s, v25.4s, v9.4s
+	WORD $0x6ebe1f29 // bit v9.16b, v25.16b, v30.16b
+	WORD $0x6eaae73e // fcmgt v30.4s, v25.4s, v10.4s
+	WORD $0x6ebe1f2a // bit v10.16b, v25.16b, v30.16b
+	WORD $0x6eabe73e // fcmgt v30.4s, v25.4s, v11.4s
+	WORD $0x6ebe1f2b // bit v11.16b, v25.16b, v30.16b
+	WORD $0x6eace73e // fcmgt v30.4s, v25.4s, v12.4s
+	WORD $0x6ebe1f2c // bit v12.16b, v25.16b, v30.16b
+	WORD $0x6eade73e // fcmgt v30.4s, v25.4s, v13.4s
+	WORD $0x6ebe1f2d // bit v13.16b, v25.16b, v30.16b
+	WORD $0x6eaee73e // fcmgt v30.4s, v25.4s, v14.4s
+	WORD $0x6ebe1f2e // bit v14.16b, v25.16b, v30.16b
+	WORD $0x6eafe73e // fcmgt v30.4s, v25.4s, v15.4s
+	WORD $0x6ebe1f2f // bit v15.16b, v25.16b, v30.16b
+	WORD $0x6eb0e73e // fcmgt v30.4s, v25.4s, v16.4s
+	WORD $0x6ebe1f30 // bit v16.16b, v25.16b, v30.16b
+	WORD $0x6eb1e73e // fcmgt v30.4s, v25.4s, v17.4s
+	WORD $0x6ebe1f31 // bit v17.16b, v25.16b, v30.16b
+	WORD $0x6eb2e73e // fcmgt v30.4s, v25.4s, v18.4s
+	WORD $0x6ebe1f32 // bit v18.16b, v25.16b, v30.16b
+	WORD $0x6eb3e73e // fcmgt v30.4s, v25.4s, v19.4s
+	WORD $0x6ebe1f33 // bit v19.16b, v25.16b, v30.16b
+	WORD $0x6eb4e73e // fcmgt v30.4s, v25.4s, v20.4s
+	WORD $0x6ebe1f34 // bit v20.16b, v25.16b, v30.16b
+	WORD $0x6eb5e73e // fcmgt v30.4s, v25.4s, v21.4s
+	WORD $0x6ebe1f35 // bit v21.16b, v25.16b, v30.16b
+	WORD $0x6eb6e73e // fcmgt v30.4s, v25.4s, v22.4s
+	WORD $0x6ebe1f36 // bit v22.16b, v25.16b, v30.16b
+	WORD $0x6eb7e73e // fcmgt v30.4s, v25.4s, v23.4s
+	WORD $0x6ebe1f37 // bit v23.16b, v25.16b, v30.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3

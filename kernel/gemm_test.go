@@ -186,6 +186,9 @@ func chains(segs []Segment, ep Epilogue, y Matrix) Matrix {
 			if ep.Alpha != 0 {
 				sum += float32(ep.Alpha * Row(ep.Residual, i)[j])
 			}
+			if ep.LastReLU && sum < 0 {
+				sum = 0
+			}
 			Row(out, i)[j] = sum
 		}
 	}
@@ -232,11 +235,11 @@ func TestMulSegments(t *testing.T) {
 			for i := range segs {
 				segs[i].Continue = goesOn>>i&1 != 0
 			}
-			for bits := range 32 {
-				if bits != 8 && bits != 31 && c.m*c.n*slices.Max(c.k) > 100000 {
+			for bits := range 64 {
+				if bits != 8 && bits != 63 && c.m*c.n*slices.Max(c.k) > 100000 {
 					continue
 				}
-				ep := Epilogue{Accumulate: bits&1 != 0, ReLU: bits&2 != 0, BiasFirst: bits&4 != 0}
+				ep := Epilogue{Accumulate: bits&1 != 0, ReLU: bits&2 != 0, BiasFirst: bits&4 != 0, LastReLU: bits&32 != 0}
 				if bits&(4|8) != 0 {
 					ep.Bias = bias
 				}

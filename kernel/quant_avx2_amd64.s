@@ -197,7 +197,7 @@ scale:
 	VADDPS Y14, Y0, Y0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -208,6 +208,11 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y0, Y0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -374,7 +379,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -388,6 +393,12 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -556,7 +567,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -571,6 +582,12 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -787,7 +804,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -808,6 +825,14 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1017,7 +1042,7 @@ scale:
 	VADDPS Y14, Y2, Y2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1036,6 +1061,13 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y2, Y2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1310,7 +1342,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1338,6 +1370,16 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1575,7 +1617,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1598,6 +1640,14 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1917,7 +1967,7 @@ scale:
 	VADDPS Y14, Y7, Y7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1952,6 +2002,18 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y7, Y7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2226,7 +2288,7 @@ scale:
 	VADDPS Y14, Y4, Y4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2253,6 +2315,15 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y4, Y4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2626,7 +2697,7 @@ scale:
 	VADDPS Y14, Y9, Y9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2668,6 +2739,20 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y9, Y9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2979,7 +3064,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3010,6 +3095,16 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3437,7 +3532,7 @@ scale:
 	VADDPS Y14, Y11, Y11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3486,6 +3581,22 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y11, Y11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
+	VMAXPS Y10, Y13, Y10
+	VMAXPS Y11, Y13, Y11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3701,7 +3812,7 @@ scale:
 	VADDPS Y14, Y0, Y0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3712,6 +3823,11 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y0, Y0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3875,7 +3991,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3889,6 +4005,12 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4055,7 +4177,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4070,6 +4192,12 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4292,7 +4420,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4313,6 +4441,14 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4517,7 +4653,7 @@ scale:
 	VADDPS Y14, Y2, Y2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4536,6 +4672,13 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y2, Y2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4805,7 +4948,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4833,6 +4976,16 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5078,7 +5231,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5101,6 +5254,14 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5428,7 +5589,7 @@ scale:
 	VADDPS Y14, Y7, Y7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5463,6 +5624,18 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y7, Y7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5724,7 +5897,7 @@ scale:
 	VADDPS Y14, Y0, Y0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5735,6 +5908,11 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y0, Y0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5893,7 +6071,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5907,6 +6085,12 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6067,7 +6251,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6082,6 +6266,12 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6282,7 +6472,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6303,6 +6493,14 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6500,7 +6698,7 @@ scale:
 	VADDPS Y14, Y2, Y2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6519,6 +6717,13 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y2, Y2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6769,7 +6974,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6797,6 +7002,16 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7018,7 +7233,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7041,6 +7256,14 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7328,7 +7551,7 @@ scale:
 	VADDPS Y14, Y7, Y7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7363,6 +7586,18 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y7, Y7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7617,7 +7852,7 @@ scale:
 	VADDPS Y14, Y4, Y4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7644,6 +7879,15 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y4, Y4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7977,7 +8221,7 @@ scale:
 	VADDPS Y14, Y9, Y9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8019,6 +8263,20 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y9, Y9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8306,7 +8564,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8337,6 +8595,16 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8716,7 +8984,7 @@ scale:
 	VADDPS Y14, Y11, Y11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8765,6 +9033,22 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y11, Y11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
+	VMAXPS Y10, Y13, Y10
+	VMAXPS Y11, Y13, Y11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8997,7 +9281,7 @@ scale:
 	VADDPS Y14, Y0, Y0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9008,6 +9292,11 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y0, Y0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9166,7 +9455,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9180,6 +9469,12 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9340,7 +9635,7 @@ scale:
 	VADDPS Y14, Y1, Y1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9355,6 +9650,12 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9555,7 +9856,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9576,6 +9877,14 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9773,7 +10082,7 @@ scale:
 	VADDPS Y14, Y2, Y2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9792,6 +10101,13 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y2, Y2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -10042,7 +10358,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -10070,6 +10386,16 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -10291,7 +10617,7 @@ scale:
 	VADDPS Y14, Y3, Y3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -10314,6 +10640,14 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y3, Y3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -10601,7 +10935,7 @@ scale:
 	VADDPS Y14, Y7, Y7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -10636,6 +10970,18 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y7, Y7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -10890,7 +11236,7 @@ scale:
 	VADDPS Y14, Y4, Y4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -10917,6 +11263,15 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y4, Y4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -11250,7 +11605,7 @@ scale:
 	VADDPS Y14, Y9, Y9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -11292,6 +11647,20 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y9, Y9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -11579,7 +11948,7 @@ scale:
 	VADDPS Y14, Y5, Y5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -11610,6 +11979,16 @@ residual:
 	VMASKMOVPS 0(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y5, Y5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -11989,7 +12368,7 @@ scale:
 	VADDPS Y14, Y11, Y11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -12038,6 +12417,22 @@ residual:
 	VMASKMOVPS 32(AX), Y12, Y14
 	VMULPS Y13, Y14, Y14
 	VADDPS Y14, Y11, Y11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+	VMAXPS Y2, Y13, Y2
+	VMAXPS Y3, Y13, Y3
+	VMAXPS Y4, Y13, Y4
+	VMAXPS Y5, Y13, Y5
+	VMAXPS Y6, Y13, Y6
+	VMAXPS Y7, Y13, Y7
+	VMAXPS Y8, Y13, Y8
+	VMAXPS Y9, Y13, Y9
+	VMAXPS Y10, Y13, Y10
+	VMAXPS Y11, Y13, Y11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX

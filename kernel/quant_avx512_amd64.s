@@ -222,7 +222,7 @@ scale:
 	VADDPS Z26, Z0, Z0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -233,6 +233,11 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z0, Z0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -385,7 +390,7 @@ scale:
 	VADDPS Z26, Z1, Z1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -399,6 +404,12 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z1, Z1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -583,7 +594,7 @@ scale:
 	VADDPS Z26, Z2, Z2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -600,6 +611,13 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z2, Z2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -754,7 +772,7 @@ scale:
 	VADDPS Z26, Z1, Z1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -769,6 +787,12 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z1, Z1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -961,7 +985,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -982,6 +1006,14 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1222,7 +1254,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1249,6 +1281,16 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1438,7 +1480,7 @@ scale:
 	VADDPS Z26, Z2, Z2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1457,6 +1499,13 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z2, Z2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -1697,7 +1746,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -1725,6 +1774,16 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2015,7 +2074,7 @@ scale:
 	VADDPS Z26, Z8, Z8
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2052,6 +2111,19 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z8, Z8
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2263,7 +2335,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2286,6 +2358,14 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2561,7 +2641,7 @@ scale:
 	VADDPS Z26, Z7, Z7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2596,6 +2676,18 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z7, Z7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -2951,7 +3043,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -2998,6 +3090,22 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3240,7 +3348,7 @@ scale:
 	VADDPS Z26, Z4, Z4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3267,6 +3375,15 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z4, Z4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -3586,7 +3703,7 @@ scale:
 	VADDPS Z26, Z9, Z9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -3628,6 +3745,20 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z9, Z9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4045,7 +4176,7 @@ scale:
 	VADDPS Z26, Z14, Z14
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4102,6 +4233,25 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z14, Z14
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4375,7 +4525,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4406,6 +4556,16 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -4769,7 +4929,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -4818,6 +4978,22 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5297,7 +5473,7 @@ scale:
 	VADDPS Z26, Z17, Z17
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5364,6 +5540,28 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z17, Z17
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -5682,7 +5880,7 @@ scale:
 	VADDPS Z26, Z7, Z7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -5721,6 +5919,18 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z7, Z7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6175,7 +6385,7 @@ scale:
 	VADDPS Z26, Z15, Z15
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6238,6 +6448,26 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z15, Z15
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -6844,7 +7074,7 @@ scale:
 	VADDPS Z26, Z23, Z23
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -6931,6 +7161,34 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z23, Z23
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
+	VMAXPS Z18, Z25, Z18
+	VMAXPS Z19, Z25, Z19
+	VMAXPS Z20, Z25, Z20
+	VMAXPS Z21, Z25, Z21
+	VMAXPS Z22, Z25, Z22
+	VMAXPS Z23, Z25, Z23
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7194,7 +7452,7 @@ scale:
 	VADDPS Z26, Z0, Z0
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7205,6 +7463,11 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z0, Z0
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7357,7 +7620,7 @@ scale:
 	VADDPS Z26, Z1, Z1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7371,6 +7634,12 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z1, Z1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7555,7 +7824,7 @@ scale:
 	VADDPS Z26, Z2, Z2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7572,6 +7841,13 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z2, Z2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7726,7 +8002,7 @@ scale:
 	VADDPS Z26, Z1, Z1
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7741,6 +8017,12 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z1, Z1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -7933,7 +8215,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -7954,6 +8236,14 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8194,7 +8484,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8221,6 +8511,16 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8410,7 +8710,7 @@ scale:
 	VADDPS Z26, Z2, Z2
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8429,6 +8729,13 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z2, Z2
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8669,7 +8976,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -8697,6 +9004,16 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -8987,7 +9304,7 @@ scale:
 	VADDPS Z26, Z8, Z8
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9024,6 +9341,19 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z8, Z8
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9235,7 +9565,7 @@ scale:
 	VADDPS Z26, Z3, Z3
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9258,6 +9588,14 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z3, Z3
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9533,7 +9871,7 @@ scale:
 	VADDPS Z26, Z7, Z7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9568,6 +9906,18 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z7, Z7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -9923,7 +10273,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -9970,6 +10320,22 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -10212,7 +10578,7 @@ scale:
 	VADDPS Z26, Z4, Z4
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -10239,6 +10605,15 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z4, Z4
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -10558,7 +10933,7 @@ scale:
 	VADDPS Z26, Z9, Z9
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -10600,6 +10975,20 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z9, Z9
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -11017,7 +11406,7 @@ scale:
 	VADDPS Z26, Z14, Z14
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -11074,6 +11463,25 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z14, Z14
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -11347,7 +11755,7 @@ scale:
 	VADDPS Z26, Z5, Z5
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -11378,6 +11786,16 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z5, Z5
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -11741,7 +12159,7 @@ scale:
 	VADDPS Z26, Z11, Z11
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -11790,6 +12208,22 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z11, Z11
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -12269,7 +12703,7 @@ scale:
 	VADDPS Z26, Z17, Z17
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -12336,6 +12770,28 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z17, Z17
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -12654,7 +13110,7 @@ scale:
 	VADDPS Z26, Z7, Z7
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -12693,6 +13149,18 @@ residual:
 	VMOVUPS.Z 0(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z7, Z7
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -13147,7 +13615,7 @@ scale:
 	VADDPS Z26, Z15, Z15
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -13210,6 +13678,26 @@ residual:
 	VMOVUPS.Z 64(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z15, Z15
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX
@@ -13816,7 +14304,7 @@ scale:
 	VADDPS Z26, Z23, Z23
 residual:
 	TESTQ $const_tileResidual, R13
-	JZ    store
+	JZ    last
 	MOVQ tile_r(DI), AX
 	ADDQ R11, AX
 	MOVQ tile_rRow(DI), R12
@@ -13903,6 +14391,34 @@ residual:
 	VMOVUPS.Z 128(AX), K1, Z26
 	VMULPS Z25, Z26, Z26
 	VADDPS Z26, Z23, Z23
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VPXORD Z25, Z25, Z25
+	VMAXPS Z0, Z25, Z0
+	VMAXPS Z1, Z25, Z1
+	VMAXPS Z2, Z25, Z2
+	VMAXPS Z3, Z25, Z3
+	VMAXPS Z4, Z25, Z4
+	VMAXPS Z5, Z25, Z5
+	VMAXPS Z6, Z25, Z6
+	VMAXPS Z7, Z25, Z7
+	VMAXPS Z8, Z25, Z8
+	VMAXPS Z9, Z25, Z9
+	VMAXPS Z10, Z25, Z10
+	VMAXPS Z11, Z25, Z11
+	VMAXPS Z12, Z25, Z12
+	VMAXPS Z13, Z25, Z13
+	VMAXPS Z14, Z25, Z14
+	VMAXPS Z15, Z25, Z15
+	VMAXPS Z16, Z25, Z16
+	VMAXPS Z17, Z25, Z17
+	VMAXPS Z18, Z25, Z18
+	VMAXPS Z19, Z25, Z19
+	VMAXPS Z20, Z25, Z20
+	VMAXPS Z21, Z25, Z21
+	VMAXPS Z22, Z25, Z22
+	VMAXPS Z23, Z25, Z23
 store:
 	MOVQ tile_y(DI), AX
 	ADDQ R11, AX

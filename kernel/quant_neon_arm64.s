@@ -216,7 +216,7 @@ scale:
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -228,6 +228,12 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -360,7 +366,7 @@ scale:
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -375,6 +381,14 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -535,7 +549,7 @@ scale:
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -553,6 +567,16 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -737,7 +761,7 @@ scale:
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -758,6 +782,18 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -897,7 +933,7 @@ scale:
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -913,6 +949,14 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1093,7 +1137,7 @@ scale:
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1115,6 +1159,18 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1343,7 +1399,7 @@ scale:
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1371,6 +1427,22 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1643,7 +1715,7 @@ scale:
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1677,6 +1749,26 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -1848,7 +1940,7 @@ scale:
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -1868,6 +1960,16 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -2096,7 +2198,7 @@ scale:
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -2125,6 +2227,22 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -2421,7 +2539,7 @@ scale:
 	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -2459,6 +2577,28 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -2819,7 +2959,7 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -2866,6 +3006,34 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3069,7 +3237,7 @@ scale:
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -3093,6 +3261,18 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3369,7 +3549,7 @@ scale:
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -3405,6 +3585,26 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -3769,7 +3969,7 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -3817,6 +4017,34 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4265,7 +4493,7 @@ scale:
 	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -4325,6 +4553,42 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4560,7 +4824,7 @@ scale:
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -4588,6 +4852,20 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -4912,7 +5190,7 @@ scale:
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -4955,6 +5233,30 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -5387,7 +5689,7 @@ scale:
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -5445,6 +5747,40 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -5981,7 +6317,7 @@ scale:
 	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -6054,6 +6390,50 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
+	WORD $0x6ebae426 // fcmgt v6.4s, v1.4s, v26.4s
+	WORD $0x6ea61c3a // bit v26.16b, v1.16b, v6.16b
+	WORD $0x6ebbe426 // fcmgt v6.4s, v1.4s, v27.4s
+	WORD $0x6ea61c3b // bit v27.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -6321,7 +6701,7 @@ scale:
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -6353,6 +6733,22 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -6725,7 +7121,7 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -6775,6 +7171,34 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -7275,7 +7699,7 @@ scale:
 	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -7343,6 +7767,46 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -7967,7 +8431,7 @@ scale:
 	WORD $0x4e22d7ff // fadd v31.4s, v31.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -8053,6 +8517,58 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d7ff // fadd v31.4s, v31.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
+	WORD $0x6ebae426 // fcmgt v6.4s, v1.4s, v26.4s
+	WORD $0x6ea61c3a // bit v26.16b, v1.16b, v6.16b
+	WORD $0x6ebbe426 // fcmgt v6.4s, v1.4s, v27.4s
+	WORD $0x6ea61c3b // bit v27.16b, v1.16b, v6.16b
+	WORD $0x6ebce426 // fcmgt v6.4s, v1.4s, v28.4s
+	WORD $0x6ea61c3c // bit v28.16b, v1.16b, v6.16b
+	WORD $0x6ebde426 // fcmgt v6.4s, v1.4s, v29.4s
+	WORD $0x6ea61c3d // bit v29.16b, v1.16b, v6.16b
+	WORD $0x6ebee426 // fcmgt v6.4s, v1.4s, v30.4s
+	WORD $0x6ea61c3e // bit v30.16b, v1.16b, v6.16b
+	WORD $0x6ebfe426 // fcmgt v6.4s, v1.4s, v31.4s
+	WORD $0x6ea61c3f // bit v31.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -8314,7 +8830,7 @@ scale:
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -8326,6 +8842,12 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d508 // fadd v8.4s, v8.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -8465,7 +8987,7 @@ scale:
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -8480,6 +9002,14 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -8651,7 +9181,7 @@ scale:
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -8669,6 +9199,16 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -8868,7 +9408,7 @@ scale:
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -8889,6 +9429,18 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -9035,7 +9587,7 @@ scale:
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -9051,6 +9603,14 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -9246,7 +9806,7 @@ scale:
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -9268,6 +9828,18 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -9519,7 +10091,7 @@ scale:
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -9547,6 +10119,22 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -9850,7 +10438,7 @@ scale:
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -9884,6 +10472,26 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -10066,7 +10674,7 @@ scale:
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -10086,6 +10694,16 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -10337,7 +10955,7 @@ scale:
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -10366,6 +10984,22 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -10697,7 +11331,7 @@ scale:
 	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -10735,6 +11369,28 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d610 // fadd v16.4s, v16.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -11142,7 +11798,7 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -11189,6 +11845,34 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -11407,7 +12091,7 @@ scale:
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -11431,6 +12115,18 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -11738,7 +12434,7 @@ scale:
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -11774,6 +12470,26 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ef // fadd v15.4s, v15.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -12185,7 +12901,7 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -12233,6 +12949,34 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -12744,7 +13488,7 @@ scale:
 	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -12804,6 +13548,42 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6f7 // fadd v23.4s, v23.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -13058,7 +13838,7 @@ scale:
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -13086,6 +13866,20 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d58c // fadd v12.4s, v12.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -13449,7 +14243,7 @@ scale:
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -13492,6 +14286,30 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d631 // fadd v17.4s, v17.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -13983,7 +14801,7 @@ scale:
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -14041,6 +14859,40 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d6d6 // fadd v22.4s, v22.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -14656,7 +15508,7 @@ scale:
 	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -14729,6 +15581,50 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d77b // fadd v27.4s, v27.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
+	WORD $0x6ebae426 // fcmgt v6.4s, v1.4s, v26.4s
+	WORD $0x6ea61c3a // bit v26.16b, v1.16b, v6.16b
+	WORD $0x6ebbe426 // fcmgt v6.4s, v1.4s, v27.4s
+	WORD $0x6ea61c3b // bit v27.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -15019,7 +15915,7 @@ scale:
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -15051,6 +15947,22 @@ residual:
 	FMOVQ 0(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d5ad // fadd v13.4s, v13.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -15470,7 +16382,7 @@ scale:
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -15520,6 +16432,34 @@ residual:
 	FMOVQ 16(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d673 // fadd v19.4s, v19.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -16091,7 +17031,7 @@ scale:
 	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -16159,6 +17099,46 @@ residual:
 	FMOVQ 32(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d739 // fadd v25.4s, v25.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3
@@ -16878,7 +17858,7 @@ scale:
 	WORD $0x4e22d7ff // fadd v31.4s, v31.4s, v2.4s
 residual:
 	TST $const_tileResidual, R13
-	BEQ store
+	BEQ last
 	MOVD tile_r(R0), R3
 	ADD R11, R3
 	MOVD tile_rRow(R0), R12
@@ -16964,6 +17944,58 @@ residual:
 	FMOVQ 48(R3), F2
 	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
 	WORD $0x4e22d7ff // fadd v31.4s, v31.4s, v2.4s
+last:
+	TST $const_tileLastReLU, R13
+	BEQ store
+	VMOVI $0, V1.B16
+	WORD $0x6ea8e426 // fcmgt v6.4s, v1.4s, v8.4s
+	WORD $0x6ea61c28 // bit v8.16b, v1.16b, v6.16b
+	WORD $0x6ea9e426 // fcmgt v6.4s, v1.4s, v9.4s
+	WORD $0x6ea61c29 // bit v9.16b, v1.16b, v6.16b
+	WORD $0x6eaae426 // fcmgt v6.4s, v1.4s, v10.4s
+	WORD $0x6ea61c2a // bit v10.16b, v1.16b, v6.16b
+	WORD $0x6eabe426 // fcmgt v6.4s, v1.4s, v11.4s
+	WORD $0x6ea61c2b // bit v11.16b, v1.16b, v6.16b
+	WORD $0x6eace426 // fcmgt v6.4s, v1.4s, v12.4s
+	WORD $0x6ea61c2c // bit v12.16b, v1.16b, v6.16b
+	WORD $0x6eade426 // fcmgt v6.4s, v1.4s, v13.4s
+	WORD $0x6ea61c2d // bit v13.16b, v1.16b, v6.16b
+	WORD $0x6eaee426 // fcmgt v6.4s, v1.4s, v14.4s
+	WORD $0x6ea61c2e // bit v14.16b, v1.16b, v6.16b
+	WORD $0x6eafe426 // fcmgt v6.4s, v1.4s, v15.4s
+	WORD $0x6ea61c2f // bit v15.16b, v1.16b, v6.16b
+	WORD $0x6eb0e426 // fcmgt v6.4s, v1.4s, v16.4s
+	WORD $0x6ea61c30 // bit v16.16b, v1.16b, v6.16b
+	WORD $0x6eb1e426 // fcmgt v6.4s, v1.4s, v17.4s
+	WORD $0x6ea61c31 // bit v17.16b, v1.16b, v6.16b
+	WORD $0x6eb2e426 // fcmgt v6.4s, v1.4s, v18.4s
+	WORD $0x6ea61c32 // bit v18.16b, v1.16b, v6.16b
+	WORD $0x6eb3e426 // fcmgt v6.4s, v1.4s, v19.4s
+	WORD $0x6ea61c33 // bit v19.16b, v1.16b, v6.16b
+	WORD $0x6eb4e426 // fcmgt v6.4s, v1.4s, v20.4s
+	WORD $0x6ea61c34 // bit v20.16b, v1.16b, v6.16b
+	WORD $0x6eb5e426 // fcmgt v6.4s, v1.4s, v21.4s
+	WORD $0x6ea61c35 // bit v21.16b, v1.16b, v6.16b
+	WORD $0x6eb6e426 // fcmgt v6.4s, v1.4s, v22.4s
+	WORD $0x6ea61c36 // bit v22.16b, v1.16b, v6.16b
+	WORD $0x6eb7e426 // fcmgt v6.4s, v1.4s, v23.4s
+	WORD $0x6ea61c37 // bit v23.16b, v1.16b, v6.16b
+	WORD $0x6eb8e426 // fcmgt v6.4s, v1.4s, v24.4s
+	WORD $0x6ea61c38 // bit v24.16b, v1.16b, v6.16b
+	WORD $0x6eb9e426 // fcmgt v6.4s, v1.4s, v25.4s
+	WORD $0x6ea61c39 // bit v25.16b, v1.16b, v6.16b
+	WORD $0x6ebae426 // fcmgt v6.4s, v1.4s, v26.4s
+	WORD $0x6ea61c3a // bit v26.16b, v1.16b, v6.16b
+	WORD $0x6ebbe426 // fcmgt v6.4s, v1.4s, v27.4s
+	WORD $0x6ea61c3b // bit v27.16b, v1.16b, v6.16b
+	WORD $0x6ebce426 // fcmgt v6.4s, v1.4s, v28.4s
+	WORD $0x6ea61c3c // bit v28.16b, v1.16b, v6.16b
+	WORD $0x6ebde426 // fcmgt v6.4s, v1.4s, v29.4s
+	WORD $0x6ea61c3d // bit v29.16b, v1.16b, v6.16b
+	WORD $0x6ebee426 // fcmgt v6.4s, v1.4s, v30.4s
+	WORD $0x6ea61c3e // bit v30.16b, v1.16b, v6.16b
+	WORD $0x6ebfe426 // fcmgt v6.4s, v1.4s, v31.4s
+	WORD $0x6ea61c3f // bit v31.16b, v1.16b, v6.16b
 store:
 	MOVD tile_y(R0), R3
 	ADD R11, R3

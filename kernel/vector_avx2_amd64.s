@@ -769,6 +769,131 @@ next:
 	VZEROUPPER
 	RET
 
+// func sumBlocks(dst, x, y *float32, blocks int)
+TEXT ·sumBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VADDPS 0(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VADDPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func subBlocks(dst, x, y *float32, blocks int)
+TEXT ·subBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VSUBPS 0(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VSUBPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func divBlocks(dst, x, y *float32, blocks int)
+TEXT ·divBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VDIVPS 0(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VDIVPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func sqrtBlocks(dst, x *float32, blocks int)
+TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VSQRTPS 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VSQRTPS 32(SI)(AX*1), Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func largerBlocks(dst, x, y *float32, blocks int)
+TEXT ·largerBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DX)(AX*1), Y0
+	VMAXPS 0(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(DX)(AX*1), Y0
+	VMAXPS 32(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func smallerBlocks(dst, x, y *float32, blocks int)
+TEXT ·smallerBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DX)(AX*1), Y0
+	VMINPS 0(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(DX)(AX*1), Y0
+	VMINPS 32(SI)(AX*1), Y0, Y1
+	VCMPPS $0, Y0, Y0, Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
@@ -975,6 +1100,93 @@ next:
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
+	VZEROUPPER
+	RET
+
+// func depth16Blocks(t *depthTile)
+TEXT ·depth16Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_positions(DI), BX
+position:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+tap:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	MOVQ 8(R10), R12
+	ADDQ R14, R12
+	VMOVUPS 0(AX), Y2
+	VMULPS 0(R12), Y2, Y2
+	VADDPS Y2, Y0, Y0
+	VMOVUPS 32(AX), Y3
+	VMULPS 32(R12), Y3, Y3
+	VADDPS Y3, Y1, Y1
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block
+	ADDQ depthTile_xStep(DI), SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ position
+	VZEROUPPER
+	RET
+
+// func depth8Blocks(t *depthTile)
+TEXT ·depth8Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_positions(DI), BX
+position:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+tap:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	MOVQ 8(R10), R12
+	ADDQ R14, R12
+	VMOVUPS 0(AX), Y1
+	VMULPS 0(R12), Y1, Y1
+	VADDPS Y1, Y0, Y0
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block
+	ADDQ depthTile_xStep(DI), SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ position
 	VZEROUPPER
 	RET
 

@@ -1219,6 +1219,204 @@ next:
 	BNE next
 	RET
 
+// func sumBlocks(dst, x, y *float32, blocks int)
+TEXT ·sumBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func subBlocks(dst, x, y *float32, blocks int)
+TEXT ·subBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F30
+	WORD $0x4ebed400 // fsub v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func divBlocks(dst, x, y *float32, blocks int)
+TEXT ·divBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func sqrtBlocks(dst, x *float32, blocks int)
+TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func largerBlocks(dst, x, y *float32, blocks int)
+TEXT ·largerBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R1), F30
+	WORD $0x6ebee401 // fcmgt v1.4s, v0.4s, v30.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func smallerBlocks(dst, x, y *float32, blocks int)
+TEXT ·smallerBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R2), F0
+	FMOVQ 0(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R2), F0
+	FMOVQ 16(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R2), F0
+	FMOVQ 32(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R2), F0
+	FMOVQ 48(R1), F30
+	WORD $0x6ea0e7c1 // fcmgt v1.4s, v30.4s, v0.4s
+	WORD $0x6e7e1c01 // bsl v1.16b, v0.16b, v30.16b
+	WORD $0x4e20e402 // fcmeq v2.4s, v0.4s, v0.4s
+	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0
@@ -1579,6 +1777,116 @@ next:
 	ADD $64, R2
 	SUBS $1, R5
 	BNE next
+	RET
+
+// func depth16Blocks(t *depthTile)
+TEXT ·depth16Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R3), F4
+	FMOVQ 0(R12), F30
+	WORD $0x6e3edc84 // fmul v4.4s, v4.4s, v30.4s
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R3), F5
+	FMOVQ 16(R12), F30
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	FMOVQ 32(R3), F6
+	FMOVQ 32(R12), F30
+	WORD $0x6e3edcc6 // fmul v6.4s, v6.4s, v30.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	FMOVQ 48(R3), F7
+	FMOVQ 48(R12), F30
+	WORD $0x6e3edce7 // fmul v7.4s, v7.4s, v30.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
+// func depth8Blocks(t *depthTile)
+TEXT ·depth8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R3), F2
+	FMOVQ 0(R12), F30
+	WORD $0x6e3edc42 // fmul v2.4s, v2.4s, v30.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	FMOVQ 16(R3), F3
+	FMOVQ 16(R12), F30
+	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
 	RET
 
 DATA bits<>+0(SB)/4, $1

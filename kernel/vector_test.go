@@ -20,6 +20,12 @@ var vectorFuncs = []struct {
 	{"scale", func(dst, x, y, z []float32) { ScaleVec(dst, 0.66, x) }},
 	{"scaleFloor", func(dst, x, y, z []float32) { scaleFloor(dst, x, 0.66, 0.2) }},
 	{"mul", func(dst, x, y, z []float32) { MulVec(dst, x, y) }},
+	{"map add", func(dst, x, y, z []float32) { Float32Map("add")(dst, x, y) }},
+	{"map sub", func(dst, x, y, z []float32) { Float32Map("sub")(dst, x, y) }},
+	{"map div", func(dst, x, y, z []float32) { Float32Map("div")(dst, x, y) }},
+	{"map max", func(dst, x, y, z []float32) { Float32Map("max")(dst, x, y) }},
+	{"map min", func(dst, x, y, z []float32) { Float32Map("min")(dst, x, y) }},
+	{"map sqrt", func(dst, x, y, z []float32) { Float32Map("sqrt")(dst, x, nil) }},
 	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
 	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},
 	{"mulAdd", func(dst, x, y, z []float32) { MulAddVec(dst, x, y, z) }},
@@ -171,5 +177,36 @@ func BenchmarkVectors(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// TestFloat32Map: NaN and zeros of either sign, in either argument, give the same in assembly and in
+// Go.
+func TestFloat32Map(t *testing.T) {
+	defer func(old kernelSet) { bestSet = old }(bestSet)
+	numbers := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 1, -1, 1e-40}
+	var x, y []float32
+	for _, a := range numbers {
+		for _, b := range numbers {
+			x, y = append(x, a), append(y, b)
+		}
+	}
+	for name, f := range float32Maps {
+		bestSet = goSet
+		want := make([]float32, len(x))
+		f(want, x, y)
+		for _, set := range ownSets() {
+			bestSet = set
+			got := make([]float32, len(x))
+			f(got, x, y)
+			for i := range want {
+				if !sameBits(want[i], got[i]) {
+					t.Errorf("%v: %s of %v and %v is %v, not %v", set, name, x[i], y[i], got[i], want[i])
+				}
+			}
+		}
+	}
+	if f := Float32Map("none"); f != nil {
+		t.Error("there is a function that has no name")
 	}
 }

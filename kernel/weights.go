@@ -65,7 +65,8 @@ func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
 //	v = sum + y (Accumulate) + Bias[j]
 //	v = max(v, 0) (ReLU)
 //	v = v·Scale[j] + Offset[j]
-//	y = v + Alpha·Residual[i,j]
+//	v = v + Alpha·Residual[i,j]
+//	y = max(v, 0) (LastReLU)
 //
 // where every product and every sum is rounded by itself, so that the bits are those of separate
 // steps. The zero value stores the sum. Scale and Offset go together. Residual may be y itself, but
@@ -73,6 +74,7 @@ func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
 type Epilogue struct {
 	Accumulate    bool
 	ReLU          bool
+	LastReLU      bool
 	BiasFirst     bool // the first of several segments gets the bias; otherwise the last one
 	Bias          []float32
 	Scale, Offset []float32

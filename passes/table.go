@@ -68,6 +68,7 @@ const (
 //	int8        multiplies with a precision of 8 bits
 //	int16       multiplies with a precision of 16 bits
 //	overflow    changes results where a float overflows or an integer wraps around
+//	limits      on nodes of ONNX: changes results where a value is infinite, NaN or nearly too large
 //
 // Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a
 // matrix may be larger than either value, so there is a single condition, under both names:
@@ -108,6 +109,8 @@ func table() []row {
 			after: reasons{"simplify": "its rules match the simple form"}},
 		{in: "simplify", name: "MergeOptimizer", rewriter: merge, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
 		{in: "simplify", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
+		{in: "simplify", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},
+		{in: "compose", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: run},
 
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,
@@ -206,6 +209,12 @@ func table() []row {
 				"bound_quantization_error": "it measures what that has left"}},
 		{position: 48.6, name: "local_pow_specialize_device", dialect: tensors, tags: "fast_run fusion",
 			after: reasons{"uncanonicalize": "rules match powers, not the fused ops that it makes of them"}},
+		{position: 48.7, name: "channels_last", dialect: tensors, tags: "fast_run layout",
+			after:  reasons{"uncanonicalize": "rules match convolutions with the channels where users have them"},
+			before: reasons{"elemwise_fusion": "fused ops keep the layout that they were made for"}},
+		{position: 49.3, name: "fuse_product_epilogue", dialect: tensors, tags: "fast_run fusion",
+			after:  reasons{"elemwise_fusion": "a fused op is one program", "channels_last": "it matches ConvLast"},
+			before: reasons{"add_destroy_handler": "every later replacement costs more"}},
 		{in: "elemwise_fusion", position: 0, name: "local_add_mul_fusion", dialect: tensors, tags: "fast_run fusion"},
 		{in: "elemwise_fusion", position: 1, name: "composite_elemwise_fusion", dialect: tensors, tags: "fast_run fusion",
 			after: reasons{"local_add_mul_fusion": "it flattens sums and products that are not fused yet"}},

@@ -101,8 +101,21 @@ func inferSizes(op fgraph.Op, in []*fgraph.Variable, names ...string) ([]fgraph.
 	return one(NewType(first, shape...)), nil
 }
 
-func (op dot22Op) Compile(*fgraph.Apply) (Kernel, error) {
-	return func(ws *array.Workspace, in, out []*array.Array) error { return dot22(ws, 1, in, out[0]) }, nil
+func (op dot22Op) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
+
+// compileProduct implements multiplier. A constant matrix on the right is prepared once.
+func (op dot22Op) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
+	prepared := preparedFactor(a.Inputs()[1], TypeOf(a.Inputs()[1]).DType())
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		x, y := in[0], in[1]
+		if err := ws.New(out[0], x.DType(), x.Dim(0), y.Dim(1)); err != nil {
+			return err
+		}
+		if err := fitArgs(op, out[0], in[2:]); err != nil {
+			return err
+		}
+		return shapeFault(ws.MulRows(out[0], x, y, prepared(), e, in[2:]))
+	}, nil
 }
 
 func (op dot22ScalarOp) Compile(*fgraph.Apply) (Kernel, error) {

@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -79,17 +80,22 @@ func (op matmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return one(s.intern()), nil
 }
 
-func (op matmulOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	t := TypeOf(a.Out())
-	dtype, d := t.DType(), t.NDim()-2
-	specs := []spec{TypeOf(a.Inputs()[0]).h.Value(), TypeOf(a.Inputs()[1]).h.Value()}
+func (op matmulOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
+
+// compileProduct implements multiplier. A single constant matrix on the right is prepared once.
+func (op matmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
+	in := a.Inputs()
+	t := TypeOf(in[0])
+	dtype, d := array.Upcast(t.DType(), TypeOf(in[1]).DType()).Number(), t.NDim()-2
+	specs := []spec{t.h.Value(), TypeOf(in[1]).h.Value()}
+	prepared := preparedFactor(in[1], dtype)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		x, y := in[0], in[1]
 		if n, m := x.Dim(d+1), y.Dim(d); n != m {
 			return fmt.Errorf("%w: %v of shapes %v and %v", ErrShape, op, x.Shape(), y.Shape())
 		}
 		var shape [array.MaxDims]int
-		if err := runtimeShape(op, shape[:d], specs, in); err != nil {
+		if err := runtimeShape(op, shape[:d], specs, in[:2]); err != nil {
 			return err
 		}
 		shape[d], shape[d+1] = x.Dim(d), y.Dim(d+1)
@@ -102,8 +108,21 @@ func (op matmulOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], dtype, shape[:d+2]...); err != nil {
 			return err
 		}
-		return ws.BatchMatMul(out[0], x, y)
+		if err := fitArgs(op, out[0], in[2:]); err != nil {
+			return err
+		}
+		return ws.BatchMatMul(out[0], x, y, prepared(), e, in[2:])
 	}, nil
+}
+
+// preparedFactor returns what prepares a constant factor of products of a type, of which the last two
+// dimensions are a matrix, at the first call. It returns nil if nothing is gained by that.
+func preparedFactor(v *fgraph.Variable, dtype array.DType) func() *array.Factor {
+	a := ConstantOf(v)
+	if a == nil || a.DType() != dtype || dtype != array.Float32 {
+		return func() *array.Factor { return nil }
+	}
+	return sync.OnceValue(func() *array.Factor { return array.NewFactor(a) })
 }
 
 func (op matmulOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {

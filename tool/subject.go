@@ -197,7 +197,15 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 	if err != nil {
 		return nil, err
 	}
-	f, err := graphfile.Parse(name, text, world.Dialect())
+	// The optimizer changes graphs, so the text is parsed again by who needs them as they were.
+	parse := func() (*graphfile.File, error) {
+		f, err := graphfile.Parse(name, text, world.Dialect())
+		if err == nil {
+			err = repro.Complete(world, f)
+		}
+		return f, err
+	}
+	f, err := parse()
 	if err != nil {
 		return nil, err
 	}
@@ -209,8 +217,6 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 	if err != nil {
 		return nil, err
 	}
-	// The optimizer changes graphs, so the text is parsed again by who needs them as they were.
-	parse := func() (*graphfile.File, error) { return graphfile.Parse(name, text, world.Dialect()) }
 	caseOf := func(number int) (*repro.Case, error) {
 		f, err := parse()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // that model itself. It shares the tensors and other parts of that model, which must not change.
 func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	s := SourceOf(g)
-	if g.Commits() == 0 && !s.fixed && len(s.nodes) > 0 {
+	if s.imported == g && g.Commits() == 0 && !s.fixed {
 		return s.Model, nil
 	}
 	applies, err := g.Toposort()
@@ -34,11 +34,13 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 
 type exporter struct {
 	*Source
-	opset  int64 // of ONNX's own operators
-	graph  *fgraph.FunctionGraph
-	names  map[*fgraph.Variable]string
-	taken  map[string]bool
-	faults []error
+	opset int64 // of ONNX's own operators
+	graph *fgraph.FunctionGraph
+	names map[*fgraph.Variable]string
+	taken map[string]bool
+	// outputs are the names of the outputs.
+	outputs []string
+	faults  []error
 }
 
 // raise raises the version of ONNX's operators, which an operator asks for that rules have made.
@@ -71,7 +73,7 @@ func (e *exporter) main(r *region) *onnx.Graph {
 		if i < len(old.Inputs) && old.Inputs[i].Name == v.Name() {
 			info = old.Inputs[i]
 		}
-		inputs = append(inputs, e.info(info, v, v.Name()))
+		inputs = append(inputs, e.info(info, v, e.names[v]))
 	}
 	g.Inputs = inputs
 	// The defaults of inputs stay.
@@ -81,12 +83,13 @@ func (e *exporter) main(r *region) *onnx.Graph {
 		}
 	}
 	e.constants(&g)
-	e.nodes(&g, r, e.graph.Outputs(), outputNames(old, len(e.graph.Outputs())))
+	names := e.outputNames()
+	e.nodes(&g, r, e.graph.Outputs(), names)
 	g.Outputs = nil
 	for i, v := range e.graph.Outputs() {
 		var info *onnx.ValueInfo
-		name := outputNames(old, len(e.graph.Outputs()))[i]
-		if i < len(old.Outputs) {
+		name := names[i]
+		if i < len(old.Outputs) && e.imported == e.graph {
 			info = old.Outputs[i]
 		}
 		g.Outputs = append(g.Outputs, e.info(info, v, name))
@@ -95,28 +98,31 @@ func (e *exporter) main(r *region) *onnx.Graph {
 	return &g
 }
 
-// outputNames returns the names of the outputs of the model.
-func outputNames(old *onnx.Graph, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		if names[i] = "output_" + strconv.Itoa(i); i < len(old.Outputs) {
-			names[i] = old.Outputs[i].Name
+// outputNames returns the names of the outputs: those of the model, if the graph is its own.
+func (e *exporter) outputNames() []string {
+	if e.outputs == nil {
+		for i := range e.graph.Outputs() {
+			if old := e.Model.Graph.Outputs; e.imported == e.graph && i < len(old) {
+				e.outputs = append(e.outputs, old[i].Name)
+			} else {
+				e.outputs = append(e.outputs, e.fresh("output_"+strconv.Itoa(i)))
+			}
 		}
 	}
-	return names
+	return e.outputs
 }
 
 // reserve gives inputs and outputs their names. An output is a value of its name, if that is one of a
 // node and of no other output.
 func (e *exporter) reserve() {
 	for i, v := range e.graph.Inputs() {
-		if v.Name() == "" {
-			v.SetName("input_" + strconv.Itoa(i))
+		name := v.Name()
+		if name == "" {
+			name = "input_" + strconv.Itoa(i)
 		}
-		e.names[v] = v.Name()
-		e.taken[v.Name()] = true
+		e.names[v] = e.fresh(name)
 	}
-	names := outputNames(e.Model.Graph, len(e.graph.Outputs()))
+	names := e.outputNames()
 	for i, v := range e.graph.Outputs() {
 		e.taken[names[i]] = true
 		if e.names[v] == "" && v.Owner() != nil {
@@ -238,7 +244,7 @@ func (e *exporter) nodes(g *onnx.Graph, r *region, outputs []*fgraph.Variable, n
 	}
 	given := make(map[string]bool)
 	for i, v := range outputs {
-		if own[v] && e.names[v] == names[i] && !given[names[i]] {
+		if (own[v] || v.IsInput()) && e.names[v] == names[i] && !given[names[i]] {
 			given[names[i]] = true
 			continue
 		}

@@ -71,7 +71,9 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if err := errors.Join(im.faults...); err != nil {
 		return nil, fmt.Errorf("%w:\n%w", ErrModel, err)
 	}
-	return fgraph.NewInOrder(inputs, outputs, im.live(outputs), im.source)
+	g, err := fgraph.NewInOrder(inputs, outputs, im.live(outputs), im.source)
+	im.source.imported = g
+	return g, err
 }
 
 // live returns the applies that outputs depend on, in the order of the model.

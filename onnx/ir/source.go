@@ -21,6 +21,10 @@ type Source struct {
 	// Dir is the folder of the model, where external data are.
 	Dir string
 
+	// imported is the graph of the model. Another graph with this source, such as a copy or a part, has
+	// inputs and outputs of its own.
+	imported *fgraph.FunctionGraph
+
 	opsets map[string]int64
 	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	nodes  []imported // by origin of an apply
@@ -71,7 +75,7 @@ func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
 // For returns the feature for another graph of the same model, such as a copy.
 func (s *Source) For() *Source {
 	c := *s
-	c.changes = nil
+	c.changes, c.imported = nil, nil
 	return &c
 }
 

@@ -69,8 +69,8 @@ const maxElements = 1 << 31
 
 func (l *lowering) arrayOf(t *onnx.Tensor) (*array.Array, error) { return ArrayOf(t, l.options.Dir) }
 
-// ArrayOf returns the elements of a tensor as an array. dir is the folder of the model, where
-// external data are.
+// ArrayOf returns the elements of a tensor as an array, which may be in the memory of the tensor and
+// must not be changed. dir is the folder of the model, where external data are.
 func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	d, err := dtypeOf(t.DataType)
 	if err != nil {
@@ -93,7 +93,13 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	if bits := t.DataType.Bits(); int64(len(data)) != n*int64(bits)/8 {
 		return nil, fmt.Errorf("%w: %d bytes for %d elements", ErrUnsupported, len(data), n)
 	}
+	if a, ok := shared(t.DataType, data, shape); ok {
+		return a, nil
+	}
 	a := array.New(d, shape...)
+	if decode(a, t.DataType, data) {
+		return a, nil
+	}
 	for i := range int(n) {
 		if at := integerAt(t.DataType); at != nil {
 			setInt(a, i, at(data, i))
@@ -102,6 +108,51 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		}
 	}
 	return a, nil
+}
+
+// decode copies elements of a type that arrays have, in loops that the compiler makes into moves:
+// weights are of such types, and there may be gigabytes of them. It reports false for other types.
+func decode(a *array.Array, t onnx.DataType, data []byte) bool {
+	le := binary.LittleEndian
+	switch t {
+	case onnx.Float:
+		for i, out := 0, array.Slice[float32](a); i < len(out); i++ {
+			out[i] = math.Float32frombits(le.Uint32(data[4*i:]))
+		}
+	case onnx.Double:
+		for i, out := 0, array.Slice[float64](a); i < len(out); i++ {
+			out[i] = math.Float64frombits(le.Uint64(data[8*i:]))
+		}
+	case onnx.Int64:
+		for i, out := 0, array.Slice[int64](a); i < len(out); i++ {
+			out[i] = int64(le.Uint64(data[8*i:]))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// encode is the inverse of decode.
+func encode(a *array.Array, t onnx.DataType, data []byte) bool {
+	le := binary.LittleEndian
+	switch t {
+	case onnx.Float:
+		for i, v := range array.Slice[float32](a) {
+			le.PutUint32(data[4*i:], math.Float32bits(v))
+		}
+	case onnx.Double:
+		for i, v := range array.Slice[float64](a) {
+			le.PutUint64(data[8*i:], math.Float64bits(v))
+		}
+	case onnx.Int64:
+		for i, v := range array.Slice[int64](a) {
+			le.PutUint64(data[8*i:], uint64(v))
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // setInt sets an element of an array of integers.
@@ -178,7 +229,7 @@ func ReadTensor(name string) (*onnx.Tensor, error) {
 }
 
 // TensorOf returns an array as a tensor with elements of a type, the inverse of ArrayOf. Elements are
-// rounded to that type.
+// rounded to that type. The tensor may be in the memory of the array, which must not be changed.
 func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error) {
 	d, err := dtypeOf(t)
 	if err == nil && d != a.DType() {
@@ -187,9 +238,21 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	if err != nil {
 		return nil, err
 	}
-	m := &onnx.Tensor{Name: name, DataType: t, Raw: make([]byte, 0, a.Len()*t.Bits()/8)}
+	if !a.Contiguous() {
+		a = a.Clone()
+	}
+	m := &onnx.Tensor{Name: name, DataType: t}
 	for _, n := range a.Shape() {
 		m.Dims = append(m.Dims, int64(n))
+	}
+	var ok bool
+	if m.Raw, ok = bytesOf(a, t); ok {
+		return m, nil
+	}
+	m.Raw = make([]byte, 0, a.Len()*t.Bits()/8) // as large as it gets
+	if encode(a, t, m.Raw[:cap(m.Raw)]) {
+		m.Raw = m.Raw[:cap(m.Raw)]
+		return m, nil
 	}
 	for i := range a.Len() {
 		m.Raw = appendElement(m.Raw, t, a, i)

@@ -21,6 +21,9 @@ const currentOpset = 22
 
 // Evaluate returns the results of an op for inputs, nil for those that are left out.
 func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) ([]*ir.Value, error) {
+	if x, ok := e.reshaped(op, inputs); ok {
+		return []*ir.Value{x}, nil
+	}
 	l := &lowering{ctx: ctx, model: new(onnx.Model), options: e.Options, depends: make(map[string]bool),
 		opsets: map[string]int64{"": currentOpset}}
 	if op.Legacy != 0 {
@@ -67,13 +70,53 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	return results, nil
 }
 
+// reshaped returns the result of an op that moves no element, with the bytes of its input: there may be
+// many, and rules that move factors into weights reshape them twice.
+func (e Evaluator) reshaped(op *ir.Op, inputs []*ir.Value) (*ir.Value, bool) {
+	switch op.Type {
+	case "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity":
+	default:
+		return nil, false
+	}
+	if op.Domain != "" || op.Legacy != 0 || len(inputs) == 0 || inputs[0] == nil || inputs[0].Tensor == nil || inputs[0].Tensor.DataType.Bits() == 0 {
+		return nil, false
+	}
+	types := e.Options.Types
+	if types == nil {
+		types = ir.Standard()
+	}
+	vars := make([]*fgraph.Variable, len(inputs))
+	for i, x := range inputs {
+		if x != nil {
+			vars[i] = ir.Constant(x, "")
+		}
+	}
+	a, err := types.Apply(op, vars...)
+	if err != nil || len(a.Outputs()) != 1 {
+		return nil, false
+	}
+	dims, ok := ir.TypeOf(a.Out()).Numbers()
+	data, err := inputs[0].Bytes()
+	if !ok || err != nil {
+		return nil, false
+	}
+	t, err := onnx.NewTensor("", inputs[0].Tensor.DataType, dims, data)
+	return ir.NewValue(t, ""), err == nil
+}
+
 // compute returns the values of variables that depend on constants alone.
 func compute(ctx context.Context, vars []*fgraph.Variable) ([]*array.Array, error) {
 	f, err := exec.NewFunction(ctx, nil, vars, exec.FunctionOptions{})
 	if err != nil {
 		return nil, err
 	}
-	return f.Call(ctx)
+	values, err := f.NewRunner().Run(ctx) // whose memory nobody else gets
+	for i, a := range values {
+		if !a.Contiguous() {
+			values[i] = a.Clone()
+		}
+	}
+	return values, err
 }
 
 // Graph lowers a graph of nodes as Model does the model that it is written as.

@@ -37,6 +37,8 @@ type Options struct {
 	Operators map[string]Operator
 	// Types are the operators whose types are known. The default is ir.Standard.
 	Types *ir.Operators
+	// Profile measures the calls of a Runner, by apply.
+	Profile bool
 }
 
 // FreeTags lists the tags of passes for tensors that change results where something overflows, is
@@ -107,7 +109,7 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			f.values[name] = l.arguments[i]
 		}
 	}
-	var options exec.FunctionOptions
+	options := exec.FunctionOptions{Profile: o.Profile}
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
 	}
@@ -168,45 +170,48 @@ func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (ma
 	return f.NewRunner().Run(ctx, inputs)
 }
 
-// A Runner calls a function again and again in the same memory. It is for one goroutine.
+// A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
+// next to nothing.
 type Runner struct {
-	f *Function
-	r *exec.Runner
+	*exec.Runner
+	f       *Function
+	args    []*array.Array
+	outputs map[string]*array.Array
 }
 
-// NewRunner returns a Runner.
-func (f *Function) NewRunner() *Runner { return &Runner{f, f.f.NewRunner()} }
+// NewRunner returns a Runner for one goroutine.
+func (f *Function) NewRunner() *Runner {
+	return &Runner{f.f.NewRunner(), f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
+}
 
-// Run is like Function.Call, but the outputs are valid only until the next Run.
+// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run.
 func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
 	f := r.f
-	args := make([]*array.Array, len(f.inputs))
 	for i, name := range f.inputs {
 		a := inputs[name]
 		switch {
 		case a == nil:
 			return nil, fmt.Errorf("%w: %s has no value", ErrInput, name)
-		case a.DType() != f.shapes[i].DType() || !slices.Equal(a.Shape(), f.shapes[i].Shape()):
+		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
 			return nil, fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
 		case f.values[name] != nil && !array.Equal(a, f.values[name]):
 			return nil, fmt.Errorf("%w: the graph depends on the value of %s, which is another one", ErrInput, name)
 		}
-		args[i] = a
+		r.args[i] = a
 	}
 	for name := range inputs {
 		if !slices.Contains(f.inputs, name) {
 			return nil, fmt.Errorf("%w: %s had no value", ErrInput, name)
 		}
 	}
-	values, err := r.r.Run(ctx, args...)
+	values, err := r.Runner.Run(ctx, r.args...)
 	if err != nil {
 		return nil, err
 	}
-	outputs := make(map[string]*array.Array)
 	for i, o := range f.outputs {
-		outputs[o.Name] = values[i]
+		r.outputs[o.Name] = values[i]
 	}
-	return outputs, nil
+	return r.outputs, nil
 }
 
 // inputElem returns the type of the elements of an input, which the array must be able to hold.

@@ -15,7 +15,6 @@ import (
 
 // indexFunctions are functions of rules for parts of tensors.
 var indexFunctions = []pattern.Function{
-	pattern.NewGuardOfEach("constant(x)", 1, "x is a constant", func(v *fgraph.Variable) bool { return ir.ValueOf(v) != nil }),
 	pattern.NewGuardOfEach("integer(x)", 1, "the elements of x are integers", func(v *fgraph.Variable) bool {
 		e := ir.TypeOf(v).Elem()
 		return e >= onnx.Uint8 && e <= onnx.Int64 || e == onnx.Uint32 || e == onnx.Uint64

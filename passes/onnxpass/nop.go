@@ -16,8 +16,8 @@ var nopFunctions = []pattern.Function{
 		elem := ir.TypeOf(a.Vars[0]).Elem()
 		return elem != onnx.Undefined && elem == ir.TypeOf(a.Root.Out()).Elem()
 	}),
-	pattern.NewGuard("float(x)", 1, "the elements of x are floats", func(a pattern.Args) bool {
-		switch ir.TypeOf(a.Vars[0]).Elem() {
+	pattern.NewGuardOfEach("float(x)", 1, "the elements of x are floats", func(v *fgraph.Variable) bool {
+		switch ir.TypeOf(v).Elem() {
 		case onnx.Float, onnx.Double, onnx.Float16, onnx.BFloat16:
 			return true
 		}

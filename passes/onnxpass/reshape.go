@@ -347,3 +347,54 @@ func withInputs(c *rewrite.Context, a *fgraph.Apply, what string, smaller func(*
 	}
 	return miss, nil
 }
+
+var moveExpand = rewrite.Rule{
+	Name: "move_expand_to_result", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, elementwise...) {
+			return c.Miss("it is not computed element by element from one tensor"), nil
+		}
+		b := a.Inputs()[0].Owner()
+		if !isNode(b, "Expand") || len(a.Inputs()[0].Clients()) != 1 {
+			return c.Miss("its input is not expanded, or read elsewhere"), nil
+		}
+		inputs := slices.Clone(a.Inputs())
+		inputs[0] = b.Inputs()[0]
+		v, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op), inputs...)
+		if err != nil {
+			return c.Miss("%v", err), nil
+		}
+		return remadeWith(c, a, b.Op().(*ir.Op), v.Out(), b.Inputs()[1]), nil
+	},
+}
+
+// keptBy are reductions, and the searches, whose dimension is an attribute.
+var keptBy = append([]string{"ArgMax", "ArgMin"}, reductions...)
+
+var fuseReduceUnsqueeze = rewrite.Rule{
+	Name: "fuse_consecutive_reduce_unsqueeze", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		b := a.Inputs()
+		if !isNode(a, "Unsqueeze", "Squeeze") || !isNode(b[0].Owner(), keptBy...) || len(b[0].Clients()) != 1 {
+			return c.Miss("it is no Squeeze or Unsqueeze of a reduction that nothing else reads"), nil
+		}
+		r := b[0].Owner()
+		n := ir.TypeOf(r.Inputs()[0]).Rank()
+		reduced, ok := axesOf(r, 1, n)
+		if isNode(r, "ArgMax", "ArgMin") {
+			var axis int
+			axis, ok = axisOf(r.Op().(*ir.Op), 0, n)
+			reduced = []int{axis}
+		}
+		dims, known := axesOf(a, 1, n)
+		keep := int64(0)
+		if isNode(a, "Unsqueeze") {
+			keep = 1
+		}
+		// A reduction over no dimensions may be one over all.
+		if !ok || !known || len(reduced) == 0 || !slices.Equal(reduced, dims) || r.Op().(*ir.Op).Int("keepdims", 1) == keep {
+			return c.Miss("its dimensions are not those that are reduced"), nil
+		}
+		return remadeWith(c, a, r.Op().(*ir.Op).WithAttributes(ir.Int("keepdims", keep)), r.Inputs()...), nil
+	},
+}

@@ -24,9 +24,9 @@ type Local struct {
 func code() map[string]rewrite.Rule {
 	list := []rewrite.Rule{
 		constantFolding, shapeFolding, ifConstant,
-		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill,
+		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill, moveExpand, fuseReduceUnsqueeze,
 		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
-		ifEqualBranches, dropUnreadOutputs,
+		ifEqualBranches, dropUnreadOutputs, moveTransposes, transposeResult, dropTransposeBeforeReduce,
 		moveFactor, replaceEinsum, mergeBounds, depthToSpace,
 	}
 	byName := make(map[string]rewrite.Rule)

@@ -28,6 +28,7 @@ var functions = []pattern.Function{
 	known("nonzero(x)", "all elements of x are known to be one number other than 0, which is not NaN", func(x float64) bool { return x != 0 && x == x }),
 	known("positive(x)", "all elements of x are known to be one number above 0", func(x float64) bool { return x > 0 }),
 	known("negative(x)", "all elements of x are known to be one number below 0", func(x float64) bool { return x < 0 }),
+	known("slope(x)", "all elements of x are known to be one number above 0, at most 1", func(x float64) bool { return x > 0 && x <= 1 }),
 	known("finite(x)", "all elements of x are known to be one number, which is finite", func(x float64) bool { return x-x == 0 }),
 	known("whole(x)", "all elements of x are known to be one integer other than 0",
 		func(x float64) bool { return x != 0 && x == math.Trunc(x) && !math.IsInf(x, 0) }),

@@ -23,6 +23,8 @@ import (
 //   - add_mul_fusion and local_add_mul_fusion flatten sums and products.
 //   - local_pow_specialize_device writes powers out as multiplications.
 //   - composite_elemwise_fusion makes one op of several element-wise ones.
+//   - channels_last moves the channels of convolutions, and of what lies between them.
+//   - fuse_product_epilogue lets products complete their results.
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
 //     memory that nothing reads any more.
 //
@@ -40,6 +42,10 @@ func Pass(name string) rewrite.GraphRewriter {
 		return gemmToGemvPass(name)
 	case "composite_elemwise_fusion":
 		return elemwiseFusion()
+	case "channels_last":
+		return channelsLast()
+	case "fuse_product_epilogue":
+		return productEpilogue()
 	case "local_inplace_setsubtensor":
 		return rewrite.In2Out(name, inplaceRule(name, "a part is changed in memory that nothing reads any more", onAnyIncSubtensor...))
 	case "InplaceBlasOpt":

@@ -4,8 +4,35 @@ import "fmt"
 
 // BatchMatMul sets c, which is contiguous, to the products of the matrices that the last two
 // dimensions of a and b are. The other dimensions are broadcast. All three have one element type
-// and one number of dimensions, at least two. Each product has the bits that MatMul gives it.
-func (ws *Workspace) BatchMatMul(c, a, b *Array) error {
+// and one number of dimensions, at least two. Each product has the bits that MatMul gives it. A
+// single right-hand matrix may have been prepared; otherwise prepared is nil. The
+// epilogue, if there is one, completes c; its other inputs are args.
+func (ws *Workspace) BatchMatMul(c, a, b *Array, prepared *Factor, e *Epilogue, args []*Array) error {
+	rows, ok := a.stacked()
+	if ok = ok && b.oneMatrix() && c.Len() > 0 && a.shape[a.ndim-1] > 0 && a.shape[a.ndim-1] == b.shape[b.ndim-2]; !ok {
+		prepared = nil
+	}
+	var done completion
+	if err := ws.complete(&done, e, c, args, prepared != nil); err != nil {
+		return err
+	}
+	defer done.end()
+	if ok {
+		// One right-hand factor for all: the left-hand ones, one below the other, make a single
+		// product, which packs b once. Each element is the same chain of multiply-adds as alone.
+		p, q := *c, b.matrixAt(b.offset)
+		c.ReshapeTo(&p, rows.shape[0], q.shape[1])
+		return ws.rowBlocks(&done, &p, &rows, &q, prepared)
+	}
+	if err := ws.batchMatMul(c, a, b); err != nil {
+		return err
+	}
+	done.run(0, c.Len())
+	return nil
+}
+
+// batchMatMul is BatchMatMul for products of their own.
+func (ws *Workspace) batchMatMul(c, a, b *Array) error {
 	d := int(c.ndim) - 2
 	if a.shape[d+1] != b.shape[d] || a.shape[d] != c.shape[d] || b.shape[d+1] != c.shape[d+1] {
 		return fmt.Errorf("array: products of shapes %v and %v into %v", a.Shape(), b.Shape(), c.Shape())
@@ -17,14 +44,7 @@ func (ws *Workspace) BatchMatMul(c, a, b *Array) error {
 		CopyTo(c, Full(c.dtype, 0))
 		return nil
 	}
-	// One right-hand factor for all: the left-hand ones, one below the other, make a single
-	// product, which packs b once. Each element is the same chain of multiply-adds as alone.
-	if rows, ok := a.stacked(); ok && b.oneMatrix() {
-		p, q := *c, b.matrixAt(b.offset)
-		c.ReshapeTo(&p, rows.shape[0], q.shape[1])
-		return ws.MatMul(&p, &rows, &q)
-	}
-	// Otherwise copies that each product would make of its factors are made once for all of them,
+	// Copies that each product would make of its factors are made once for all of them,
 	// beforehand.
 	a, releaseA, err := ws.forProducts(a)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestBatchMatMul(t *testing.T) {
 				a = a.Clone()
 			}
 			c := Full(dtype, math.NaN(), append(batch, m, n)...)
-			if err := ws.BatchMatMul(c, a, b); err != nil {
+			if err := ws.BatchMatMul(c, a, b, nil, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			fullA, err := a.BroadcastTo(append(batch, m, k)...)
@@ -107,7 +107,7 @@ func TestBatchMatMulAllocates(t *testing.T) {
 		for range 8 {
 			c, a, b := New(dtype, 500, 4, 5), randomLayout(rng, dtype, 500, 4, 6), randomLayout(rng, dtype, 500, 6, 5)
 			f := func() {
-				if err := ws.BatchMatMul(c, a, b); err != nil {
+				if err := ws.BatchMatMul(c, a, b, nil, nil, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -21,7 +21,7 @@ type convolution struct {
 	slide   *slide
 	groups  int
 	in, out int // channels of a group
-	terms   int // elements of a patch
+	terms   int // elements of a patch: the channels at the first element of the window, and so on
 	columns int // positions
 }
 
@@ -72,6 +72,28 @@ func (ws *Workspace) convolve(result, x, weights, y *Array, w Window, groups int
 		*p.to = t
 	}
 	return compute(c)
+}
+
+// turnWeights gives c weights with the channels of the input last, which is the order of patches.
+// The function releases them.
+func (c *convolution) turnWeights() (release func(), err error) {
+	if c.in == 1 || c.slide.window() == 1 {
+		return func() {}, nil
+	}
+	t, err := c.ws.scratchCopy(c.channelsLast(c.w))
+	if err != nil {
+		return nil, err
+	}
+	c.w = t
+	return func() { c.ws.Release(t) }, nil
+}
+
+// channelsLast returns a view of contiguous weights of all groups, with the channels of the input
+// behind the elements of the window.
+func (c *convolution) channelsLast(w *Array) *Array {
+	t := new(Array)
+	w.ReshapeTo(t, w.shape[0], c.in, c.slide.window())
+	return t.Transpose(0, 2, 1)
 }
 
 // zero sets all elements of a contiguous array of floats to 0.
@@ -176,6 +198,11 @@ func (c *convolution) forward() error {
 		}
 		return nil
 	}
+	release, err := c.turnWeights()
+	if err != nil {
+		return err
+	}
+	defer release()
 	// Items are multiplied one after the other, so that an element has the same bits in any batch.
 	return c.each(func(item, group int) error {
 		w := c.weightsOf(group)
@@ -200,6 +227,11 @@ func (c *convolution) backward() error {
 		}
 		return nil
 	}
+	release, err := c.turnWeights()
+	if err != nil {
+		return err
+	}
+	defer release()
 	return c.each(func(item, group int) error {
 		w := c.weightsOf(group).turned()
 		at := c.inputAt(item, group)
@@ -246,7 +278,10 @@ func (c *convolution) weights() error {
 				return err
 			}
 		}
-		CopyTo(c.weightsOf(group), sums.turned())
+		part := c.w.rowsAt(group*c.out*c.terms, c.out, c.terms, c.terms)
+		product := new(Array)
+		sums.ReshapeTo(product, c.slide.window(), c.in, c.out)
+		CopyTo(c.channelsLast(part), product.Transpose(2, 0, 1))
 	}
 	return nil
 }

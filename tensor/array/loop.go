@@ -37,11 +37,21 @@ func (ws *Workspace) Map(p *Program, out, in []*Array) {
 	lp := &ws.loop
 	lp.size = min(n, blockSize)
 	lp.begin(p, out, in)
-	for lo := 0; lo < n; lo += lp.size {
-		lp.block(p, lo, min(lp.size, n-lo))
+	lp.run(p, 0, n)
+	lp.end()
+}
+
+// run runs the program on n elements from lo on.
+func (lp *loop) run(p *Program, lo, n int) {
+	for end := lo + n; lo < end; lo += lp.size {
+		lp.block(p, lo, min(lp.size, end-lo))
 	}
+}
+
+// end forgets the operands, so as not to keep memory alive.
+func (lp *loop) end() {
 	for i := range lp.operands {
-		lp.operands[i].Array = nil // so as not to keep memory alive
+		lp.operands[i].Array = nil
 	}
 }
 
@@ -95,7 +105,12 @@ func (lp *loop) begin(p *Program, out, in []*Array) {
 		for _, s := range o.steps[:lp.ndim] {
 			o.uniform = o.uniform && s == 0
 		}
-		o.dense = lp.ndim == 0 || lp.ndim == 1 && o.steps[0] == 1
+		o.dense = true
+		step := 1
+		for d := lp.ndim - 1; d >= 0; d-- {
+			o.dense = o.dense && o.steps[d] == step
+			step *= lp.shape[d]
+		}
 	}
 	lp.allot(p)
 }

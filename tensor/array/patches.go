@@ -1,16 +1,15 @@
 package array
 
 // patches sets the rows of dst, stride elements apart, to the elements of the input x, some channels,
-// that belong to n positions from first on: a row for each element of the window in each channel,
+// that belong to n positions from first on: a row for each channel at each element of the window,
 // and a column for each position. Padding is 0.
 func patches[T float](dst []T, stride int, x []T, channels int, s *slide, first, n int) {
 	size := s.inputs()
-	for c := range channels {
-		plane := x[c*size:][:size]
-		for a := range s.size[0] {
-			for b := range s.size[1] {
-				for k := range s.size[2] {
-					patchRow(dst[:n], plane, s, [...]int{a, b, k}, first)
+	for a := range s.size[0] {
+		for b := range s.size[1] {
+			for k := range s.size[2] {
+				for c := range channels {
+					patchRow(dst[:n], x[c*size:][:size], s, [...]int{a, b, k}, first)
 					dst = dst[min(stride, len(dst)):]
 				}
 			}
@@ -55,12 +54,11 @@ func patchRow[T float](dst, plane []T, s *slide, k [MaxSpatial]int, first int) {
 // addPatches adds the rows of src to the elements of x that patches takes them from.
 func addPatches[T float](x, src []T, stride, channels int, s *slide, first, n int) {
 	size := s.inputs()
-	for c := range channels {
-		plane := x[c*size:][:size]
-		for a := range s.size[0] {
-			for b := range s.size[1] {
-				for k := range s.size[2] {
-					addPatchRow(plane, src[:n], s, [...]int{a, b, k}, first)
+	for a := range s.size[0] {
+		for b := range s.size[1] {
+			for k := range s.size[2] {
+				for c := range channels {
+					addPatchRow(x[c*size:][:size], src[:n], s, [...]int{a, b, k}, first)
 					src = src[min(stride, len(src)):]
 				}
 			}

@@ -92,8 +92,14 @@ type pool struct {
 // newPool takes input and result.
 func newPool(w Window, x, y *Array, kind Pooling) *pool {
 	p := &pool{slide: newSlide(&w, x.Shape()[2:], y.Shape()[2:]), planes: x.shape[0] * x.shape[1]}
+	p.countCovered(&w, kind)
+	return p
+}
+
+// countCovered finds what to divide sums by.
+func (p *pool) countCovered(w *Window, kind Pooling) {
 	if kind != PoolMean && kind != PoolPaddedMean {
-		return p
+		return
 	}
 	for d := range w.Dims {
 		e := MaxSpatial - w.Dims + d
@@ -102,7 +108,6 @@ func newPool(w Window, x, y *Array, kind Pooling) *pool {
 			p.counts[e][i] = float64(w.Covered(d, p.in[e], i, kind == PoolPaddedMean))
 		}
 	}
-	return p
 }
 
 // count returns what to divide a sum by.

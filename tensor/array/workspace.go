@@ -20,12 +20,15 @@ type Workspace struct {
 	// MaxBytes bounds the memory that is handed out and not released; 0 means DefaultMaxBytes.
 	MaxBytes int64
 
-	loop   loop
-	sums   []float64
-	places []int                         // of Take and Put
-	free   *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
-	inUse  int64
-	most   int64
+	loop     loop
+	epilogue *loop    // of an Epilogue, if there was one: products need the other loop meanwhile
+	args     []*Array // of the epilogue
+	zeros    []float32
+	sums     []float64
+	places   []int                         // of Take and Put
+	free     *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
+	inUse    int64
+	most     int64
 }
 
 // A buffer has 2^k * (8+i)/8 elements, k >= minShift, 0 <= i < 8.

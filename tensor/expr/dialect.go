@@ -13,8 +13,8 @@ import (
 )
 
 // Dialect is how graphs of tensors are written to files, see package graphfile: ops by the names
-// that the language has for them, types as they print, constants to the bit. A Composite is written
-// with its program.
+// that the language has for them, types as they print, constants to the bit. A Composite and
+// an Epilogue are written with their programs.
 type Dialect struct {
 	// Language has the names of ops. The default is [Default].
 	Language *Language
@@ -28,7 +28,7 @@ func (d Dialect) language() *Language {
 	return d.Language
 }
 
-const compositeName = "Composite"
+const compositeName, epilogueName = "Composite", "Epilogue"
 
 // OpText returns an op as text.
 func (d Dialect) OpText(op fgraph.Op) (string, error) {
@@ -39,6 +39,18 @@ func (d Dialect) OpText(op fgraph.Op) (string, error) {
 			if in := op.Inplace(i); in >= 0 {
 				text += fmt.Sprintf("{%d:%d}", i, in)
 			}
+		}
+		return text, nil
+	case *tensor.EpilogueOp:
+		base, err := d.OpText(op.Base())
+		if err != nil {
+			return "", err
+		}
+		// The parameters of the product follow its name, since braces are not nested.
+		name, params, _ := strings.Cut(base, "{")
+		text := epilogueName + "{" + op.Program().Listing() + "}{" + name + "}"
+		if params != "" {
+			text += "{" + params
 		}
 		return text, nil
 	case tensor.AssertOp:
@@ -58,6 +70,8 @@ func (d Dialect) ParseOp(text string) (fgraph.Op, error) {
 	case !ok:
 	case name == compositeName && len(params) > 0:
 		return parseComposite(params)
+	case name == epilogueName && len(params) > 1:
+		return d.parseEpilogue(params)
 	case name == "Assert" && len(params) > 0:
 		message, err := strconv.Unquote(strings.Join(params, "}{"))
 		return tensor.AssertOp{Message: message}, err
@@ -85,6 +99,25 @@ func parseComposite(params []string) (fgraph.Op, error) {
 		aliases = append(aliases, fgraph.Alias{Output: int(o), Input: int(i)})
 	}
 	return tensor.NewComposite(p).WithInplace(aliases...), nil
+}
+
+// parseEpilogue makes a product with an epilogue of a program, the name of the product, and its
+// parameters.
+func (d Dialect) parseEpilogue(params []string) (fgraph.Op, error) {
+	p, err := array.ParseProgram(params[0])
+	if err != nil {
+		return nil, err
+	}
+	text := params[1]
+	if len(params) > 2 {
+		text += "{" + strings.Join(params[2:], "}{") + "}"
+	}
+	if base, ok := d.language().Op(text); ok {
+		if op := tensor.NewEpilogue(base, p); op != nil {
+			return op, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no product with an epilogue: %q", ErrSyntax, fileio.Excerpt(text, 0))
 }
 
 // ParseType returns the type of a text.

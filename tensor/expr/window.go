@@ -13,6 +13,7 @@ import (
 // windowOps makes the ops that move a window, of which the parameters are those that the ops print.
 var windowOps = map[string]maker{
 	"Conv":          convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvOp{Window: w, Groups: groups} }),
+	"ConvLast":      convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvLastOp{Window: w, Groups: groups} }),
 	"ConvTranspose": convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvTransposeOp{Window: w, Groups: groups} }),
 	"ConvWeights":   convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvWeightsOp{Window: w, Groups: groups} }),
 
@@ -34,6 +35,9 @@ var windowOps = map[string]maker{
 		return tensor.PoolPlacesOp{Window: w, Ceil: ceil}
 	}),
 	"AveragePool":     poolOp(array.PoolMean, poolValues),
+	"MaxPoolLast":     poolOp(array.PoolMax, poolLast),
+	"AveragePoolLast": poolOp(array.PoolMean, poolLast),
+	"SumPoolLast":     poolOp(array.PoolSum, poolLast),
 	"SumPool":         poolOp(array.PoolSum, poolValues),
 	"AveragePoolGrad": poolOp(array.PoolMean, poolGradient),
 	"SumPoolGrad":     poolOp(array.PoolSum, poolGradient),
@@ -41,6 +45,10 @@ var windowOps = map[string]maker{
 
 func poolValues(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
 	return tensor.PoolOp{Window: w, Ceil: ceil, Kind: kind}
+}
+
+func poolLast(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
+	return tensor.PoolLastOp{Window: w, Ceil: ceil, Kind: kind}
 }
 
 func poolGradient(w array.Window, ceil bool, kind array.Pooling) tensor.Op {

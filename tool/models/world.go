@@ -33,6 +33,8 @@ func (w world) Dialect() graphfile.Dialect { return w.dialect }
 
 func (w world) Attach(g, _ *fgraph.FunctionGraph, _, _ []int) error { return g.Attach(w.source.For()) }
 
+func (w world) Complete(g *fgraph.FunctionGraph) error { return g.Attach(w.source.For()) }
+
 // Random returns values for inputs of types with sizes that are not known, too: the same for the same
 // symbol.
 func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {

@@ -20,10 +20,12 @@ import (
 
 // writeONNX writes a small ONNX model.
 func writeONNX(ctx context.Context, name string) error {
+	floats := &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Name:    "relu",
 		Nodes:   []*onnx.Node{{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}}},
-		Inputs:  []*onnx.ValueInfo{{Name: "x", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}},
-		Outputs: []*onnx.ValueInfo{{Name: "y"}},
+		Inputs:  []*onnx.ValueInfo{{Name: "x", Type: floats}},
+		Outputs: []*onnx.ValueInfo{{Name: "y", Type: floats}},
 	}}
 	return m.WriteFile(ctx, name)
 }
@@ -110,7 +112,7 @@ func TestInfoONNX(t *testing.T) {
 	if err := writeONNX(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, nnopt(t, "info", name).ok(t).stdout, "opset: 17\ninput x: float[]\noutput y: unknown\n", "nodes: 1\n  Relu ")
+	contains(t, nnopt(t, "info", name).ok(t).stdout, "opset: 17\ninput x: float[]\noutput y: float[]\n", "nodes: 1\n  Relu ")
 	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `"ops":[{"op":"Relu","nodes":1}]}`)
 	nnopt(t, "info", "--srand=1", name).fails(t, statusUsage, "--srand has no meaning for an ONNX model")
 	nnopt(t, "info", file(t, "text.onnx", "no model")).fails(t, statusFault, "text.onnx", "not a model")
@@ -184,6 +186,37 @@ func TestNaN(t *testing.T) {
 			selection = "--pipeline=" + strings.TrimSuffix(list, "]")
 		}
 		if out := nnopt(t, "eval", selection, "--set=x=0", name).ok(t).stdout; out != "y: float "+want+"\n" {
+			t.Errorf("%s: %s", query, out)
+		}
+	}
+}
+
+// TestSignedZero: -2·0 + 0 is 0 and not -0, of which the reciprocal is -Inf.
+func TestSignedZero(t *testing.T) {
+	t.Parallel()
+	zero, err := lower.TensorOf("zero", array.Scalar(float32(0)), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Nodes: []*onnx.Node{
+			{Op: "Mul", Inputs: []string{"x", "zero"}, Outputs: []string{"m"}}, {Op: "Add", Inputs: []string{"m", "zero"}, Outputs: []string{"s"}},
+			{Op: "Reciprocal", Inputs: []string{"s"}, Outputs: []string{"y"}},
+			{Op: "Sub", Inputs: []string{"x", "x2"}, Outputs: []string{"d"}}, {Op: "Neg", Inputs: []string{"d"}, Outputs: []string{"n"}},
+			{Op: "Reciprocal", Inputs: []string{"n"}, Outputs: []string{"z"}},
+		},
+		Inputs: []*onnx.ValueInfo{
+			{Name: "x", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}, {Name: "x2", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}},
+		},
+		Outputs:      []*onnx.ValueInfo{{Name: "y"}, {Name: "z"}},
+		Initializers: []*onnx.Tensor{zero},
+	}}
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := m.WriteFile(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"none", "fast_run", "debug", "+fast_run +saturate"} {
+		if out := nnopt(t, "eval", "--query", query, "--set=x=-2", "--set=x2=-2", name).ok(t).stdout; out != "y: float +Inf\nz: float -Inf\n" {
 			t.Errorf("%s: %s", query, out)
 		}
 	}

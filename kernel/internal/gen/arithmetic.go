@@ -17,6 +17,14 @@ func (g *vectors) arithmetic() {
 		{"scale", "dst, x *float32, blocks int, alpha float32", "", "VMULPS x, alpha, Y0"},
 		{"scaleFloor", "dst, x *float32, blocks int, alpha float32, floor float32", "", "VMULPS x, alpha, Y0; VMAXPS Y0, floor, Y0"},
 		{"mul", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VMULPS y, Y0, Y0"},
+		{"sum", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VADDPS y, Y0, Y0"},
+		{"sub", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VSUBPS y, Y0, Y0"},
+		{"div", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VDIVPS y, Y0, Y0"},
+		{"sqrt", "dst, x *float32, blocks int", "", "VSQRTPS x, Y0"},
+		// VMAXPS and VMINPS return their first operand, x, where one of both is NaN, or both are
+		// zeros. So what is left is a y that is NaN: it does not equal itself.
+		{"larger", "dst, x, y *float32, blocks int", "", "VMOVUPS y, Y0; VMAXPS x, Y0, Y1; VCMPPS $0, Y0, Y0, Y2; VBLENDVPS Y2, Y1, Y0, Y0"},
+		{"smaller", "dst, x, y *float32, blocks int", "", "VMOVUPS y, Y0; VMINPS x, Y0, Y1; VCMPPS $0, Y0, Y0, Y2; VBLENDVPS Y2, Y1, Y0, Y0"},
 		{"addMul", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS dst, Y0, Y0"},
 		{"addScaledMul", "dst, x, y *float32, blocks int, alpha float32", "", "VMULPS x, alpha, Y0; VMULPS y, Y0, Y0; VADDPS dst, Y0, Y0"},
 		{"mulAdd", "dst, x, y, z *float32, blocks int", "", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS z, Y0, Y0"},
@@ -37,6 +45,7 @@ func (g *vectors) arithmetic() {
 		}
 		g.function(function{name: f.name, params: f.params, before: before, body: func(int) { g.p("%s; VMOVUPS Y0, dst", f.ops) }})
 	}
+	g.depthwise()
 	g.signs()
 	g.colSums()
 	g.colProducts()

@@ -301,13 +301,7 @@ func (g *tiles) epilogue() {
 			}
 		}
 	})
-	g.when("tileReLU", "scale", func() {
-		g.p("%s %s, %[2]s, %[2]s", g.zero, g.tmp(0))
-		for i := range g.rows * g.n {
-			// NaN stays: of NaN and a number, VMAXPS returns its first operand.
-			g.p("VMAXPS %s, %s, %[1]s", g.vec(i), g.tmp(0))
-		}
-	})
+	g.when("tileReLU", "scale", g.relu)
 	g.when("tileScale", "residual", func() {
 		g.pointer("tile_scale", "")
 		g.p("MOVQ tile_offset(DI), R12; ADDQ R11, R12")
@@ -319,7 +313,7 @@ func (g *tiles) epilogue() {
 			}
 		}
 	})
-	g.when("tileResidual", "store", func() {
+	g.when("tileResidual", "last", func() {
 		g.pointer("tile_r", "tile_rRow")
 		g.p("VBROADCASTSS tile_alpha(DI), %s", g.tmp(0))
 		g.eachRow("AX", "R12", func(row int) {
@@ -329,7 +323,17 @@ func (g *tiles) epilogue() {
 			}
 		})
 	})
+	g.when("tileLastReLU", "store", g.relu)
 	g.store()
+}
+
+// relu raises all sums to zero.
+func (g *tiles) relu() {
+	g.p("%s %s, %[2]s, %[2]s", g.zero, g.tmp(0))
+	for i := range g.rows * g.n {
+		// NaN stays: of NaN and a number, VMAXPS returns its first operand.
+		g.p("VMAXPS %s, %s, %[1]s", g.vec(i), g.tmp(0))
+	}
 }
 
 // pointer loads a pointer to the current columns to AX, and the distance of its rows to R12. It

@@ -1,0 +1,58 @@
+package kernel
+
+import "math"
+
+// Float32Map returns the function with the given name on vectors of float32s, or nil if there is
+// none: add, sub, mul, div, max and min of x and y; sqrt of x, which ignores y. The others are at
+// least as long as x, and dst may be x or y. The larger and the smaller of two numbers are NaN if one
+// of them is, and x where both are zeros.
+func Float32Map(name string) func(dst, x, y []float32) { return float32Maps[name] }
+
+var float32Maps = map[string]func(dst, x, y []float32){
+	"add":  single2(func(x, y float32) float32 { return x + y }, sumBlocks),
+	"sub":  single2(func(x, y float32) float32 { return x - y }, subBlocks),
+	"mul":  single2(func(x, y float32) float32 { return x * y }, mulBlocks),
+	"div":  single2(func(x, y float32) float32 { return x / y }, divBlocks),
+	"max":  single2(larger, largerBlocks),
+	"min":  single2(smaller, smallerBlocks),
+	"sqrt": sqrtVec,
+}
+
+// single2 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
+// Wider vectors would not help: these move memory more than they compute.
+func single2(one func(x, y float32) float32, blocks func(dst, x, y *float32, blocks int)) func(dst, x, y []float32) {
+	return func(dst, x, y []float32) {
+		dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
+		if n > 0 {
+			blocks(&dst[0], &x[0], &y[0], n)
+		}
+		for i := n * block; i < len(x); i++ {
+			dst[i] = one(x[i], y[i])
+		}
+	}
+}
+
+func larger(x, y float32) float32 {
+	if x >= y || x != x {
+		return x
+	}
+	return y
+}
+
+func smaller(x, y float32) float32 {
+	if x <= y || x != x {
+		return x
+	}
+	return y
+}
+
+// sqrtVec rounds square roots once, as the square root of a float64 does that is rounded again.
+func sqrtVec(dst, x, _ []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		sqrtBlocks(&dst[0], &x[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = float32(math.Sqrt(float64(x[i])))
+	}
+}

@@ -1,0 +1,179 @@
+package tensorpass
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// channelsLast returns the pass channels_last: convolutions of float32s with constant weights read
+// and write tensors whose channels are the last dimension, in place of the second. Then positions are
+// rows of a product: weights are prepared once, what is added to a channel is added to a column, and
+// patches are gathered in long runs. What lies between convolutions is computed in the same layout,
+// so that nothing is copied there. The bits are the same.
+func channelsLast() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "channels_last", Class: profile.ClassFusion, Fn: moveChannels,
+		Doc: "convolutions, and what lies between them, have the channels in the last dimension: Conv(x, w) → DimShuffle(ConvLast(DimShuffle(x), DimShuffle(w)))",
+	}
+}
+
+// layouts finds for each variable the one with channels last.
+type layouts struct {
+	g *fgraph.FunctionGraph
+	// last has the variables that are computed with channels last, by the views of them that take the
+	// place of others, and views has those that are views with channels last.
+	last, views map[*variable]*variable
+}
+
+func moveChannels(ctx context.Context, h *rewrite.Handle) error {
+	l := &layouts{g: h.Graph(), last: make(map[*variable]*variable), views: make(map[*variable]*variable)}
+	order := slices.Collect(l.g.Ordered())
+	for i, a := range order {
+		if i%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v, err := tensor.Try(func() *variable { return l.moved(a) })
+		if err != nil || v == nil {
+			continue
+		}
+		back := v
+		if _, ok := a.Op().(tensor.Reduce); !ok {
+			back = tensor.DimShuffle(v, tensor.ToSecond(typeOf(v).NDim())...)
+		}
+		if !a.Out().Type().Accepts(back.Type()) {
+			continue
+		}
+		if v.Owner() != nil {
+			v.Owner().SetOrigin(a.Origin())
+		}
+		old := a.Out()
+		if done, err := h.Replace("", a, fgraph.Replacement{Old: old, New: back}); err != nil || !done {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if back != v {
+			l.last[back] = v
+		}
+	}
+	return nil
+}
+
+// moved returns the result of an apply with channels last, or nil if it is better as it is.
+func (l *layouts) moved(a *apply) *variable {
+	if len(a.Outputs()) != 1 {
+		return nil
+	}
+	switch op := a.Op().(type) {
+	case tensor.ConvOp:
+		return l.conv(a, op)
+	case tensor.PoolOp:
+		if l.any(a) && dtypeOf(a.Out()) == array.Float32 {
+			return l.again(tensor.PoolLastOp(op), a)
+		}
+	case tensor.Elemwise:
+		if op.Inplace == 0 {
+			return l.elementwise(a)
+		}
+	case tensor.JoinOp:
+		if l.any(a) && typeOf(a.Out()).NDim() >= 3 {
+			op.Axis = int8(placeOf(int(op.Axis), typeOf(a.Out()).NDim()))
+			return l.again(op, a)
+		}
+	case tensor.Reduce:
+		return l.reduced(a, op)
+	}
+	return nil
+}
+
+// reduced moves the channels of what is reduced to channels, or to nothing with positions: to what
+// has the same layout in both.
+func (l *layouts) reduced(a *apply, op tensor.Reduce) *variable {
+	n := typeOf(a.Inputs()[0]).NDim()
+	if !l.any(a) || n < 3 || op.All {
+		return nil
+	}
+	var axes array.Axes
+	positions, channels := false, false // that stay
+	for d := range n {
+		switch {
+		case op.Axes&(1<<d) != 0:
+			axes |= 1 << placeOf(d, n)
+		case d == 1:
+			channels = true
+		case d > 1:
+			positions = true
+		}
+	}
+	if positions && channels {
+		return nil
+	}
+	op.Axes = axes
+	return l.again(op, a)
+}
+
+// conv moves the channels of a convolution that is computed in single precision with constant weights.
+func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
+	x, w := a.Inputs()[0], a.Inputs()[1]
+	weights := tensor.ConstantOf(w)
+	if weights == nil || weights.DType() != array.Float32 {
+		return nil
+	}
+	// Groups of a few channels are products that are too narrow to pay.
+	if in, out := weights.Dim(1), weights.Dim(0)/op.Groups; op.Groups > 1 && in*out > 1 && min(in, out) < 8 {
+		return nil
+	}
+	turned := tensor.LastWeights(w)
+	return tensor.MustApply(tensor.ConvLastOp(op), l.channelsLast(x), folded(turned))
+}
+
+// folded returns a constant view as a constant of its own.
+func folded(v *variable) *variable {
+	a := v.Owner()
+	if a == nil || !a.Inputs()[0].IsConstant() {
+		return v
+	}
+	op := a.Op().(tensor.DimShuffleOp)
+	return tensor.Constant(tensor.ConstantOf(a.Inputs()[0]).Transpose(op.NewOrder()...).Clone())
+}
+
+// elementwise moves the channels of an element-wise op, if those of a full input are last already.
+func (l *layouts) elementwise(a *apply) *variable {
+	if typeOf(a.Out()).NDim() < 3 || !l.any(a) {
+		return nil
+	}
+	return l.again(a.Op().(tensor.Op), a)
+}
+
+// any reports whether an input is known with channels last.
+func (l *layouts) any(a *apply) bool {
+	return slices.ContainsFunc(a.Inputs(), func(v *variable) bool { return l.last[v] != nil })
+}
+
+// again applies an op to the inputs with channels last.
+func (l *layouts) again(op tensor.Op, a *apply) *variable {
+	return tensor.MustApply(op, mapped(a.Inputs(), l.channelsLast)...)
+}
+
+// channelsLast returns v with channels last.
+func (l *layouts) channelsLast(v *variable) *variable {
+	if last := l.last[v]; last != nil {
+		return last
+	}
+	view := l.views[v]
+	if view == nil {
+		view = folded(shuffled(v, tensor.NewDimShuffle(tensor.ToLast(typeOf(v).NDim())...)))
+		l.views[v] = view
+	}
+	return view
+}
+
+// placeOf returns where a dimension of n is when channels are last.
+func placeOf(d, n int) int { return slices.Index(tensor.ToLast(n), d) }

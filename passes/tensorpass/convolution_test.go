@@ -1,0 +1,130 @@
+package tensorpass_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/rewrite/rewritetest"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+type variable = *fgraph.Variable
+
+// float32s returns a constant of random float32s.
+func float32s(r *rand.Rand, shape ...int) variable {
+	a := array.New(array.Float32, shape...)
+	for i := range a.Len() {
+		a.SetFloat(i, 2*r.Float64()-1)
+	}
+	return tensor.Constant(a)
+}
+
+// productCases are graphs of one input, [2, 6, 9, 7] or [2, 5, 6], with the ops that channels_last,
+// composite_elemwise_fusion and fuse_product_epilogue leave, without DimShuffles.
+var productCases = []struct {
+	name  string
+	build func(r *rand.Rand, x variable) variable
+	want  string
+}{
+	{"convolutions with what lies between them", func(r *rand.Rand, x variable) variable {
+		relu := func(x variable) variable { return tensor.Maximum(x, tensor.Number(0, x)) }
+		y := relu(tensor.Conv(x, float32s(r, 4, 6, 3, 3), float32s(r, 4), tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 1))
+		z := tensor.Add(tensor.Conv(y, float32s(r, 4, 4, 1, 1), nil, tensor.Slide{}, 1), tensor.Mul(y, float32s(r, 1, 4, 1, 1)))
+		z = tensor.MaxPool(z, []int{3, 3}, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, false)
+		z = tensor.AveragePool(z, []int{2, 2}, tensor.Slide{Before: []int{1, 1}, Strides: []int{2, 1}, After: []int{1, 0}}, false, false)
+		joined := tensor.Join(1, z, relu(tensor.Conv(z, float32s(r, 4, 1, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 4)))
+		return tensor.Sum(joined, 2, 3)
+	}, "Epilogue ConvLast{2}{pads=1,1,1,1}; Epilogue ConvLast{2}; MaxPoolLast{3,3}{pads=1,1,1,1}; AveragePoolLast{2,2}{strides=2,1}{pads=1,1,1,0}; Epilogue ConvLast{2}{pads=1,1,1,1}{groups=4}; Join{3}; sum{axis=1,2}"},
+	{"a convolution whose weights are no constant", func(r *rand.Rand, x variable) variable {
+		return tensor.Conv(x, tensor.Exp(float32s(r, 4, 6, 3, 3)), nil, tensor.Slide{}, 1)
+	}, "exp; Conv{2}"},
+	{"groups that are narrow", func(r *rand.Rand, x variable) variable {
+		return tensor.Conv(x, float32s(r, 6, 2, 3, 3), nil, tensor.Slide{}, 3)
+	}, "Conv{2}{groups=3}"},
+	{"what is reduced to channels and positions", func(r *rand.Rand, x variable) variable {
+		return tensor.ReduceOver(array.Max, tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 2)
+	}, "ConvLast{2}; max{axis=2}"},
+	{"a product with a bias", func(r *rand.Rand, x variable) variable {
+		return tensor.Tanh(tensor.Add(tensor.Matmul(x, float32s(r, 6, 3)), float32s(r, 3)))
+	}, "Epilogue Matmul"},
+	{"a product that two read", func(r *rand.Rand, x variable) variable {
+		y := tensor.Matmul(x, float32s(r, 6, 3))
+		return tensor.Dot(tensor.Reshape(tensor.Exp(y), tensor.Int(10), tensor.Int(3)), tensor.Reshape(tensor.Softmax(tensor.Reshape(y, tensor.Int(3), tensor.Int(10))), tensor.Int(3), tensor.Int(10)))
+	}, "Matmul; exp; Reshape{2}; Reshape{2}; Softmax; Reshape{2}; dot"},
+	{"a product that is broadcast", func(r *rand.Rand, x variable) variable {
+		return tensor.Add(tensor.ExpandDims(tensor.Sum(tensor.Matmul(x, float32s(r, 6, 3)), 0), 0), float32s(r, 4, 5, 3))
+	}, "Matmul; sum{axis=0}; add"},
+	{"a product with no constant", func(r *rand.Rand, x variable) variable {
+		return tensor.Exp(tensor.Matmul(x, tensor.DimShuffle(x, 0, 2, 1)))
+	}, "Matmul; exp"},
+}
+
+// TestProducts: the passes of products change the graphs that they should, and no bit.
+func TestProducts(t *testing.T) {
+	for _, c := range productCases {
+		t.Run(c.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			shape := []int{2, 6, 9, 7}
+			if strings.Contains(c.want, "Matmul") {
+				shape = []int{2, 5, 6}
+			}
+			x := fgraph.NewInput(tensor.NewType(array.Float32, shape...), "x")
+			out := c.build(r, x)
+			plain, err := exec.NewFunction(t.Context(), []variable{x}, []variable{out}, exec.FunctionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := tensor.NewGraph([]variable{x}, []variable{out})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rewritetest.Run(t, rewrite.NewSequence("products", tensorpass.Pass("channels_last"), tensorpass.Pass("composite_elemwise_fusion"), tensorpass.Pass("fuse_product_epilogue")), g)
+			if got := opsOf(g); got != c.want {
+				t.Errorf("%s left, want %s", got, c.want)
+			}
+			fused, err := exec.CompileGraph(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arg := tensor.ConstantOf(float32s(r, shape...))
+			want, err := plain.Call(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Twice: what is prepared at the first call serves for all.
+			for range 2 {
+				got, err := fused.Call(t.Context(), arg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !array.Equal(got[0], want[0]) {
+					t.Errorf("%v, not %v", got[0], want[0])
+				}
+			}
+		})
+	}
+}
+
+// opsOf lists the ops of a graph, without views. Of programs it leaves out the text.
+func opsOf(g *fgraph.FunctionGraph) string {
+	var list []string
+	for a := range g.Ordered() {
+		switch op := a.Op().(type) {
+		case tensor.DimShuffleOp:
+		case *tensor.EpilogueOp:
+			list = append(list, "Epilogue "+op.Base().String())
+		case *tensor.CompositeOp:
+			list = append(list, "Composite")
+		default:
+			list = append(list, op.String())
+		}
+	}
+	return strings.Join(slices.Clone(list), "; ")
+}

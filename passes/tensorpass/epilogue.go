@@ -1,0 +1,94 @@
+package tensorpass
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// productEpilogue returns the pass fuse_product_epilogue: an element-wise op that reads the result of
+// a product, which nothing else does, becomes a part of the product, which applies it to a few rows
+// at a time, while they are in a cache.
+func productEpilogue() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "fuse_product_epilogue", Class: profile.ClassFusion, Fn: fuseEpilogues,
+		Doc: "a product with a constant factor applies the element-wise op that reads it: maximum(Matmul(x, w) + b, 0) → Epilogue{maximum(i0 + i1, 0)}{Matmul}(x, w, b)",
+	}
+}
+
+func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
+	for i, a := range slices.Collect(h.Graph().Ordered()) {
+		if i%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !h.Graph().Contains(a) || len(a.Outputs()) != 1 || !hasEpilogue(a) {
+			continue
+		}
+		reader := onlyClient(a.Out())
+		if reader == nil || !fusable(reader) || len(reader.Outputs()) != 1 {
+			continue
+		}
+		v, err := tensor.Try(func() *variable { return withEpilogue(a, reader) })
+		if err != nil || v == nil || !reader.Out().Type().Accepts(v.Type()) {
+			continue
+		}
+		v.Owner().SetOrigin(reader.Origin())
+		if _, err := h.Replace("", reader, fgraph.Replacement{Old: reader.Out(), New: v}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasEpilogue reports whether an apply is a product of float32s with a constant factor. Others are
+// left to the passes that work in place, as Theano's are.
+func hasEpilogue(a *apply) bool {
+	switch a.Op().(type) {
+	case tensor.ConvLastOp, tensor.MatmulOp, tensor.Dot22Op:
+		w := tensor.ConstantOf(a.Inputs()[1])
+		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
+	}
+	return false
+}
+
+// withEpilogue returns what an element-wise apply computes from a product, as one op, or nil.
+func withEpilogue(a, reader *apply) *variable {
+	product := a.Out()
+	// The product is the first input of the program. Its shape must be that of the result: what is
+	// broadcast would be computed before there is room for it.
+	types := []array.DType{dtypeOf(product)}
+	in := []*variable{product}
+	args := make([]int, len(reader.Inputs()))
+	for _, v := range reader.Inputs() {
+		if v != product && !tensor.Inlined(v) && !slices.Contains(in, v) {
+			in, types = append(in, v), append(types, dtypeOf(v))
+		}
+	}
+	if dtypeOf(reader.Out()) != dtypeOf(product) || !slices.Equal(typeOf(reader.Out()).Shape(), typeOf(product).Shape()) {
+		return nil
+	}
+	p := array.NewProgram(types...)
+	for i, v := range reader.Inputs() {
+		if v != product && tensor.Inlined(v) {
+			args[i] = p.Constant(tensor.ConstantOf(v))
+			continue
+		}
+		args[i] = slices.Index(in, v)
+	}
+	switch op := reader.Op().(type) {
+	case tensor.Fusible:
+		p.Return(op.AddTo(p, args...))
+	case *tensor.CompositeOp:
+		p.Return(p.Inline(op.Program(), args...)...)
+	}
+	op := tensor.NewEpilogue(a.Op().(tensor.Op), p)
+	if op == nil {
+		return nil
+	}
+	return tensor.MustApply(op, append(slices.Clone(a.Inputs()), in[1:]...)...)
+}

@@ -1,0 +1,36 @@
+package array
+
+import (
+	"math"
+	"testing"
+
+	"github.com/nnopt/nnopt/kernel/elementary"
+)
+
+// TestErfc compares erfc of float32s with that of float64s: at most a unit in the last place lies
+// between them, also in the tail and where results are subnormal.
+func TestErfc(t *testing.T) {
+	const n, step = 512, 9973
+	x, got := make([]float32, n), make([]float32, n)
+	for first := uint64(0); first < 1<<32; first += n * step {
+		for i := range x {
+			x[i] = math.Float32frombits(uint32(first + uint64(i)*step))
+		}
+		float32Kernels[Erfc](got, x, x)
+		for i, v := range got {
+			want := float32(elementary.Erfc(float64(x[i])))
+			if v != v && want != want {
+				continue
+			}
+			if d := int64(math.Float32bits(v)) - int64(math.Float32bits(want)); d < -1 || d > 1 {
+				t.Fatalf("erfc(%g) is %g, not %g", x[i], v, want)
+			}
+		}
+	}
+	for _, v := range []struct{ x, want float64 }{{math.Inf(1), 0}, {math.Inf(-1), 2}, {0, 1}, {math.Copysign(0, -1), 1}} {
+		x[0] = float32(v.x)
+		if float32Kernels[Erfc](got[:1], x[:1], x[:1]); got[0] != float32(v.want) {
+			t.Errorf("erfc(%g) is %g, not %g", v.x, got[0], v.want)
+		}
+	}
+}

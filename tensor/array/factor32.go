@@ -1,0 +1,86 @@
+package array
+
+import "github.com/nnopt/nnopt/kernel"
+
+// A Factor is the right-hand matrix of products of float32s, prepared for them once. Any number of
+// goroutines may use it.
+type Factor struct {
+	weights    kernel.Weights
+	rows, cols int
+}
+
+// NewFactor prepares a matrix, the last two dimensions of b, which must not change any more. The
+// result is nil if its elements are not float32s, if neither its rows nor its columns are contiguous,
+// or if there are several matrices.
+func NewFactor(b *Array) *Factor {
+	if b.dtype != Float32 || b.ndim < 2 || b.Len() == 0 || !b.oneMatrix() {
+		return nil
+	}
+	m := b.matrixAt(b.offset)
+	if b = &m; !b.fitsFactor() {
+		return nil
+	}
+	f := &Factor{rows: b.shape[0], cols: b.shape[1]}
+	// The form decides the order of long sums: it is that of Gemm.
+	if rowsFit(b.shape[0], b.shape[1], b.strides[0], b.strides[1]) {
+		f.weights.SetTransposed(general32(b))
+	} else {
+		f.weights = *kernel.NewWeights(general32(b.turned()))
+	}
+	return f
+}
+
+// MulRows sets c, a matrix, to a·b, and completes it, if there is an epilogue, whose other inputs are
+// args. b may have been prepared; otherwise prepared is nil.
+func (ws *Workspace) MulRows(c, a, b *Array, prepared *Factor, e *Epilogue, args []*Array) error {
+	if prepared != nil && (a.shape[1] != prepared.rows || a.shape[0] != c.shape[0] || c.Len() == 0) {
+		prepared = nil
+	}
+	var done completion
+	if err := ws.complete(&done, e, c, args, prepared != nil); err != nil {
+		return err
+	}
+	defer done.end()
+	return ws.rowBlocks(&done, c, a, b, prepared)
+}
+
+// rowBlocks is MulRows for what completes the elements of c, perhaps in another shape.
+func (ws *Workspace) rowBlocks(done *completion, c, a, b *Array, prepared *Factor) error {
+	rows, cols := c.shape[0], c.shape[1]
+	blocks := 1
+	if done.left != nil {
+		blocks = max(rows/max(epilogueBytes/max(cols*c.dtype.Size(), 1), minLastRows), 1)
+	}
+	for i := range blocks {
+		first := i * rows / blocks
+		n := (i+1)*rows/blocks - first
+		ca, aa := *c, *a
+		if blocks > 1 {
+			ca.offset, ca.shape[0] = c.offset+first*c.strides[0], n
+			aa.offset, aa.shape[0] = a.offset+first*a.strides[0], n
+		}
+		if prepared != nil {
+			if err := ws.mulFactor(&ca, &aa, prepared, done.of(first, n, 0, cols)); err != nil {
+				return err
+			}
+		} else if err := ws.MatMul(&ca, &aa, b); err != nil {
+			return err
+		}
+		done.run(first*cols, n*cols)
+	}
+	return nil
+}
+
+// mulFactor sets c, whose rows are contiguous, to a·b. It has the bits of Gemm.
+func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e kernel.Epilogue) error {
+	if a.shape[1] > 1 && a.strides[1] != 1 || a.shape[0] > 1 && a.strides[0] < 0 {
+		t, err := ws.scratchCopy(a)
+		if err != nil {
+			return err
+		}
+		defer ws.Release(t)
+		a = t
+	}
+	b.weights.Mul(general32(a), e, general32(c))
+	return nil
+}

@@ -1,0 +1,217 @@
+package array
+
+const (
+	// lastPatchBytes bounds the patches of a convolution with channels last that are gathered at a
+	// time, and minLastRows is the least number of them: every product of some reads all weights.
+	lastPatchBytes = 256 << 10
+	minLastRows    = 96
+	// epilogueBytes bounds the part of a product that waits for its epilogue.
+	epilogueBytes = 128 << 10
+)
+
+// LastWeights are weights of convolutions with channels last, prepared once. Any number of
+// goroutines may use them.
+type LastWeights struct{ factors []*Factor }
+
+// NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns
+// nil if products of them gain nothing by that.
+func NewLastWeights(weights *Array, groups int) *LastWeights {
+	n := int(weights.ndim)
+	if !weights.Contiguous() || weights.Len() == 0 || directLast(weights.shape[n-2], weights.shape[n-1]/groups) {
+		return nil
+	}
+	w := new(LastWeights)
+	c := lastConvolution{w: weights, groups: groups, out: weights.shape[n-1] / groups, terms: weights.Len() / weights.shape[n-1]}
+	for g := range groups {
+		f := NewFactor(c.weightsOf(g))
+		if f == nil {
+			return nil
+		}
+		w.factors = append(w.factors, f)
+	}
+	return w
+}
+
+// directLast is convolution.direct.
+func directLast(in, out int) bool { return in == 1 && out <= directRows }
+
+// A lastConvolution is a convolution with channels last, of contiguous arrays.
+type lastConvolution struct {
+	ws       *Workspace
+	x, w, y  *Array // [N, spatial…, groups·in], [window…, in, groups·out], [N, positions…, groups·out]
+	prepared *LastWeights
+	complete completion
+	slide    *slide
+	groups   int
+	in, out  int // channels of a group
+	terms    int // elements of a patch
+	rows     int // positions of all items
+}
+
+// ConvLast is Conv for arrays whose last dimension is the channels: x is [N, spatial…, C], the
+// weights are [window…, C/groups, M], and y, which is contiguous, is [N, positions…, M]. It has the
+// bits of Conv. The weights may have been prepared; otherwise w is nil. Then y is completed by
+// the epilogue, if there is one, whose other inputs are args.
+func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Window, groups int, e *Epilogue, args []*Array) error {
+	if y.Len() == 0 {
+		return nil
+	}
+	last := int(x.ndim) - 1
+	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, prepared: prepared, groups: groups,
+		in: weights.shape[last-1], out: y.shape[last] / groups, rows: y.Len() / y.shape[last]}
+	nothing := x.Len() == 0 || weights.Len() == 0
+	if err := ws.complete(&c.complete, e, y, args, prepared != nil && !nothing); err != nil {
+		return err
+	}
+	defer c.complete.end()
+	if nothing { // a sum of nothing
+		y.zero()
+		c.complete.run(0, y.Len())
+		return nil
+	}
+	c.slide = newSlide(&w, x.Shape()[1:last], y.Shape()[1:last])
+	c.terms = c.in * c.slide.window()
+	for _, p := range []**Array{&c.x, &c.w} {
+		if (*p).Contiguous() {
+			continue
+		}
+		t, err := ws.scratchCopy(*p)
+		if err != nil {
+			return err
+		}
+		defer ws.Release(t)
+		*p = t
+	}
+	switch {
+	case directLast(c.in, c.out) && x.dtype == Float32:
+		directLastForward[float32](c)
+	case directLast(c.in, c.out):
+		directLastForward[float64](c)
+	case c.slide.plain():
+		return c.plain()
+	default:
+		return c.gathered()
+	}
+	return nil
+}
+
+// weightsOf returns the weights of a group, a column for each channel of y.
+func (c *lastConvolution) weightsOf(group int) *Array {
+	return c.w.rowsAt(group*c.out, c.terms, c.out, c.groups*c.out)
+}
+
+// multiply sets some rows of the channels of a group to their product.
+func (c *lastConvolution) multiply(patches *Array, group, first int) error {
+	m, n := c.groups*c.out, patches.shape[0]
+	y := c.y.rowsAt(first*m+group*c.out, n, c.out, m)
+	if c.prepared != nil {
+		return c.ws.mulFactor(y, patches, c.prepared.factors[group], c.complete.of(first, n, group*c.out, c.out))
+	}
+	return c.ws.Gemm(1, patches, c.weightsOf(group), 0, y)
+}
+
+// blocks calls f for blocks of rows, as many as bytes hold, but not fewer than least, unless there are
+// not so many. Their sizes differ by one at most. Then it completes the block.
+func (c *lastConvolution) blocks(rowBytes, bytes, least int, f func(first, n int) error) error {
+	m := c.groups * c.out
+	count := max(c.rows/max(bytes/rowBytes, least), 1)
+	for b := range count {
+		first := b * c.rows / count
+		n := (b+1)*c.rows/count - first
+		if err := f(first, n); err != nil {
+			return err
+		}
+		c.complete.run(first*m, n*m)
+	}
+	return nil
+}
+
+// plain multiplies the elements of x where they are.
+func (c *lastConvolution) plain() error {
+	channels := c.groups * c.in
+	bytes := epilogueBytes
+	if c.complete.left == nil {
+		bytes = 1 << 62
+	}
+	return c.blocks(c.groups*c.out*c.x.dtype.Size(), bytes, minLastRows, func(first, n int) error {
+		for g := range c.groups {
+			if err := c.multiply(c.x.rowsAt(first*channels+g*c.in, n, c.in, channels), g, first); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// gathered multiplies patches, a row for each position.
+func (c *lastConvolution) gathered() error {
+	size := c.x.dtype.Size()
+	most := min(c.rows, 2*max(lastPatchBytes/(c.terms*size), minLastRows))
+	memory := new(Array)
+	if err := c.ws.New(memory, c.x.dtype, most, c.terms); err != nil {
+		return err
+	}
+	defer c.ws.Release(memory)
+	return c.blocks(c.terms*size, lastPatchBytes, minLastRows, func(first, n int) error {
+		p := memory.rowsAt(0, n, c.terms, c.terms)
+		for g := range c.groups {
+			if c.x.dtype == Float32 {
+				lastPatches(Slice[float32](p), Slice[float32](c.x), c, g, first, n)
+			} else {
+				lastPatches(Slice[float64](p), Slice[float64](c.x), c, g, first, n)
+			}
+			if err := c.multiply(p, g, first); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// lastPatches sets the rows of dst to the patches of a group for n positions of all items, from first
+// on. In a row, elements of the window follow each other, and each has its channels. Padding is 0.
+func lastPatches[T float](dst, x []T, c *lastConvolution, group, first, n int) {
+	s, channels := c.slide, c.groups*c.in
+	run := s.size[2] * c.in
+	for row := first; row < first+n; row++ {
+		item, at := row/s.positions(), row%s.positions()
+		k := at % s.out[2]
+		i, j := at/s.out[2]/s.out[1], at/s.out[2]%s.out[1]
+		lo, hi := s.covered(k)
+		left := k*s.stride[2] - s.before[2]
+		for a := range s.size[0] {
+			y, ok := s.place(0, i, a)
+			for b := range s.size[1] {
+				z, ok2 := s.place(1, j, b)
+				part := dst[:run]
+				dst = dst[run:]
+				if !ok || !ok2 {
+					clear(part)
+					continue
+				}
+				clear(part[:lo*c.in])
+				clear(part[hi*c.in:])
+				line := x[(((item*s.in[0]+y)*s.in[1]+z)*s.in[2])*channels+group*c.in:]
+				part = part[lo*c.in : hi*c.in]
+				if s.dilation[2] == 1 && c.groups == 1 {
+					if len(part) > 0 {
+						copy(part, line[(left+lo)*channels:])
+					}
+					continue
+				}
+				for e := lo; e < hi; e++ {
+					copy(part[:c.in], line[(left+e*s.dilation[2])*channels:])
+					part = part[c.in:]
+				}
+			}
+		}
+	}
+}
+
+// covered returns which elements of the window in the last dimension are in the input at position k.
+func (s *slide) covered(k int) (lo, hi int) {
+	first, step := k*s.stride[2]-s.before[2], s.dilation[2]
+	lo = min(max(0, divideDown(-first+step-1, step)), s.size[2])
+	hi = min(max(lo, divideDown(s.in[2]-first+step-1, step)), s.size[2])
+	return lo, hi
+}

@@ -1,0 +1,65 @@
+package array
+
+import "github.com/nnopt/nnopt/kernel"
+
+// directLastForward computes a convolution of groups with one channel of the input, row by row of
+// the result. Sums have the order of directForward.
+func directLastForward[T float](c *lastConvolution) {
+	s := c.slide
+	m := c.groups * c.out
+	taps := make([]kernel.Tap, 0, s.window())
+	for line := range c.y.shape[0] * s.out[0] * s.out[1] {
+		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
+		x := Slice[T](c.x)[item*s.inputs()*c.groups:][:s.inputs()*c.groups]
+		y := Slice[T](c.y)[line*s.out[2]*m:][:s.out[2]*m]
+		// Positions whose windows are in the input in the same way are computed together: most of
+		// them lie in the middle of a row.
+		for k := 0; k < s.out[2]; {
+			lo, hi := s.covered(k)
+			n := 1
+			for k+n < s.out[2] {
+				if l, h := s.covered(k + n); l != lo || h != hi {
+					break
+				}
+				n++
+			}
+			taps = c.taps(taps[:0], at, k, lo, hi)
+			directLastRun(c, y[k*m:], x, taps, n)
+			k += n
+		}
+		c.complete.run(line*s.out[2]*m, s.out[2]*m)
+	}
+}
+
+// taps appends the elements of the window that are in the input at a position: elements lo to hi of
+// the last dimension.
+func (c *lastConvolution) taps(list []kernel.Tap, line, k, lo, hi int) []kernel.Tap {
+	s, m := c.slide, c.groups*c.out
+	s.rows(line, func(in, w int) {
+		for e := lo; e < hi; e++ {
+			at := in*s.in[2] + k*s.stride[2] - s.before[2] + e*s.dilation[2]
+			list = append(list, kernel.Tap{X: at * c.groups, W: (w + e) * m})
+		}
+	})
+	return list
+}
+
+// directLastRun sets n positions of y to the sums over the taps, which are those of the first.
+func directLastRun[T float](c *lastConvolution, y, x []T, taps []kernel.Tap, n int) {
+	m, step := c.groups*c.out, c.slide.stride[2]*c.groups
+	w := Slice[T](c.w)
+	if y, ok := any(y).([]float32); ok && c.out == 1 {
+		kernel.Depthwise(y, m, any(x).([]float32), step, any(w).([]float32), taps, n, m)
+		return
+	}
+	for p := range n {
+		row := y[p*m:][:m]
+		for i := range row {
+			sum := T(0)
+			for _, t := range taps {
+				sum += T(x[p*step+t.X+i/c.out] * w[t.W+i])
+			}
+			row[i] = sum
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package array
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// PoolLast is Pool for arrays of floats whose last dimension is the channels: x is [N, spatial…, C],
+// and y [N, positions…, C]. Of two zeros, the largest is the one that comes first.
+func (ws *Workspace) PoolLast(y, x *Array, w Window, kind Pooling) error {
+	return ws.pooled(y, x, func(x *Array) {
+		last := int(x.ndim) - 1
+		p := &lastPool{pool: pool{slide: newSlide(&w, x.Shape()[1:last], y.Shape()[1:last])}, items: x.shape[0], channels: x.shape[last], kind: kind}
+		p.countCovered(&w, kind)
+		if x.dtype == Float32 {
+			larger, add := kernel.Float32Map("max"), kernel.AddVecToDoubles
+			poolLast(p, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)), larger, add, ws.accumulators(p.channels))
+			return
+		}
+		add := func(sums, x []float64) { kernel.Float64Map("add")(sums, sums, x) }
+		poolLast(p, Slice[float64](x), Slice[float64](y), math.Inf(-1), float64Kernels[Maximum], add, ws.accumulators(p.channels))
+	})
+}
+
+// A lastPool is a pool with channels last.
+type lastPool struct {
+	pool
+	items, channels int
+	kind            Pooling
+}
+
+func poolLast[T float](p *lastPool, x, y []T, lowest T, larger func(dst, x, y []T), add func(sums []float64, x []T), sums []float64) {
+	lines, size := p.out[0]*p.out[1], p.inputs()*p.channels
+	for line := range p.items * lines {
+		data := x[line/lines*size:][:size]
+		position := [MaxSpatial]int{line % lines / p.out[1], line % p.out[1], 0}
+		for k := range p.out[2] {
+			row := y[:p.channels]
+			y = y[p.channels:]
+			if p.kind == PoolMax {
+				fill(row, lowest)
+				p.window(line%lines, k, func(at int) { larger(row, row, data[at*p.channels:][:p.channels]) })
+				continue
+			}
+			clear(sums)
+			p.window(line%lines, k, func(at int) { add(sums, data[at*p.channels:][:p.channels]) })
+			position[2] = k
+			n := p.count(position)
+			for c, sum := range sums {
+				row[c] = T(sum / n)
+			}
+		}
+	}
+}
+
+// window calls f for each element of the window at a position that is in the input.
+func (p *lastPool) window(line, k int, f func(at int)) {
+	lo, hi := p.covered(k)
+	p.rows(line, func(in, _ int) {
+		for e := lo; e < hi; e++ {
+			f(in*p.in[2] + k*p.stride[2] - p.before[2] + e*p.dilation[2])
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package tensor
+
+import (
+	"sync"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// ConvLastOp is ConvOp with channels last: the input x is [N, spatial…, C], the weights are [window…,
+// C/groups, M], and the result is [N, positions…, M]. Constant weights are prepared once, for all
+// calls. The bits are those of ConvOp.
+type ConvLastOp = convLastOp
+
+type convLastOp struct {
+	Window array.Window
+	Groups int
+}
+
+func (op convLastOp) String() string { return convText("ConvLast", op.Window, op.Groups) }
+
+// ToLast returns the order of dimensions that moves the second of n, the channels, behind the others.
+func ToLast(n int) []int {
+	order := []int{0}
+	for d := 2; d < n; d++ {
+		order = append(order, d)
+	}
+	return append(order, 1)
+}
+
+// ToSecond returns the order of dimensions that undoes ToLast.
+func ToSecond(n int) []int {
+	order := []int{0, n - 1}
+	for d := 1; d < n-1; d++ {
+		order = append(order, d)
+	}
+	return order
+}
+
+// LastWeights returns the weights of ConvLastOp for those of ConvOp.
+func LastWeights(weights *fgraph.Variable) *fgraph.Variable {
+	order := []int{}
+	for d := 2; d < TypeOf(weights).NDim(); d++ {
+		order = append(order, d)
+	}
+	return DimShuffle(weights, append(order, 1, 0)...)
+}
+
+// first returns the inputs as ConvOp has them.
+func (op convLastOp) first(in []*fgraph.Variable) (x, weights *fgraph.Variable) {
+	n := op.Window.Dims + 2
+	order := []int{n - 1, n - 2}
+	for d := range op.Window.Dims {
+		order = append(order, d)
+	}
+	return DimShuffle(in[0], ToSecond(n)...), DimShuffle(in[1], order...)
+}
+
+// Infer implements Op.
+func (op convLastOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
+	}
+	n := op.Window.Dims + 2
+	for i, v := range in {
+		if TypeOf(v).NDim() != n {
+			return nil, argError(op, i, "is a %v, not a tensor with %d dimensions", v.Type(), n)
+		}
+	}
+	x, weights := op.first(in)
+	types, err := ConvOp(op).Infer([]*fgraph.Variable{x, weights})
+	if err != nil {
+		return nil, err
+	}
+	s := types[0].(Type).h.Value()
+	last := s
+	for i, d := range ToLast(n) {
+		last.shape[i] = s.shape[d]
+	}
+	return one(last.intern()), nil
+}
+
+// Compile implements Op.
+func (op convLastOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
+
+// compileProduct implements multiplier.
+func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
+	prepared := func() *array.LastWeights { return nil }
+	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
+		prepared = sync.OnceValue(func() *array.LastWeights { return array.NewLastWeights(w, op.Groups) })
+	}
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		var bufX, bufW, bufY, shape [array.MaxDims]int
+		n := op.Window.Dims + 2
+		x, weights, y := bufX[:n], bufW[:n], bufY[:n]
+		x[0], x[1] = in[0].Dim(0), in[0].Dim(n-1)
+		weights[0], weights[1] = in[1].Dim(n-1), in[1].Dim(n-2)
+		y[0], y[1] = x[0], weights[0]
+		w := op.Window
+		for d := range w.Dims {
+			x[d+2], weights[d+2] = in[0].Dim(d+1), in[1].Dim(d)
+			w.Size[d] = min(max(weights[d+2], 1), maxWindow)
+			y[d+2] = w.OutputSize(d, x[d+2], false)
+		}
+		w, err := fitConv(op, w, op.Groups, x, weights, y)
+		if err != nil {
+			return err
+		}
+		copy(shape[1:], y[2:])
+		shape[0], shape[n-1] = y[0], y[1]
+		if err := ws.New(out[0], in[0].DType(), shape[:n]...); err != nil {
+			return err
+		}
+		if err := fitArgs(op, out[0], in[2:]); err != nil {
+			return err
+		}
+		return ws.ConvLast(out[0], in[0], in[1], prepared(), w, op.Groups, e, in[2:])
+	}, nil
+}
+
+// InferShape implements ShapeInferer.
+func (op convLastOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	x, w := a.Inputs()[0], a.Inputs()[1]
+	n := op.Window.Dims + 2
+	dims := []*fgraph.Variable{s.Dim(x, 0)}
+	for d := range op.Window.Dims {
+		dims = append(dims, slidDim(s, op.Window, d, s.Dim(x, d+1), s.Dim(w, d), false))
+	}
+	return [][]*fgraph.Variable{append(dims, s.Dim(w, n-1))}
+}
+
+// Grad implements Differentiable: the gradients are those of ConvOp.
+func (op convLastOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	n := op.Window.Dims + 2
+	x, w := op.first(a.Inputs())
+	g := DimShuffle(out[0], ToSecond(n)...)
+	dx, dw := slidBy(ConvTransposeOp(op), g, w, x), slidBy(ConvWeightsOp(op), x, g, w)
+	return []*fgraph.Variable{DimShuffle(dx, ToLast(n)...), LastWeights(dw)}
+}
+
+// Cost implements Coster.
+func (op convLastOp) Cost(a *fgraph.Apply) float64 {
+	x, w := op.first(a.Inputs())
+	first, err := Make(ConvOp(op), x, w)
+	if err != nil {
+		return callCost
+	}
+	return ConvOp(op).Cost(first)
+}

@@ -1,0 +1,151 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A multiplier is an op that computes sums of products, and can complete them, a few at a time, by a
+// program: see array.Epilogue.
+type multiplier interface {
+	Op
+	// compileProduct is Compile with a program, which may be nil. The inputs of the apply are
+	// followed by those of the program behind the first one, which is the result of the op.
+	compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error)
+}
+
+// EpilogueOp is a product whose results go through a program of element-wise operations while they
+// are in a cache. Its inputs are two factors, and the inputs of the program behind the first one.
+type EpilogueOp struct{ epilogueOp }
+
+// epilogueOp is not comparable: what looks for an op by == must use fgraph.OpsEqual.
+type epilogueOp struct {
+	base multiplier
+	prog *array.Program
+	_    [0]func()
+}
+
+// NewEpilogue returns the op for a product, which is a [ConvLastOp], a [MatmulOp] or a [Dot22Op], and
+// for a program with one output, of the type of the product. It returns nil for others.
+func NewEpilogue(base Op, p *array.Program) *EpilogueOp {
+	b, ok := base.(multiplier)
+	if !ok || p.NumOutputs() != 1 || p.NumInputs() < 1 || p.Type(0) != p.OutputType(0) {
+		return nil
+	}
+	return &EpilogueOp{epilogueOp{base: b, prog: p}}
+}
+
+// Base returns the product.
+func (op *EpilogueOp) Base() Op { return op.base }
+
+// Program returns the program.
+func (op *EpilogueOp) Program() *array.Program { return op.prog }
+
+// String returns for example Epilogue{maximum(add(i0, i1), 0)}{Matmul}.
+func (op *epilogueOp) String() string {
+	if op.prog == nil {
+		return "Epilogue{}"
+	}
+	return fmt.Sprintf("Epilogue{%v}{%v}", op.prog, op.base)
+}
+
+// EqualOp reports whether two ops are the same op.
+func (op *epilogueOp) EqualOp(o fgraph.Op) bool {
+	p, ok := o.(*EpilogueOp)
+	return ok && fgraph.OpsEqual(op.base, p.base) && op.prog.Equal(p.prog)
+}
+
+// HashOp returns a hash that agrees with EqualOp.
+func (op *epilogueOp) HashOp() uint64 { return op.prog.Hash() }
+
+// factors is the number of inputs of the product.
+const factors = 2
+
+// Infer implements Op.
+func (op *epilogueOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != factors+op.prog.NumInputs()-1 {
+		return nil, wrongCount(op, in, factors+op.prog.NumInputs()-1)
+	}
+	types, err := op.base.Infer(in[:factors])
+	if err != nil {
+		return nil, err
+	}
+	t := types[0].(Type)
+	if t.DType() != op.prog.Type(0) {
+		return nil, opError(op, "the product is a %v", t)
+	}
+	for i, v := range in[factors:] {
+		u := TypeOf(v)
+		if u.DType() != op.prog.Type(i+1) || u.NDim() != t.NDim() || u.IsCSR() {
+			return nil, argError(op, factors+i, "is a %v", u)
+		}
+		for d := range t.NDim() {
+			if n, m := u.Dim(d), t.Dim(d); n != 1 && n != m && n != Unknown && m != Unknown {
+				return nil, argError(op, factors+i, "is a %v, for a product that is a %v", u, t)
+			}
+		}
+	}
+	return types, nil
+}
+
+// Compile implements Op.
+func (op *epilogueOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	return op.base.compileProduct(a, array.NewEpilogue(op.prog, argKinds(a)))
+}
+
+// argKinds tells what kinds of inputs a product has for its program, as far as types tell.
+func argKinds(a *fgraph.Apply) []array.ArgKind {
+	out := TypeOf(a.Out())
+	last := out.NDim() - 1
+	kinds := make([]array.ArgKind, len(a.Inputs())-factors+1)
+	for i, v := range a.Inputs()[factors:] {
+		t := TypeOf(v)
+		row, full := true, true
+		for d := range t.NDim() {
+			n, m := t.Dim(d), out.Dim(d)
+			row = row && (d == last && n == m && n != Unknown || d < last && n == 1)
+			full = full && n == m && n != Unknown
+		}
+		switch {
+		case t.DType() != array.Float32 || out.DType() != array.Float32:
+		case row:
+			kinds[i+1] = array.RowArg
+		case full:
+			kinds[i+1] = array.FullArg
+		}
+	}
+	return kinds
+}
+
+// InferShape implements ShapeInferer: the shape is that of the product.
+func (op *epilogueOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	inferer, ok := op.base.(ShapeInferer)
+	base, err := Make(op.base, a.Inputs()[:factors]...)
+	if !ok || err != nil {
+		return nil
+	}
+	return inferer.InferShape(base, s)
+}
+
+// Cost implements Coster.
+func (op *epilogueOp) Cost(a *fgraph.Apply) float64 {
+	base, err := Make(op.base, a.Inputs()[:factors]...)
+	if err != nil {
+		return callCost
+	}
+	return Cost(base) + float64(elements(a.Out())*float64(op.prog.Work()))
+}
+
+// fitArgs checks that the other inputs of a program fit its product.
+func fitArgs(op fgraph.Op, y *array.Array, args []*array.Array) error {
+	for _, a := range args {
+		for d, n := range a.Shape() {
+			if n != 1 && n != y.Dim(d) {
+				return fmt.Errorf("%w: %v: shape %v for a product of shape %v", ErrShape, op, a.Shape(), y.Shape())
+			}
+		}
+	}
+	return nil
+}
