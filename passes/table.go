@@ -107,7 +107,7 @@ func table() []row {
 		{position: 2, name: "compose", rewriter: optdb.NewEquilibriumDB("compose"), dialect: models, tags: "fast_run upward",
 			doc:   "replaces nodes with the one that ONNX has for what they compute together",
 			after: reasons{"simplify": "its rules match the simple form"}},
-		{in: "simplify", name: "MergeOptimizer", rewriter: merge, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
+		{in: "simplify", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
 		{in: "simplify", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
 		{in: "simplify", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},
 		{in: "compose", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: run},

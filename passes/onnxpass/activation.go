@@ -25,7 +25,7 @@ var activationFunctions = []pattern.Function{
 		y, too := ir.NumberOf(r)
 		return ok && too && near(x*y, 1)
 	}),
-	attributesFunction("leaky(a)", "the attribute alpha of LeakyRelu, Elu or Swish", func(a pattern.Args, _ attributeList) attributeList {
+	attributesFunction("leaky(a)", "the attribute alpha of LeakyRelu or Elu", func(a pattern.Args, _ attributeList) attributeList {
 		return attributeList{ir.Float("alpha", numberAt(a, 0))}
 	}),
 	attributesFunction("line(a, b)", "the attributes of the HardSigmoid clip(a*x + b, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {

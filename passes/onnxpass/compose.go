@@ -14,7 +14,7 @@ import (
 func composeFunctions(v vocabulary) []pattern.Function {
 	return []pattern.Function{
 		pattern.NewGuard("private(x)", 0, "whatever is computed of x for the result is used for it alone", private),
-		opsetGuard(7), opsetGuard(13), opsetGuard(23), opsetGuard(24),
+		opsetGuard(7), opsetGuard(8), opsetGuard(13),
 		pattern.NewGuard("hard_swish({a})", 1, "a HardSigmoid has the line of HardSwish", func(a pattern.Args) bool {
 			op := parse(a.Params[0])
 			return near(float64(op.Float("alpha", 0.2)), 1./6) && near(float64(op.Float("beta", 0.5)), 0.5)
@@ -199,10 +199,9 @@ func trailing(captured any, x, axes *fgraph.Variable) (sizes []int64, ok bool) {
 	return sizes, true
 }
 
-// normalizedOver returns the sizes of the dimensions over which LayerNormalization or RMSNormalization
-// normalizes.
+// normalizedOver returns the sizes of the dimensions over which LayerNormalization normalizes.
 func normalizedOver(n *fgraph.Variable) ([]ir.Dim, bool) {
-	if !isOp(n, "LayerNormalization", "RMSNormalization") || len(n.Owner().Outputs()) != 1 {
+	if !isOp(n, "LayerNormalization") || len(n.Owner().Outputs()) != 1 {
 		return nil, false
 	}
 	dims, ranked := ir.TypeOf(n).Shape()

@@ -32,6 +32,9 @@ func depthToSpaceFromParts(c *rewrite.Context, root *fgraph.Apply) (rewrite.Resu
 	if !isOp(blocks, "Reshape") || !usedOnce(blocks) {
 		return c.Miss("it is not that of the Transpose of a Reshape"), nil
 	}
+	if !takesSizes(blocks) || !takesSizes(root.Out()) {
+		return c.Miss("a size of 0 that is computed would mean that of another dimension"), nil
+	}
 	x := blocks.Owner().Inputs()[0]
 	from, ranked := ir.TypeOf(x).Shape()
 	b, too := ir.TypeOf(blocks).Shape()
@@ -71,4 +74,9 @@ func depthToSpaceFromParts(c *rewrite.Context, root *fgraph.Apply) (rewrite.Resu
 		return rewrite.Result{}, err
 	}
 	return rewrite.Replace(conform(root.Out(), y)), nil
+}
+
+// takesSizes reports whether a Reshape has the sizes that it is given, also where one is 0 in some run.
+func takesSizes(v *fgraph.Variable) bool {
+	return opOf(v).Int("allowzero", 0) != 0 || isConstant(v.Owner().Inputs()[1])
 }

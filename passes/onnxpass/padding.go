@@ -23,6 +23,13 @@ var padFunctions = []pattern.Function{
 		mode := parse(a.Params[0]).Text("auto_pad", "NOTSET")
 		return mode == "NOTSET" || mode == "VALID" || mode == ""
 	}),
+	pattern.NewGuardOfEach("image_of_size(x)", 1, "all dimensions of x behind that of channels are known, and none is 0", func(x *fgraph.Variable) bool {
+		dims, ranked := ir.TypeOf(x).Shape()
+		return ranked && len(dims) > 2 && !slices.ContainsFunc(dims[2:], func(d ir.Dim) bool {
+			n, known := d.Number()
+			return !known || n == 0
+		})
+	}),
 	pattern.NewGuard("within_kernel({a}, n)", 2, "with the Pad n as well, every window of a pool has an element of its input in it, and none ends elsewhere", withinKernel),
 	pattern.NewGuard("counts_pads({a}, n)", 2, "a mean divides by the size of the kernel, and with the Pad n as well each of its windows has an element of its input in it", func(a pattern.Args) bool {
 		op := parse(a.Params[0])
