@@ -104,6 +104,8 @@ func table() []row {
 
 		{position: 1, name: "simplify", rewriter: optdb.NewEquilibriumDB("simplify"), dialect: models, tags: both, doc: "makes nodes fewer and simpler",
 			after: reasons{"merge1": "equal nodes are simplified once"}},
+		{position: 1.9, name: "fuse_qkv", rewriter: onnxpass.FuseQKV(), dialect: models, tags: "fast_run reassoc",
+			after: reasons{"simplify": "until then factors are not part of the weights"}},
 		{position: 2, name: "compose", rewriter: optdb.NewEquilibriumDB("compose"), dialect: models, tags: "fast_run upward",
 			doc:   "replaces nodes with the one that ONNX has for what they compute together",
 			after: reasons{"simplify": "its rules match the simple form"}},

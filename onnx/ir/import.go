@@ -28,6 +28,9 @@ type Options struct {
 	Values map[string]*onnx.Tensor
 	// Evaluator computes nodes whose inputs are constants. Without it they stay.
 	Evaluator Evaluator
+	// Opset is the version of ONNX's operators to which the model may be raised if a rule makes an
+	// operator that its own version lacks. The default is 17.
+	Opset int64
 	// Defaults says that initializers which are also inputs are constants. Otherwise whoever runs the
 	// model may give them other values.
 	Defaults bool
@@ -40,8 +43,8 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	}
 	im := &importer{Options: o, source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir, opsets: make(map[string]int64), constants: make(map[*Value]*onnx.Node),
-		latest: math.MaxInt64,
-		fixed:  len(o.Shapes) > 0 || len(o.Values) > 0,
+		latest: math.MaxInt64, raise: cmp.Or(o.Opset, raised),
+		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
 	}}
 	if im.source.Operators == nil {
 		im.source.Operators = Standard()

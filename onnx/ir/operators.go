@@ -130,6 +130,8 @@ func (c *Call) infer() (err error) {
 			err = e.error
 		}
 	}()
+	c.checkElements()
+	c.checkLists()
 	c.operator.Infer(c)
 	return nil
 }

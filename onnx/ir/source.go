@@ -26,6 +26,7 @@ type Source struct {
 	imported *fgraph.FunctionGraph
 
 	opsets map[string]int64
+	raise  int64      // the last version to which the model may be raised
 	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	nodes  []imported // by origin of an apply
 	// constants are the Constant nodes, by what they have.
@@ -59,7 +60,7 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}, latest: math.MaxInt64}
+	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}, latest: math.MaxInt64, raise: math.MaxInt64}
 }
 
 const newestOpset = 22

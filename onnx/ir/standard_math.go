@@ -169,6 +169,8 @@ func (c *Call) cast(to onnx.DataType) {
 }
 
 func inferClip(c *Call) {
+	c.checkNumber(1)
+	c.checkNumber(2)
 	t := c.In(0).withoutData()
 	elem := c.elemOf(c.all()...)
 	if list, ok := c.data(0); ok && isInteger(elem) {

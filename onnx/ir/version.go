@@ -47,11 +47,16 @@ func (op *Op) latest() int64 {
 	return math.MaxInt64
 }
 
+// raised is the version of ONNX's operators to which a model may be raised unless somebody says more.
+// It came with ONNX 1.12, in 2022; older programs than that hardly read models any more, and newer
+// versions of the file format are refused by many that are in use.
+const raised = 17
+
 // Permits reports whether the model can have an operator: its version of the operators does, or it
-// can be raised, since every operator of the model means the same in that version.
+// may be raised, since every operator of the model means the same in that version.
 func (s *Source) Permits(op string) bool {
-	n := Since(op)
-	return n <= s.opsets[""] || n <= s.latest && s.opsets[""] >= 7
+	n, own := Since(op), s.opsets[""]
+	return n <= own || n <= min(s.latest, s.raise) && own >= 7
 }
 
 // version returns the version of ONNX's operators that a graph needs, at least that of the model.

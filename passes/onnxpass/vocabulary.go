@@ -40,6 +40,9 @@ func (v vocabulary) Operator(name string) (pattern.Operator, bool) {
 		return ok && same(p, wanted) && attributes(p) == attributes(wanted)
 	}
 	o.Make = func(m pattern.Making) (*fgraph.Variable, error) {
+		if err := permitted(m.Like, wanted); err != nil {
+			return nil, err
+		}
 		a, err := v.operators.Apply(wanted, m.Inputs...)
 		if err != nil {
 			return nil, err
@@ -76,9 +79,23 @@ func (v vocabulary) Family(name string) (pattern.Operator, bool) {
 		if !ok {
 			return nil, fmt.Errorf("%s has no attributes %v", name, m.Param)
 		}
+		if err := permitted(m.Like, wanted); err != nil {
+			return nil, err
+		}
 		return v.make(name, text, m.Inputs)
 	}
 	return o, true
+}
+
+// permitted returns an error if the model of the graph that like is in can't have an operator.
+func permitted(like *fgraph.Variable, op *ir.Op) error {
+	if like == nil || like.Graph() == nil || op.Domain != "" {
+		return nil
+	}
+	if s, ok := fgraph.FeatureOf[*ir.Source](like.Graph()); ok && !s.Permits(op.Type) {
+		return fmt.Errorf("%s is of version %d of the operators, the model of version %d, which is not raised so far", op.Type, ir.Since(op.Type), s.Opset(""))
+	}
+	return nil
 }
 
 // make applies an operator with attributes that are text.

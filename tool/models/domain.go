@@ -61,14 +61,29 @@ var shapes = []string{
 	"bool[2,3]", "int32[n,3]",
 }
 
-// kinds are the types of constants that names promise, by what they begin with.
-var kinds = []struct {
-	names string // separated by spaces
-	types []string
-}{
-	{"w weight weights kernel", []string{"float[4,3,3,3]", "float[3,4]", "float[4,3]", "float[4,3,1,1]", "float[3,1,3,3]", "float[3,3]", "float[4,4,3,3]", "float[4,5]", "float[3,2,2,2]", "float[4,1,2,2]"}},
-	{"b bias c d s scale m mean v var offset", []string{"float[4]", "float[3]", "float[]", "float[1]", "float[4,1,1]", "float[3,1,1]", "float[1,4,1,1]", "float[1,3,1,1]", "float[5]", "float[2]"}},
-	{"axes axis a shape t starts ends steps pads k n split i idx indices repeats sizes", []string{"int64[1]", "int64[2]", "int64[]", "int64[3]", "int64[4]", "int64[8]", "int64[6]"}},
+// A scene is what the names of an expression are in a layer of a network, where few shapes fit: the
+// input, weights, and vectors, of one element for each output or input of the layer.
+type scene struct{ inputs, weights, vectors []string }
+
+var scenes = []scene{
+	{[]string{"float[1,3,4,4]", "float[n,3,h,h]"}, []string{"float[4,3,3,3]", "float[4,3,1,1]", "float[3,1,3,3]", "float[3,4,2,2]"},
+		[]string{"float[4]", "float[4]", "float[3]", "float[4,1,1]", "float[3,1,1]", "float[1,4,1,1]", "float[]", "float[1]"}},
+	{[]string{"float[2,3]", "float[n,3]", "float[2,4,3]"}, []string{"float[3,4]", "float[4,3]", "float[3,3]"},
+		[]string{"float[4]", "float[4]", "float[3]", "float[]", "float[1]", "float[1,4]"}},
+	{[]string{"float[2,3,4]", "float[n,m,4]"}, []string{"float[4]"}, []string{"float[4]", "float[4]", "float[]", "float[3,1]"}},
+}
+
+// Names promise what they are, by what they begin with.
+var (
+	weightNames = []string{"w", "weight", "weights", "kernel", "u"}
+	vectorNames = []string{"b", "c", "d", "s", "o", "g", "m", "v", "scale", "bias", "mean", "var", "offset", "k", "e", "f"}
+	listNames   = []string{"axes", "axis", "a", "shape", "t", "starts", "ends", "steps", "pads", "n", "split", "i", "j", "idx", "indices", "repeats", "sizes", "p", "q", "r"}
+)
+
+// lists are constants of names that promise lists of integers.
+var lists = [][]int64{
+	{0}, {1}, {-1}, {2}, {0, 1}, {1, 2}, {-1, -2}, {2, 3}, {-1, 0}, {3, 2}, {6, -1}, {0, -1}, {2, 3}, {1, 2, 3}, {2, 3, 4}, {0, 0, -1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1},
+	{0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0}, {4}, {3}, {-2}, {1, 3, 4, 4}, {2}, {1 << 62}, {},
 }
 
 func mustType(text string) ir.Type {
@@ -100,44 +115,61 @@ func sizeOf(d ir.Dim, rng *rand.Rand) int {
 // A drawer draws the variables of one expression.
 type drawer struct {
 	*domain
-	tape *rulecheck.Tape
-	like ir.Type // of most names
+	tape  *rulecheck.Tape
+	like  ir.Type // of most names
+	scene *scene  // nil if any shapes do
 }
 
 func (d *domain) Begin(t *rulecheck.Tape) rulecheck.Drawer {
-	return &drawer{domain: d, tape: t, like: mustType(shapes[t.Draw(len(shapes))])}
+	w := &drawer{domain: d, tape: t}
+	if k := t.Draw(2 * len(scenes)); k < len(scenes) {
+		w.scene = &scenes[k]
+		w.like = mustType(w.pick(w.scene.inputs))
+		return w
+	}
+	w.like = mustType(w.pick(shapes))
+	return w
 }
+
+func (d *drawer) pick(list []string) string { return list[d.tape.Draw(len(list))] }
 
 // Argument makes an input or a constant.
 func (d *drawer) Argument(name string, asked bool) (*fgraph.Variable, error) {
 	base := strings.TrimRight(name, "0123456789_")
-	for _, k := range kinds {
-		if !slices.Contains(strings.Fields(k.names), base) {
-			continue
-		}
-		if d.tape.Draw(4) == 3 {
-			break
-		}
-		t := mustType(k.types[d.tape.Draw(len(k.types))])
-		if d.tape.Draw(8) == 7 {
-			return fgraph.NewInput(t, name), nil
-		}
-		return d.constant(t)
+	types := shapes
+	switch kind := d.tape.Draw(8); {
+	case kind == 7: // anything
+	case slices.Contains(listNames, base) && kind > 0:
+		return ir.Int64s(lists[d.tape.Draw(len(lists))]...), nil
+	case d.scene != nil && slices.Contains(weightNames, base):
+		return d.constant(name, mustType(d.pick(d.scene.weights)))
+	case d.scene != nil && slices.Contains(vectorNames, base) && kind > 0:
+		return d.constant(name, mustType(d.pick(d.scene.vectors)))
+	case d.scene != nil:
+		types = d.scene.inputs
 	}
 	t := d.like
 	if d.tape.Draw(3) == 2 {
-		t = mustType(shapes[d.tape.Draw(len(shapes))])
+		t = mustType(d.pick(types))
 	}
 	if _, known := t.Numbers(); known && d.tape.Draw(4) == 3 && asked {
-		return d.constant(t)
+		return d.constant(name, t)
 	}
 	return fgraph.NewInput(t, name), nil
 }
 
 // constant makes a constant whose values follow from a choice.
-func (d *drawer) constant(t ir.Type) (*fgraph.Variable, error) {
+func (d *drawer) constant(name string, t ir.Type) (*fgraph.Variable, error) {
 	rng := rand.New(rand.NewPCG(uint64(d.tape.Draw(1<<10)), 1))
-	a := random(t, false, rng).(*array.Array)
+	a, ok := random(t, false, rng).(*array.Array)
+	if !ok {
+		return nil, rulecheck.ErrUnfit
+	}
+	for i := range a.Len() {
+		if strings.HasPrefix(name, "v") && a.DType().IsFloat() { // a variance
+			a.SetFloat(i, math.Abs(a.Float(i))+0.5)
+		}
+	}
 	x, err := lower.TensorOf("", a, t.Elem())
 	if err != nil {
 		return nil, err
@@ -151,6 +183,9 @@ var literals = [][]int64{{}, {1}, {3}, {1, 1}, {2, 1}, {1, 3, 1, 1}, {2, 3}, {1,
 // Literal makes a constant all of whose elements are a number.
 func (d *drawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
 	elem := d.like.Elem()
+	if _, whole := l.Int(); whole && d.tape.Draw(4) == 3 {
+		elem = onnx.Int64 // of a list, say
+	}
 	if l.Type() != "" {
 		elem = mustType(l.Type() + "[]").Elem()
 	}
@@ -171,7 +206,7 @@ func (d *drawer) Rest(name string, _ bool) *fgraph.Variable {
 }
 
 // special are values at the limits of what there is.
-var special = []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1, -1, 1e30, -1e30, 1e-30}
+var special = []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1, -1, 3e38, -3e38, 1e-30}
 
 // random returns a value of a type.
 func random(t fgraph.Type, limits bool, rng *rand.Rand) any {

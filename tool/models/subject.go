@@ -86,6 +86,7 @@ type modelFlags struct {
 	arguments *argumentFlags
 	passes    *tool.Selection
 	watch     *tool.Watch
+	opset     int64
 }
 
 func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.Operators) }
@@ -134,6 +135,7 @@ func (f *modelFlags) open(name string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	opts.Opset = f.opset
 	return &opened{modelFlags: f, name: name, model: m, opts: opts, query: query, opt: opt}, nil
 }
 
