@@ -23,7 +23,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{Source: s, graph: g, opset: s.version(g), names: make(map[*fgraph.Variable]string), taken: make(map[string]bool)}
+	e := &exporter{Source: s, graph: g, opset: s.version(g), names: make(map[*fgraph.Variable]string), taken: make(map[string]bool), nodeNames: make(map[nodeKey]*fgraph.Apply)}
 	m := *s.Model
 	if e.opset > s.opsets[""] {
 		e.raise(&m)
@@ -34,10 +34,11 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 
 type exporter struct {
 	*Source
-	opset int64 // of ONNX's own operators
-	graph *fgraph.FunctionGraph
-	names map[*fgraph.Variable]string
-	taken map[string]bool
+	opset     int64 // of ONNX's own operators
+	graph     *fgraph.FunctionGraph
+	names     map[*fgraph.Variable]string
+	taken     map[string]bool
+	nodeNames map[nodeKey]*fgraph.Apply // whose the names of nodes are
 	// outputs are the names of the outputs.
 	outputs []string
 	faults  []error
@@ -256,14 +257,12 @@ func (e *exporter) nodes(g *onnx.Graph, r *region, outputs []*fgraph.Variable, n
 func (e *exporter) node(a *fgraph.Apply, r *region) *onnx.Node {
 	op := a.Op().(*Op)
 	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}
-	var old *imported
-	if k := a.Origin(); k >= 0 && k < len(e.Source.nodes) {
-		old = &e.Source.nodes[k]
-		n.Name = old.node.Name
+	if old := e.origin(a); old != nil {
 		if old.op != nil && old.op.EqualOp(op) {
 			c := *old.node
 			n = &c
 		}
+		n.Name = e.nodeName(a, r, old.node.Name)
 	}
 	in := a.Inputs()
 	attributes, in, err := denormalize(op, e.opset, in[:len(in)-len(op.Captures)])
@@ -294,6 +293,48 @@ func (e *exporter) node(a *fgraph.Apply, r *region) *onnx.Node {
 		}
 	}
 	return n
+}
+
+// origin returns the node of the model that an apply comes from, or nil.
+func (e *exporter) origin(a *fgraph.Apply) *imported {
+	if k := a.Origin(); k >= 0 && k < len(e.Source.nodes) {
+		return &e.Source.nodes[k]
+	}
+	return nil
+}
+
+// A nodeKey is a name of a node in a graph of the model.
+type nodeKey struct {
+	region *region
+	name   string
+}
+
+// nodeName returns the name of a node that comes from one of a name. Several nodes may come from one: then
+// the name is that of the node that is still what it was, or else of the first, and others have none.
+func (e *exporter) nodeName(a *fgraph.Apply, r *region, name string) string {
+	key := nodeKey{r, name}
+	if name != "" && e.nodeNames[key] == nil {
+		for _, b := range r.nodes {
+			old := e.origin(b)
+			if old == nil || old.node.Name == "" {
+				continue
+			}
+			k := nodeKey{r, old.node.Name}
+			if e.nodeNames[k] == nil || !e.unchanged(e.nodeNames[k]) && e.unchanged(b) {
+				e.nodeNames[k] = b
+			}
+		}
+	}
+	if e.nodeNames[key] != a {
+		return ""
+	}
+	return name
+}
+
+// unchanged reports whether an apply has the op of the node that it comes from.
+func (e *exporter) unchanged(a *fgraph.Apply) bool {
+	old := e.origin(a)
+	return old != nil && old.op != nil && old.op.EqualOp(a.Op())
 }
 
 // keep returns attributes in the order of the file, and those messages of the file that are equal.

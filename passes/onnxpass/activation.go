@@ -16,6 +16,8 @@ var activationFunctions = []pattern.Function{
 	// Many runtimes have some functions of elements for this type only.
 	pattern.NewGuardOfEach("float32(x)", 1, "the elements of x are floats of 32 bits", func(v *fgraph.Variable) bool { return ir.TypeOf(v).Elem() == onnx.Float }),
 	pattern.NewGuardOfPairs("number(x, c)", 1, "c is a constant of one element, which leaves the shape of x as it is", isNumberFor),
+	pattern.NewGuardOfEach("zero(c)", 1, "all elements of the constant c are 0", func(v *fgraph.Variable) bool { return isNumber(v, 0) }),
+	pattern.NewGuardOfEach("one(c)", 1, "all elements of the constant c are 1", func(v *fgraph.Variable) bool { return isNumber(v, 1) }),
 	pattern.NewGuardOfEach("unit(c)", 1, "the numbers of the constant c are above 0 and at most 1", func(v *fgraph.Variable) bool {
 		return all(v, func(x float64) bool { return x > 0 && x <= 1 })
 	}),
@@ -61,6 +63,11 @@ var activationFunctions = []pattern.Function{
 // near reports whether two numbers are equal but for rounding to 32 bits, possibly of several digits
 // that somebody wrote.
 func near(x, y float64) bool { return math.Abs(x-y) <= 2e-6*math.Abs(y) }
+
+func isNumber(c *fgraph.Variable, n float64) bool {
+	f, ok := ir.NumberOf(c)
+	return ok && f == n
+}
 
 // isNumberFor reports whether c is a constant of one element that x can be combined with.
 func isNumberFor(x, c *fgraph.Variable) bool {

@@ -96,12 +96,15 @@ func composeFunctions(v vocabulary) []pattern.Function {
 			}
 			return ir.Filled(c, ir.TypeOf(a.Vars[1]).Elem(), size)
 		}),
-		pattern.NewGuard("reducing({a}, i)", 1, "a reduction is over dimensions i that are known, or over all", func(a pattern.Args) bool {
-			if len(a.Vars) == 0 || ir.IsOmitted(a.Vars[0]) {
+		pattern.NewGuard("reducing({a}, x, i)", 1, "a reduction of x, which has dimensions, is over those of the constant i, or over all", func(a pattern.Args) bool {
+			if ir.TypeOf(a.Vars[0]).Rank() < 1 {
+				return false
+			}
+			if len(a.Vars) == 1 || ir.IsOmitted(a.Vars[1]) {
 				return parse(a.Params[0]).Int("noop_with_empty_axes", 0) == 0
 			}
-			list, ok := ir.NumbersOf(a.Vars[0])
-			return ok && len(list) > 0 && isConstant(a.Vars[0])
+			list, ok := ir.NumbersOf(a.Vars[1])
+			return ok && len(list) > 0 && isConstant(a.Vars[1])
 		}),
 		attributesFunction("keepdims({a})", "whether a reduction keeps dimensions", func(a pattern.Args, list attributeList) attributeList {
 			return list.without("noop_with_empty_axes")

@@ -1,7 +1,9 @@
 package onnxpass
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -183,6 +185,9 @@ func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool
 		}
 		factors[k] = dims[k]
 	}
+	if x, err := scaledFloats(ir.ValueOf(w), ir.ValueOf(s), seen, factors); x != nil || err != nil {
+		return x, err
+	}
 	x, err := v.operators.Make("Reshape", nil, w, ir.Int64s(seen...))
 	if err != nil {
 		return nil, err
@@ -195,6 +200,60 @@ func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool
 		return nil, err
 	}
 	return v.compute(a, "Reshape", nil, x, ir.Int64s(dims...))
+}
+
+// scaledFloats returns the product of weights, seen as a tensor of a shape, and factors, whose sizes are
+// those of the shape or 1, as Mul computes it: most weights are floats of 32 bits, of which there may be
+// many, and going through them once takes a third of the time that the nodes take (resnet50, November
+// 2026). It returns nil for other elements.
+func scaledFloats(w, s *ir.Value, shape, factors []int64) (*fgraph.Variable, error) {
+	if w == nil || s == nil || w.Tensor == nil || s.Tensor == nil || w.Tensor.DataType != onnx.Float || s.Tensor.DataType != onnx.Float {
+		return nil, nil
+	}
+	raw, err := w.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	by, err := s.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	// Each run of weights has one factor. An odometer over the dimensions in front of a run counts runs.
+	run, last := 4, len(shape)
+	for last > 0 && factors[last-1] == 1 {
+		last--
+		run *= int(shape[last])
+	}
+	out := make([]byte, len(raw))
+	position := make([]int64, last)
+	for start := 0; start < len(raw); start += run {
+		k := int64(0)
+		for i := range last {
+			if k *= factors[i]; factors[i] != 1 {
+				k += position[i]
+			}
+		}
+		if 4*k+4 > int64(len(by)) || start+run > len(raw) {
+			return nil, fmt.Errorf("%w: factors of another shape", errNotComputed)
+		}
+		f := math.Float32frombits(binary.LittleEndian.Uint32(by[4*k:]))
+		from, to := raw[start:start+run], out[start:start+run]
+		for ; len(from) >= 4 && len(to) >= 4; from, to = from[4:], to[4:] {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(from))
+			binary.LittleEndian.PutUint32(to, math.Float32bits(x*f))
+		}
+		for i := last - 1; i >= 0; i-- {
+			if position[i]++; position[i] < shape[i] {
+				break
+			}
+			position[i] = 0
+		}
+	}
+	x := ir.NewValue(&onnx.Tensor{Dims: w.Tensor.Dims, DataType: onnx.Float, Raw: out}, "")
+	if !finite(x) {
+		return nil, fmt.Errorf("%w: it would not be finite", errNotComputed)
+	}
+	return ir.Constant(x, ""), nil
 }
 
 // response returns what a linear operator makes of the same numbers everywhere: the sum over the kernel
