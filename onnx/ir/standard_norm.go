@@ -5,8 +5,8 @@ import "github.com/nnopt/nnopt/onnx"
 // standardNorms are normalizations and losses.
 var standardNorms = []Operator{
 	{Type: "BatchNormalization", MinInputs: 5, MaxInputs: 5, Infer: inferBatchNormalization},
-	{Type: "InstanceNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferSame},
-	{Type: "GroupNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferSame},
+	{Type: "InstanceNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferInstanceNormalization},
+	{Type: "GroupNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferInstanceNormalization},
 	{Type: "LayerNormalization", MinInputs: 2, MaxInputs: 3, Infer: inferLayerNormalization},
 	{Type: "RMSNormalization", MinInputs: 2, MaxInputs: 2, Infer: inferSame},
 	{Type: "LpNormalization", MinInputs: 1, MaxInputs: 1, Infer: inferSame},
@@ -31,7 +31,7 @@ func inferBatchNormalization(c *Call) {
 	// Until opset 8, statistics could be of each element with spatial=0.
 	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 && c.Op.Int("spatial", 1) != 0 {
 		for k := 1; k < 5; k++ {
-			if s, ranked := c.Shape(k); ranked && len(s) == 1 && s[0].Differs(dims[1]) {
+			if s := c.sizesOf(k, 1); s[0].Differs(dims[1]) {
 				c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
 			}
 		}
@@ -40,6 +40,17 @@ func inferBatchNormalization(c *Call) {
 	for k := 1; k < 5; k++ {
 		c.like(k, 3+(k+1)%2)
 	}
+}
+
+func inferInstanceNormalization(c *Call) {
+	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 {
+		for k := 1; k < 3; k++ {
+			if s := c.sizesOf(k, 1); s[0].Differs(dims[1]) {
+				c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
+			}
+		}
+	}
+	c.like(0, 0)
 }
 
 // inferLayerNormalization: means and deviations are of all dimensions from the axis on.

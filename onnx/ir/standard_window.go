@@ -217,6 +217,9 @@ func inferConvTranspose(c *Call) {
 		c.Fail("the input has %v channels, and the weights %v", in[1], weights[0])
 	}
 	out := []Dim{in[0], weights[1].Times(c.group())}
+	if b := c.sizesOf(2, 1); b[0].Differs(out[1]) {
+		c.Fail("a bias of %v elements for %v channels", b[0], out[1])
+	}
 	s := c.slide(n)
 	more := c.listOf("output_padding", n, 0, 0)
 	kernel := c.listOf("kernel_shape", n, -1, 0)

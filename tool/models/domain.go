@@ -19,8 +19,7 @@ import (
 )
 
 // Domain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
-// are tensors of small shapes, some of whose sizes only the run knows, and constants of kinds that
-// names promise: w is a kernel or a matrix, b a bias, axes a list of axes.
+// are tensors of small shapes, some of whose sizes only the run knows, and constants.
 func Domain(o Options) rulecheck.Domain {
 	w := rulecheck.World{
 		Rules:    onnxpass.Vocabulary(o.Operators),
@@ -61,31 +60,6 @@ var shapes = []string{
 	"bool[2,3]", "int32[n,3]",
 }
 
-// A scene is what the names of an expression are in a layer of a network, where few shapes fit: the
-// input, weights, and vectors, of one element for each output or input of the layer.
-type scene struct{ inputs, weights, vectors []string }
-
-var scenes = []scene{
-	{[]string{"float[1,3,4,4]", "float[n,3,h,h]"}, []string{"float[4,3,3,3]", "float[4,3,1,1]", "float[3,1,3,3]", "float[3,4,2,2]"},
-		[]string{"float[4]", "float[4]", "float[3]", "float[4,1,1]", "float[3,1,1]", "float[1,4,1,1]", "float[]", "float[1]"}},
-	{[]string{"float[2,3]", "float[n,3]", "float[2,4,3]"}, []string{"float[3,4]", "float[4,3]", "float[3,3]"},
-		[]string{"float[4]", "float[4]", "float[3]", "float[]", "float[1]", "float[1,4]"}},
-	{[]string{"float[2,3,4]", "float[n,m,4]"}, []string{"float[4]"}, []string{"float[4]", "float[4]", "float[]", "float[3,1]"}},
-}
-
-// Names promise what they are, by what they begin with.
-var (
-	weightNames = []string{"w", "weight", "weights", "kernel", "u"}
-	vectorNames = []string{"b", "c", "d", "s", "o", "g", "m", "v", "scale", "bias", "mean", "var", "offset", "k", "e", "f"}
-	listNames   = []string{"axes", "axis", "a", "shape", "t", "starts", "ends", "steps", "pads", "n", "split", "i", "j", "idx", "indices", "repeats", "sizes", "p", "q", "r"}
-)
-
-// lists are constants of names that promise lists of integers.
-var lists = [][]int64{
-	{0}, {1}, {-1}, {2}, {0, 1}, {1, 2}, {-1, -2}, {2, 3}, {-1, 0}, {3, 2}, {6, -1}, {0, -1}, {2, 3}, {1, 2, 3}, {2, 3, 4}, {0, 0, -1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1},
-	{0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0}, {4}, {3}, {-2}, {1, 3, 4, 4}, {2}, {1 << 62}, {},
-}
-
 func mustType(text string) ir.Type {
 	t, err := ir.ParseType(text)
 	if err != nil {
@@ -112,61 +86,164 @@ func sizeOf(d ir.Dim, rng *rand.Rand) int {
 	return rng.IntN(4)
 }
 
-// A drawer draws the variables of one expression.
+// A drawer draws the variables of one expression. What an operator can do with few shapes is drawn for
+// it: weights that fit an image, factors for each of its channels, axes that it has.
 type drawer struct {
 	*domain
-	tape  *rulecheck.Tape
-	like  ir.Type // of most names
-	scene *scene  // nil if any shapes do
+	tape   *rulecheck.Tape
+	like   ir.Type // of most names
+	op     string  // what is drawn for
+	inputs []*fgraph.Variable
 }
 
 func (d *domain) Begin(t *rulecheck.Tape) rulecheck.Drawer {
-	w := &drawer{domain: d, tape: t}
-	if k := t.Draw(2 * len(scenes)); k < len(scenes) {
-		w.scene = &scenes[k]
-		w.like = mustType(w.pick(w.scene.inputs))
-		return w
-	}
-	w.like = mustType(w.pick(shapes))
-	return w
+	return &drawer{domain: d, tape: t, like: mustType(shapes[t.Draw(len(shapes))])}
 }
 
-func (d *drawer) pick(list []string) string { return list[d.tape.Draw(len(list))] }
+func (d *drawer) Place(op string, inputs []*fgraph.Variable) { d.op, d.inputs = op, inputs }
 
 // Argument makes an input or a constant.
 func (d *drawer) Argument(name string, asked bool) (*fgraph.Variable, error) {
-	base := strings.TrimRight(name, "0123456789_")
-	types := shapes
-	switch kind := d.tape.Draw(8); {
-	case kind == 7: // anything
-	case slices.Contains(listNames, base) && kind > 0:
-		return ir.Int64s(lists[d.tape.Draw(len(lists))]...), nil
-	case d.scene != nil && slices.Contains(weightNames, base):
-		return d.constant(name, mustType(d.pick(d.scene.weights)))
-	case d.scene != nil && slices.Contains(vectorNames, base) && kind > 0:
-		return d.constant(name, mustType(d.pick(d.scene.vectors)))
-	case d.scene != nil:
-		types = d.scene.inputs
+	if d.tape.Draw(8) < 7 && len(d.inputs) > 0 {
+		if v, err := d.fitting(asked); v != nil || err != nil {
+			return v, err
+		}
 	}
 	t := d.like
-	if d.tape.Draw(3) == 2 {
-		t = mustType(d.pick(types))
+	if d.tape.Draw(4) == 3 {
+		t = mustType(shapes[d.tape.Draw(len(shapes))])
 	}
 	if _, known := t.Numbers(); known && d.tape.Draw(4) == 3 && asked {
-		return d.constant(name, t)
+		return d.constant(t, false)
 	}
 	return fgraph.NewInput(t, name), nil
 }
 
+// lists are sizes, axes and the like that are drawn where an operator asks for some.
+var lists = [][]int64{
+	{0}, {1}, {-1}, {0, 1}, {1, 2}, {-1, -2}, {2, 3}, {2}, {-1, 0}, {3, 2}, {6, -1}, {0, -1}, {2, 3}, {1, 2, 3}, {2, 3, 4}, {0, 0, -1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1},
+	{4}, {3}, {-2}, {1, 3, 4, 4}, {1 << 62}, {}, {2, 1, 3}, {0, 0}, {0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0},
+}
+
+// fitting makes what the next input of an operator has to be for most of its attributes, or nil.
+func (d *drawer) fitting(asked bool) (*fgraph.Variable, error) {
+	k := len(d.inputs)
+	x := ir.TypeOf(d.inputs[0])
+	dims, ranked := x.Shape()
+	if !ranked {
+		return nil, nil
+	}
+	rank := len(dims)
+	float := func(dims ...int64) (*fgraph.Variable, error) {
+		known := make([]ir.Dim, len(dims))
+		for i, n := range dims {
+			known[i] = ir.Known(n)
+		}
+		return d.constant(ir.NewType(onnx.Float, known...), d.op == "BatchNormalization" && k == 4)
+	}
+	channels, ok := int64(0), false
+	if rank > 1 {
+		channels, ok = dims[1].Number()
+	}
+	switch {
+	case d.lists(k):
+		return d.list(dims)
+	case (d.op == "Conv" || d.op == "ConvTranspose") && k == 1 && ok && rank == 4:
+		kinds := [][]int64{{4, channels, 3, 3}, {4, channels, 1, 1}, {channels, 1, 3, 3}, {channels, 4, 2, 2}}
+		return float(kinds[d.tape.Draw(len(kinds))]...)
+	case (d.op == "Conv" || d.op == "ConvTranspose") && k == 2:
+		w, known := ir.TypeOf(d.inputs[1]).Numbers()
+		if known && len(w) > 1 {
+			return float(w[d.tape.Draw(2)])
+		}
+	case (d.op == "BatchNormalization" || d.op == "InstanceNormalization") && ok:
+		return float(channels)
+	case (d.op == "LayerNormalization" || d.op == "RMSNormalization") && rank > 0:
+		if n, ok := dims[rank-1].Number(); ok {
+			return float(n)
+		}
+	case (d.op == "MatMul" || d.op == "Gemm") && k == 1 && rank > 1:
+		if n, ok := dims[rank-1].Number(); ok && asked {
+			return float([][]int64{{n, 4}, {4, n}, {n, n}}[d.tape.Draw(3)]...)
+		}
+	case d.op == "Gemm" && k == 2:
+		return float([][]int64{{4}, {}, {1, 4}, {2, 4}, {1}}[d.tape.Draw(5)]...)
+	case d.op == "Clip":
+		return float()
+	case asked && rank > 0 && (d.op == "Add" || d.op == "Sub" || d.op == "Mul" || d.op == "Div" || d.op == "Max" || d.op == "Min" || d.op == "Pow"):
+		return d.operand(dims, channels, ok)
+	}
+	return nil, nil
+}
+
+// lists reports whether an input is a list of integers.
+func (d *drawer) lists(k int) bool {
+	switch d.op {
+	case "Reshape", "Expand", "Tile", "Squeeze", "Unsqueeze", "Split", "TopK":
+		return k == 1
+	case "Slice":
+		return true
+	case "Pad":
+		return k == 1 || k == 3
+	}
+	return strings.HasPrefix(d.op, "Reduce") && k == 1
+}
+
+// list makes a list of integers: one of lists, or one that follows from the sizes of the first input.
+func (d *drawer) list(dims []ir.Dim) (*fgraph.Variable, error) {
+	if i := d.tape.Draw(len(lists) + 12); i < len(lists) {
+		return ir.Int64s(lists[i]...), nil
+	}
+	n := len(dims)
+	all := func(v int64) []int64 { return slices.Repeat([]int64{v}, n) }
+	sizes := all(-1)
+	for i, dim := range dims {
+		if k, ok := dim.Number(); ok {
+			sizes[i] = k
+		}
+	}
+	axes := all(0)
+	for i := range axes {
+		axes[i] = int64(i)
+	}
+	pads := slices.Concat(all(0), all(0))
+	if n > 2 {
+		copy(pads[2:n], slices.Repeat([]int64{1}, n))
+		copy(pads[n+2:], slices.Repeat([]int64{1}, n))
+	}
+	kinds := [][]int64{sizes, all(0), all(1), axes, pads, slices.Concat(all(0), all(0)), all(1 << 40), append(slices.Clone(sizes), 1), slices.Concat([]int64{1}, sizes)}
+	return ir.Int64s(kinds[d.tape.Draw(len(kinds))]...), nil
+}
+
+// operand makes a constant that is broadcast in one of the ways that occur: one number, one for each
+// channel or column, or one for each element.
+func (d *drawer) operand(dims []ir.Dim, channels int64, known bool) (*fgraph.Variable, error) {
+	last, ok := dims[len(dims)-1].Number()
+	kinds := [][]int64{{}, {1}}
+	if ok {
+		kinds = append(kinds, []int64{last}, []int64{1, last})
+	}
+	if known && len(dims) == 4 {
+		kinds = append(kinds, []int64{channels, 1, 1}, []int64{1, channels, 1, 1}, []int64{channels, 1, 1})
+	}
+	shape := kinds[d.tape.Draw(len(kinds))]
+	list := make([]ir.Dim, len(shape))
+	for i, n := range shape {
+		list[i] = ir.Known(n)
+	}
+	elem := ir.TypeOf(d.inputs[0]).Elem()
+	return d.constant(ir.NewType(elem, list...), false)
+}
+
 // constant makes a constant whose values follow from a choice.
-func (d *drawer) constant(name string, t ir.Type) (*fgraph.Variable, error) {
+func (d *drawer) constant(t ir.Type, positive bool) (*fgraph.Variable, error) {
 	rng := rand.New(rand.NewPCG(uint64(d.tape.Draw(1<<10)), 1))
 	a, ok := random(t, false, rng).(*array.Array)
 	if !ok {
 		return nil, rulecheck.ErrUnfit
 	}
 	for i := range a.Len() {
-		if strings.HasPrefix(name, "v") && a.DType().IsFloat() { // a variance
+		if positive {
 			a.SetFloat(i, math.Abs(a.Float(i))+0.5)
 		}
 	}
@@ -183,13 +260,20 @@ var literals = [][]int64{{}, {1}, {3}, {1, 1}, {2, 1}, {1, 3, 1, 1}, {2, 3}, {1,
 // Literal makes a constant all of whose elements are a number.
 func (d *drawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
 	elem := d.like.Elem()
-	if _, whole := l.Int(); whole && d.tape.Draw(4) == 3 {
-		elem = onnx.Int64 // of a list, say
+	if len(d.inputs) > 0 && ir.TypeOf(d.inputs[0]).IsTensor() {
+		elem = ir.TypeOf(d.inputs[0]).Elem()
+	}
+	if d.lists(len(d.inputs)) {
+		elem = onnx.Int64
 	}
 	if l.Type() != "" {
 		elem = mustType(l.Type() + "[]").Elem()
 	}
-	v, err := ir.Filled(l.Float(), elem, literals[d.tape.Draw(len(literals))]...)
+	shape := literals[d.tape.Draw(len(literals))]
+	if d.op == "Clip" {
+		shape = nil
+	}
+	v, err := ir.Filled(l.Float(), elem, shape...)
 	if err != nil || !d.vocabulary.Equal(l, v) {
 		return nil, rulecheck.ErrUnfit
 	}

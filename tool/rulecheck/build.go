@@ -144,7 +144,12 @@ func (b *builder) call(e *pattern.Call) (*fgraph.Variable, error) {
 		}
 	}
 	// Arguments are made before the op, because names in them may bind its parameters.
+	placer, _ := b.draw.(Placer)
+	base, _, _ := strings.Cut(e.Op, "{")
 	for _, a := range fixed {
+		if placer != nil {
+			placer.Place(base, args)
+		}
 		v, err := b.expr(a)
 		if err != nil {
 			return nil, err
@@ -163,6 +168,9 @@ func (b *builder) call(e *pattern.Call) (*fgraph.Variable, error) {
 		retries = 6
 	}
 	if len(fixed) < len(e.Args) {
+		if placer != nil {
+			placer.Place(base, args)
+		}
 		args = append(args, b.rest(string(e.Args[len(fixed)].(pattern.Rest)), op, len(args))...)
 		retries = 0
 	}

@@ -50,6 +50,13 @@ type Drawer interface {
 	Rest(name string, index bool) *fgraph.Variable
 }
 
+// A Placer is a Drawer that is told what for it draws.
+type Placer interface {
+	// Place says that the next argument or literal is an input of an op, and which inputs that has
+	// so far.
+	Place(op string, inputs []*fgraph.Variable)
+}
+
 // A Trial is what a judge is to know of a rule.
 type Trial struct {
 	Context context.Context // the judge ends with it
