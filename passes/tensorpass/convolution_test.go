@@ -62,6 +62,14 @@ var productCases = []struct {
 	{"a product with a bias", func(r *rand.Rand, x variable) variable {
 		return tensor.Tanh(tensor.Add(tensor.Matmul(x, float32s(r, 6, 3)), float32s(r, 3)))
 	}, "Epilogue Matmul"},
+	{"a product of joined tensors", func(r *rand.Rand, x variable) variable {
+		part := tensor.Subtensor(x, tensor.Everything(), tensor.SliceOf(tensor.Int(1), tensor.Int(4), 1))
+		other := tensor.Subtensor(x, tensor.Everything(), tensor.SliceOf(tensor.Int(0), tensor.Int(5), 2))
+		return tensor.Add(tensor.Matmul(tensor.Join(-1, part, other), float32s(r, 12, 3)), float32s(r, 3))
+	}, "Subtensor{:,1:4}; Subtensor{:,0:5:2}; Epilogue SpliceMatmul{2}"},
+	{"a product of tensors that are joined in another dimension", func(r *rand.Rand, x variable) variable {
+		return tensor.Matmul(tensor.Join(1, x, x), float32s(r, 6, 3))
+	}, "Join{1}; Matmul"},
 	{"a product that two read", func(r *rand.Rand, x variable) variable {
 		y := tensor.Matmul(x, float32s(r, 6, 3))
 		return tensor.Dot(tensor.Reshape(tensor.Exp(y), tensor.Int(10), tensor.Int(3)), tensor.Reshape(tensor.Softmax(tensor.Reshape(y, tensor.Int(3), tensor.Int(10))), tensor.Int(3), tensor.Int(10)))
@@ -93,7 +101,7 @@ func TestProducts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rewritetest.Run(t, rewrite.NewSequence("products", tensorpass.Pass("channels_last"), tensorpass.Pass("composite_elemwise_fusion"), tensorpass.Pass("fuse_product_epilogue")), g)
+			rewritetest.Run(t, rewrite.NewSequence("products", tensorpass.Pass("channels_last"), tensorpass.Pass("composite_elemwise_fusion"), tensorpass.Pass("splice_products"), tensorpass.Pass("fuse_product_epilogue")), g)
 			if got := opsOf(g); got != c.want {
 				t.Errorf("%s left, want %s", got, c.want)
 			}
