@@ -23,6 +23,11 @@ func (op spliceMatmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n < 1 || len(in) != n+1 {
 		return nil, wrongCount(op, in, max(n, 1)+1)
 	}
+	for i, v := range in {
+		if t := TypeOf(v); t.DType() != array.Float32 || t.NDim() < 3 || t.NDim() != TypeOf(in[0]).NDim() || t.IsCSR() {
+			return nil, argError(op, i, "is a %v, not a tensor of float32s of three or more dimensions like the first one", t)
+		}
+	}
 	joined, err := Make(JoinOp{Axis: int8(TypeOf(in[0]).NDim() - 1)}, in[:n]...)
 	if err != nil {
 		return nil, err
@@ -31,11 +36,6 @@ func (op spliceMatmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	for d := range y.NDim() - 2 {
 		if y.Dim(d) != 1 {
 			return nil, argError(op, n, "is a %v, not a single matrix", y)
-		}
-	}
-	for i, v := range in {
-		if TypeOf(v).DType() != array.Float32 {
-			return nil, argError(op, i, "is a %v, not a tensor of float32s", v.Type())
 		}
 	}
 	return MatmulOp{}.Infer([]*fgraph.Variable{joined.Out(), in[n]})
@@ -101,15 +101,6 @@ func (op spliceMatmulOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Vari
 // whole returns the product of the joined tensor.
 func (op spliceMatmulOp) whole(in []*fgraph.Variable) *fgraph.Variable {
 	return Matmul(Join(-1, in[:op.N]...), in[op.N])
-}
-
-// Grad implements Differentiable: the gradients are those of the product of the joined tensor.
-func (op spliceMatmulOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	in, n := a.Inputs(), int(op.N)
-	joined := Join(-1, in[:n]...)
-	product := MustApply(MatmulOp{}, joined, in[n])
-	g := MatmulOp{}.Grad(product.Owner(), out)
-	return append(JoinOp{Axis: int8(TypeOf(joined).NDim() - 1)}.Grad(joined.Owner(), g[:1]), g[1])
 }
 
 // Cost implements Coster.

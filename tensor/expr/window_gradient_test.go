@@ -7,7 +7,6 @@ var windowGradients = []string{
 	"conv(t[None], u[:, :, None], pads=[1, 0, 1, 2], strides=[1, 2])", "conv(t[None, :, None], u[:, :, None, None], pads=1)", "conv(t[None, None], X[None, None, None], pads=[0, 1, 2, 1, 0, 1])",
 	"conv_transpose(t, u)", "conv_transpose(t, u, pads=1, strides=2)", "conv_transpose(t, u, x, strides=3, output_padding=1)", "conv_transpose(t, u[:, :1], groups=3, dilations=2)",
 	"MaxPoolLast{2}(t.transpose(0, 2, 1))", "AveragePoolLast{2}{strides=2}{pads=1,1}(t.transpose(0, 2, 1))", "SumPoolLast{2}{pads=0,1}(t.transpose(0, 2, 1))",
-	"SpliceMatmul{1}(cast(t, float32), cast(u.transpose(2, 1, 0)[:1], float32))",
 	"ConvLast{1}(t.transpose(0, 2, 1), u.transpose(2, 1, 0))", "ConvLast{1}{strides=2}{pads=1,0}{groups=3}(t.transpose(0, 2, 1), u[:, :1].transpose(2, 1, 0))",
 	"ConvTranspose{1}{pads=1,1}(t, u, 3)", "ConvWeights{1}{pads=1,1}(t, u, 3)",
 	"grad(sum(conv(t, u, pads=1)**2), t)", "grad(sum(conv(t, u, pads=1)**2), u)", "grad(sum(conv_transpose(t, u, strides=2)**2), u)", "grad(sum(conv_transpose(t, u, strides=2)**2), t)",
