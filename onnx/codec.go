@@ -38,6 +38,7 @@ type message struct {
 	merged bool
 	hash   uint64
 	id     uint64 // of the message among all that were read; 0 if it was not read
+	from   *files // that it was read from, or nil
 }
 
 func (m *message) own() *message { return m }
@@ -75,6 +76,8 @@ type codec struct {
 type decoder struct {
 	depth int
 	left  int64 // bytes of memory
+	from  *files
+	read  []proto // all messages, each once
 	err   error
 }
 
@@ -153,8 +156,21 @@ func (d *decoder) decode(m proto, raw []byte) {
 	}
 	d.depth--
 	// A field with one message may be encoded twice. Readers of protobuf merge the two.
-	own.merged = own.raw != nil
-	own.raw, own.id, own.hash = raw[:len(raw):len(raw)], lastID.Add(1), hashOf(m)
+	if own.merged = own.id != 0; !own.merged && d.need(int(unsafe.Sizeof(m))) {
+		own.id, own.from = lastID.Add(1), d.from
+		d.read = append(d.read, m)
+	}
+	own.raw = raw[:len(raw):len(raw)]
+}
+
+// remember notes what the messages are that were read. This is done at the end, since a message that
+// is merged of many encodings would take the square of their number in time.
+func (d *decoder) remember() {
+	if d.err == nil {
+		for _, m := range d.read {
+			m.own().hash = hashOf(m)
+		}
+	}
 }
 
 // hashOf returns a hash of a message's own fields, and of which messages it has.
@@ -227,9 +243,24 @@ func (s *sink) sub(num protowire.Number, m proto) {
 // A writer writes messages.
 type writer struct {
 	plans map[*message]plan
+	moved map[*Tensor]*Tensor // those that others are written for
 	depth int
 	put   func([]byte)
 	err   error
+}
+
+func newWriter(moved map[*Tensor]*Tensor) *writer {
+	return &writer{plans: make(map[*message]plan), moved: moved}
+}
+
+// written returns the message that is written for m.
+func (w *writer) written(m proto) proto {
+	if t, ok := m.(*Tensor); ok {
+		if other := w.moved[t]; other != nil {
+			return other
+		}
+	}
+	return m
 }
 
 // A plan says how a message is written. Each is made once: the length of a message is needed by all
@@ -241,6 +272,7 @@ type plan struct {
 
 // plan returns how a message is written.
 func (w *writer) plan(m proto) plan {
+	m = w.written(m)
 	own := m.own()
 	if p, ok := w.plans[own]; ok {
 		return p
@@ -248,7 +280,10 @@ func (w *writer) plan(m proto) plan {
 	if w.depth++; w.depth > maxDepth && w.err == nil {
 		w.err = fmt.Errorf("onnx: messages are nested more than %d deep", maxDepth)
 	}
-	p := plan{same: own.raw != nil && hashOf(m) == own.hash}
+	if err := own.from.use(); err != nil && w.err == nil {
+		w.err = err
+	}
+	p := plan{same: w.err == nil && own.raw != nil && hashOf(m) == own.hash}
 	if w.err == nil {
 		visitor := sink{mode: visiting, visit: func(child proto) { p.same = w.plan(child).same && p.same }}
 		visitor.message(m)
@@ -267,6 +302,7 @@ func (w *writer) plan(m proto) plan {
 
 // message writes a message.
 func (w *writer) message(m proto) {
+	m = w.written(m)
 	if own := m.own(); w.plan(m).same && !own.merged {
 		w.put(own.raw)
 		return

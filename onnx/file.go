@@ -2,18 +2,21 @@ package onnx
 
 import (
 	"bufio"
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // Parse reads a model. The model keeps parts of data, which must not change any more.
-func Parse(data []byte) (*Model, error) {
+func Parse(data []byte) (*Model, error) { return parseModel(data, nil) }
+
+func parseModel(data []byte, from *files) (*Model, error) {
 	m := new(Model)
-	if err := parse(m, data); err != nil {
+	if err := parse(m, data, from); err != nil {
 		return nil, err
 	}
 	if m.Graph == nil {
@@ -26,47 +29,86 @@ func Parse(data []byte) (*Model, error) {
 // data.
 func ParseTensor(data []byte) (*Tensor, error) {
 	t := new(Tensor)
-	return t, parse(t, data)
+	return t, parse(t, data, nil)
 }
 
-func parse(m proto, data []byte) error {
-	d := &decoder{left: minMemory + memoryFactor*int64(len(data))}
-	if d.decode(m, data); d.err != nil {
+func parse(m proto, data []byte, from *files) error {
+	d := &decoder{left: minMemory + memoryFactor*int64(len(data)), from: from}
+	d.decode(m, data)
+	if d.remember(); d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)
 	}
 	return nil
 }
 
-// ReadFile reads a model from a file.
+// ReadFile reads a model from a file. It takes little time and memory for a large model, since it
+// maps the file: weights are read when somebody looks at them, and those that are in other files,
+// which are beside it or below, when [Tensor.Data] asks for them. See [Model.Close].
 func ReadFile(name string) (*Model, error) {
-	data, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	m, err := Parse(data)
+	defer f.Close()
+	from, err := newFiles(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
+	}
+	m, err := parseModel(from.model.Bytes(), from)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), from.close())
 	}
 	return m, nil
 }
 
-// Write writes a model. Where nothing has changed since it was read, the bytes are the same.
-func (m *Model) Write(w io.Writer) error { return write(w, m) }
+// Close gives back the files of a model that [ReadFile] read. After that nothing of the model may be
+// used that shares their memory: its tensors, those that were moved to other models, and the results
+// of [Tensor.Data]. A program that reads a few models needn't call it, since what is mapped and not
+// looked at takes no memory. Close does nothing to other models, and nothing when it is called again.
+func (m *Model) Close() error {
+	if m.from == nil {
+		return nil
+	}
+	return m.from.close()
+}
+
+// Write writes a model. Where nothing has changed since it was read, the bytes are the same. What
+// tensors say of elements in other files is written as it is, see [Model.WriteFile].
+func (m *Model) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
 
 // Write writes a tensor as files with the extension .pb hold it.
-func (m *Tensor) Write(w io.Writer) error { return write(w, m) }
+func (m *Tensor) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
 
-func write(w io.Writer, m proto) error {
-	out := bufio.NewWriterSize(w, 1<<16) // which remembers its first error
-	x := &writer{plans: make(map[*message]plan), put: func(b []byte) { _, _ = out.Write(b) }}
-	if x.plan(m); x.err != nil {
-		return x.err
+// write writes a message that is in no other.
+func (w *writer) write(to io.Writer, m proto) error {
+	out := bufio.NewWriterSize(to, 1<<16) // which remembers its first error
+	w.put = func(b []byte) { _, _ = out.Write(b) }
+	if w.plan(m); w.err != nil {
+		return w.err
 	}
-	x.message(m)
+	w.message(m)
 	return out.Flush()
 }
 
-// WriteFile writes a model to a file, which is complete or stays as it was.
-func (m *Model) WriteFile(ctx context.Context, name string) error {
-	return fileio.Write(ctx, name, m.Write)
+// folderOf returns the folder of a file, such that it means the same after a change of the working
+// directory.
+func folderOf(name string) string {
+	dir := filepath.Dir(name)
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+// newFiles maps a model.
+func newFiles(f *os.File) (*files, error) {
+	model, err := fileio.Map(f)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, model.Close())
+	}
+	return &files{folder: folderOf(f.Name()), model: model, info: info, data: make(map[string]*dataFile)}, nil
 }

@@ -144,11 +144,17 @@ func (m *Model) Info() *Info {
 // graphs yields the graph of the model and all graphs within it, and the bodies of its functions as
 // graphs.
 func (m *Model) graphs() iter.Seq[*Graph] {
+	all := []*Graph{m.Graph}
+	for _, f := range m.Functions {
+		all = append(all, &Graph{Nodes: f.Nodes})
+	}
+	return graphsOf(all)
+}
+
+// graphsOf yields graphs and all graphs within them, each once.
+func graphsOf(todo []*Graph) iter.Seq[*Graph] {
 	return func(yield func(*Graph) bool) {
-		todo, seen := []*Graph{m.Graph}, make(map[*Graph]bool)
-		for _, f := range m.Functions {
-			todo = append(todo, &Graph{Nodes: f.Nodes})
-		}
+		todo, seen := slices.Clone(todo), make(map[*Graph]bool)
 		for len(todo) > 0 {
 			g := todo[len(todo)-1]
 			todo = todo[:len(todo)-1]

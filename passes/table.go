@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/onnxpass"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
@@ -46,6 +47,7 @@ func (r reasons) constraints() []optdb.Constraint {
 const (
 	tensors  = "tensor"
 	networks = "nnet3"
+	models   = "onnx"
 )
 
 // The modes of most entries.
@@ -62,9 +64,11 @@ const (
 //	reassoc     changes the order of sums, and so the last bits of a result
 //	storage     decides where values live
 //	unsafe_nan  changes results where an argument is NaN, infinite or zero
+//	upward      makes one node of several that others may look for
 //	int8        multiplies with a precision of 8 bits
 //	int16       multiplies with a precision of 16 bits
 //	overflow    changes results where a float overflows or an integer wraps around
+//	limits      on nodes of ONNX: changes results where a value is infinite, NaN or nearly too large
 //
 // Kaldi lets two values share a matrix on two conditions, one for each of their matrices. Here a
 // matrix may be larger than either value, so there is a single condition, under both names:
@@ -97,6 +101,18 @@ func table() []row {
 			doc: "fuses element-wise ops into one, which goes through memory once",
 			after: reasons{"uncanonicalize": "rules do not look into fused ops", "local_pow_specialize_device": "the multiplications should be fused",
 				"crossentropy_to_crossentropy_with_softmax": "rules do not look into fused ops"}},
+
+		{position: 1, name: "simplify", rewriter: optdb.NewEquilibriumDB("simplify"), dialect: models, tags: both, doc: "makes nodes fewer and simpler",
+			after: reasons{"merge1": "equal nodes are simplified once"}},
+		{position: 1.9, name: "fuse_qkv", rewriter: onnxpass.FuseQKV(), dialect: models, tags: "fast_run reassoc",
+			after: reasons{"simplify": "until then factors are not part of the weights"}},
+		{position: 2, name: "compose", rewriter: optdb.NewEquilibriumDB("compose"), dialect: models, tags: "fast_run upward",
+			doc:   "replaces nodes with the one that ONNX has for what they compute together",
+			after: reasons{"simplify": "its rules match the simple form"}},
+		{in: "simplify", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
+		{in: "simplify", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
+		{in: "simplify", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},
+		{in: "compose", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: run},
 
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,
@@ -250,6 +266,15 @@ func table() []row {
 	} {
 		for _, l := range tensorpass.In(g.group) {
 			rows = append(rows, row{in: g.database, name: rewrite.Outline(l.Rule).Name, rewriter: l.Rule, dialect: tensors, tags: g.tags + " " + strings.Join(l.Tags, " ")})
+		}
+	}
+	for _, l := range onnxpass.Rules() {
+		for _, group := range l.Groups {
+			tags := both
+			if group == "compose" {
+				tags = run
+			}
+			rows = append(rows, row{in: group, name: rewrite.Outline(l.Rule).Name, rewriter: l.Rule, dialect: models, tags: tags + " " + strings.Join(l.Tags, " ")})
 		}
 	}
 	return rows

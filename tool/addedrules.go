@@ -20,14 +20,14 @@ type AddedRules struct {
 }
 
 // Declare declares --rule and --rules.
-func (r *AddedRules) Declare(fs *flag.FlagSet) {
-	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to canonicalize; may be repeated", func(text string) error {
+func (r *AddedRules) Declare(cfg *Config, fs *flag.FlagSet) {
+	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to "+cfg.Group+"; may be repeated", func(text string) error {
 		if _, err := pattern.ParseRewrite(text); err != nil {
 			return err
 		}
 		name := fmt.Sprintf("rule%d", len(r.names)+1)
 		r.names = append(r.names, name)
-		r.text += fmt.Sprintf("# A rule of the command line.\n%s: canonicalize; fast_run fast_compile\n    %s\n\n", name, strings.ReplaceAll(text, "\n", "\n    "))
+		r.text += fmt.Sprintf("# A rule of the command line.\n%s: %s; fast_run fast_compile\n    %s\n\n", name, cfg.Group, strings.ReplaceAll(text, "\n", "\n    "))
 		return nil
 	})
 	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {

@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
@@ -18,10 +19,14 @@ type Config struct {
 	// Database makes the database of passes that queries select from, anew at each call. The
 	// default is an empty one.
 	Database func() *optdb.SequenceDB
+	// Group is the entry of the database that rules join which name none, such as those of --rule.
+	// The default is canonicalize.
+	Group string
 	// Dialects are the worlds whose graphs the verbs work on.
 	Dialects []*Dialect
 	// Verbs join those of this package and of the dialects, after them in the list of verbs. A verb
-	// that has the name of another takes its place.
+	// that has the name of another takes its place. One without Setup only has texts for the help of
+	// that other.
 	Verbs []Verb
 }
 
@@ -29,6 +34,7 @@ type Config struct {
 func (cfg Config) complete() Config {
 	cfg.Name = cmp.Or(cfg.Name, "nnopt")
 	cfg.Doc = cmp.Or(cfg.Doc, cfg.Name+" optimizes graphs by a database of passes.")
+	cfg.Group = cmp.Or(cfg.Group, "canonicalize")
 	if cfg.Database == nil {
 		cfg.Database = func() *optdb.SequenceDB { return optdb.NewSequenceDB("empty") }
 	}
@@ -55,6 +61,8 @@ func (cfg Config) AllVerbs() []Verb {
 	add := func(v Verb) {
 		i, at := named(v.Name), named(v.Before)
 		switch {
+		case i >= 0 && v.Setup == nil:
+			all[i] = all[i].saying(v)
 		case i >= 0:
 			all[i] = v
 		case at >= 0:
@@ -63,13 +71,22 @@ func (cfg Config) AllVerbs() []Verb {
 			all = append(all, v)
 		}
 	}
-	for _, d := range cfg.Dialects {
-		for _, v := range d.Verbs {
+	given := slices.Clone(cfg.Verbs)
+	for i := len(cfg.Dialects) - 1; i >= 0; i-- {
+		given = append(slices.Clone(cfg.Dialects[i].Verbs), given...)
+	}
+	// Verbs that share a name join what has it at last, whatever the order of the dialects.
+	for _, v := range given {
+		if v.Claims == nil {
 			add(v)
 		}
 	}
-	for _, v := range cfg.Verbs {
-		add(v)
+	for _, v := range given {
+		if i := named(v.Name); v.Claims != nil && i >= 0 {
+			all[i] = join(all[i], v)
+		} else if v.Claims != nil {
+			add(v)
+		}
 	}
 	return all
 }
@@ -85,4 +102,17 @@ func (cfg *Config) verb(name string) (Verb, error) {
 		names[i] = v.Name
 	}
 	return Verb{}, Usagef("unknown verb %q%s", fileio.Excerpt(name, 0), meant(spell.Nearest(name, names)))
+}
+
+// arguments says what arguments a verb takes, as its help has them: "MODEL, EXPR or PROFILE".
+func (cfg *Config) arguments(verb string) string {
+	v, err := cfg.verb(verb)
+	if err != nil {
+		return "an argument"
+	}
+	list := strings.ReplaceAll(v.Args, "|", ", ")
+	if i := strings.LastIndex(list, ", "); i >= 0 {
+		return list[:i] + " or " + list[i+2:]
+	}
+	return list
 }

@@ -66,7 +66,10 @@ type Source struct {
 	Flags []string // those that have a meaning for its subjects alone
 	// Claims reports whether an argument looks like a subject.
 	Claims func(arg string) bool
-	Open   func(ctx context.Context, c *Console, arg string) (*Subject, error)
+	// Named reports whether an argument has a name that only subjects of this dialect have. Then no
+	// other is asked.
+	Named func(arg string) bool
+	Open  func(ctx context.Context, c *Console, arg string) (*Subject, error)
 	// Record optimizes a subject for a page, and says in what the page may ask for again. Without
 	// it, what Open returns is recorded.
 	Record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)

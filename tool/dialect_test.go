@@ -50,6 +50,8 @@ func TestCircuits(t *testing.T) {
 		{0, "bisect wrong.graph", "to blame: rewrite "},
 		{1, "reproduce small.graph", "it still fails: values in canonicalize/absorb"},
 		{2, "opt", "FILE expected"},
+		{2, "graph", "FILE expected"},
+		{2, "view", "FILE or PROFILE expected"},
 		{1, "opt none.graph", "none.graph"},
 		{2, "profile --run=3 plan.graph", "--run has no meaning"},
 	} {
@@ -63,5 +65,18 @@ func TestCircuits(t *testing.T) {
 	}
 	if page, err := os.ReadFile("page.html"); err != nil || !bytes.Contains(page, []byte("de_morgan")) {
 		t.Errorf("the page has no rule: %v", err)
+	}
+}
+
+// TestHelp: help says nothing of dialects that a program does not have.
+func TestHelp(t *testing.T) {
+	all := call(t, circuitTool, 0, "help")
+	for _, v := range circuitTool.AllVerbs() {
+		all += call(t, circuitTool, 0, "help", v.Name)
+	}
+	for _, word := range []string{"tensor", "a network", "net.config", "an expression", "MODEL", "EXPR", "demo"} {
+		if i := strings.Index(all, word); i >= 0 {
+			t.Errorf("help says %s: %.200s", word, all[max(0, i-100):])
+		}
 	}
 }

@@ -20,23 +20,21 @@ import (
 func graphVerb() Verb {
 	return Verb{
 		Name:     "graph",
-		Args:     "MODEL|EXPR",
+		Args:     "FILE",
 		Minus:    true,
-		Synopsis: "print the graph of a network or an expression, at any step of the optimizer",
+		Synopsis: "print graphs at any step of the optimizer",
 		Detail: `
-The argument is a network, if there is such a file, as for "$0 compile", and otherwise an expression, as for "$0 expr". The graph is
-printed as a graph file, which "$0 opt" reads: a line is an input, a constant or the application of an op, with all parameters. The
-graph of a network is followed by its inputs and outputs and, once it is decided, the storage of its values. A looped computation has
-several graphs. See docs/formats.md.
+FILE is a graph file, "-" standard input. So is what is printed, which "$0 opt" reads, too: a line is an input, a constant or the
+application of an op, with all parameters.
 
 --after prints the graph as it is after a pass, and --every after each pass that changed something.`,
 		Examples: `
-$0 graph --after=canonicalize net.config
-$0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
+$0 graph --query=none my.graph
+$0 graph --every my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			subject := declareSubject(cfg, fs)
 			steps := declareSteps(fs)
-			return Taking(1, 1, "MODEL or EXPR", func(ctx context.Context, c *Console, args []string) error {
+			return Taking(1, 1, cfg.arguments("graph"), func(ctx context.Context, c *Console, args []string) error {
 				if err := steps.check(); err != nil {
 					return err
 				}

@@ -13,11 +13,10 @@ func optVerb() Verb {
 		Args:     "FILE",
 		Synopsis: "optimize a graph file, print the result",
 		Detail: `
-FILE is a graph file, as "$0 graph" prints it, "-" standard input. The result is also a graph file. A file with a field "network" is a
-graph of that network, a file beside it; any other is a graph of tensors. The passes are those of --query or, without it, of the
-field "query".`,
+FILE is a graph file, as "$0 graph" prints it, "-" standard input. The result is also a graph file. The passes are those of --query or,
+without it, of the field "query".`,
 		Examples: `
-$0 opt --query=+canonicalize my.graph
+$0 opt --query=fast_compile my.graph
 $0 opt --every my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			flags := DeclareSelection(cfg, fs)

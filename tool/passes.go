@@ -25,9 +25,7 @@ A query is a list of terms separated by spaces: +tag includes, -tag excludes, &t
 database, <49 keeps entries before a position. The name of a pass is one of its tags, and also opens the databases around the pass;
 other tags do not reach into a database that lacks them. A query may begin with a mode: fast_run, fast_compile, debug or none. Terms such
 as canonicalize{max-use=8} change settings, and a list in brackets, [useless, canonicalize], is a pipeline: what it lists runs in that
-order, regardless of tags.
-
-`,
+order, regardless of tags.`,
 		Examples: `
 $0 passes --query='+fast_run -inplace'
 $0 passes --explain=merge3

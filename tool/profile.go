@@ -16,18 +16,15 @@ import (
 func profileVerb() Verb {
 	return Verb{
 		Name:     "profile",
-		Args:     "MODEL|EXPR",
+		Args:     "FILE",
 		Minus:    true,
 		Synopsis: "show what the optimizer did and its cost",
 		Detail: `
-Optimizes the argument, as "$0 graph" takes it, and prints what the optimizer recorded: as text in Theano's layout, as JSON, as the page
-of "$0 view" without graphs, for "go tool pprof", or as a trace for Perfetto or chrome://tracing. --run also executes what was optimized
-and adds the times of its ops. Counters show how a pass changed the number of commands of a network, the peak of memory, or the number
-of operations.`,
+Optimizes the graphs of FILE, and prints what the optimizer recorded: as text in Theano's layout, as JSON, as the page of "$0 view"
+without graphs, for "go tool pprof", or as a trace for Perfetto or chrome://tracing.`,
 		Examples: `
-$0 profile --run=10 net.config
-$0 profile --format=json --output=before.json net.config
-$0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
+$0 profile --format=json --output=before.json my.graph
+$0 profile --diff=before.json --query=fast_compile my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			subject := declareSubject(cfg, fs)
 			format := fs.String("format", "text", "Output format: text, json, html, pprof or trace")
@@ -35,7 +32,7 @@ $0 profile --diff=before.json --query='+fast_run -fusion' net.config`,
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
 			diff := fs.String("diff", "", "Print the differences from an earlier profile (a file of --format=json) instead of the profile")
 			runs := fs.Int("run", 0, "Execute it this many times on random inputs")
-			return Taking(1, 1, "MODEL or EXPR", func(ctx context.Context, c *Console, args []string) error {
+			return Taking(1, 1, cfg.arguments("profile"), func(ctx context.Context, c *Console, args []string) error {
 				write := profileWriter(*format)
 				if write == nil {
 					return Usagef("--format=%s: want text, json, html, pprof or trace", *format)

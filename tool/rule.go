@@ -21,8 +21,8 @@ func ruleVerb() Verb {
 		Args:     "check 'PATTERN => PATTERN'...",
 		Synopsis: "check rewrite rules: fire them and compare what they replace",
 		Detail: `
-Makes expressions that a rule matches, with every element type, ranks from 0 to 3 and sizes from 0 on, lets the rule fire, and computes
-both sides, also of NaN, infinities, zeros of both signs and the limits of each type. A line a rule says what it found:
+Makes graphs that a rule matches, with inputs of several types, lets the rule fire, and computes both sides of many values. A line a rule
+says what it found:
 
   exact, rounding   both sides are equal, to the bit or up to rounding
   overflow          they differ where an integer wraps around or a float becomes infinite
@@ -32,14 +32,13 @@ both sides, also of NaN, infinities, zeros of both signs and the limits of each 
   never_fires       a rewrite of the rule never fired
 
 A rule promises exact or rounding; the tags unsafe_nan and overflow permit those. The exit status is 0 if every rule is what its tags
-promise, 1 if not, and 2 if a rule does not parse. A counterexample has variables with types and values, as expr takes them in --vars
-and --eval, and both sides.
+promise, 1 if not, and 2 if a rule does not parse. A counterexample has the types and the values of
+inputs, and both sides.
 
---file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules for tensors of the database, those that are Go
-functions on the expressions of their tests, and finds rules of one group that undo each other. --vars gives types to the names of
-patterns, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains them.`,
+--file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules of the database, and finds rules of one
+group that undo each other.`,
 		Examples: `
-$0 rule check '(neg (neg x)) => x'
+$0 rule check --all
 $0 rule check --file=my.rules`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := &ruleFlags{cfg: cfg}

@@ -26,6 +26,7 @@ type Selection struct {
 	query    string
 	switches []Switches // of the dialects
 	excluded []string
+	without  []string // tags
 	added    AddedRules
 	vocab    pattern.Vocabulary // of the rules
 	built    struct {           // what Build returned
@@ -57,7 +58,7 @@ func newSelection(cfg *Config, query string) *Selection {
 // that add rules, and a flag for each pass: --optimization.merge1=false leaves out the entry merge1.
 func DeclareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 	f := declareSelection(cfg, fs)
-	f.added.Declare(fs)
+	f.added.Declare(cfg, fs)
 	return f
 }
 
@@ -148,11 +149,12 @@ func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
 	// The query is put together in the order of precedence: what the user typed, passes that flags
 	// leave out, the switches of dialects. Rules of flags join the database last, because a query
 	// that is printed can't name them.
+	if q, err = f.leaveOut(q, f.tagsUnnamed(q)); err != nil {
+		return "", nil, err
+	}
 	given := q
-	for _, name := range f.excluded {
-		if q, err = optdb.ParseQuery(q.String() + " -" + name); err != nil { // unlike Excluding, it keeps settings, which are a mistake
-			return "", nil, Usagef("%w", err)
-		}
+	if q, err = f.leaveOut(q, f.excluded); err != nil {
+		return "", nil, err
 	}
 	asked := q
 	for _, s := range f.switches {
@@ -179,6 +181,31 @@ func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
 		return f.query, opt, nil
 	}
 	return asked.String(), opt, nil
+}
+
+// Without leaves out passes with these tags, unless the query names the tag itself, +tag, or is a
+// pipeline, which names each pass.
+func (f *Selection) Without(tags ...string) { f.without = append(f.without, tags...) }
+
+// tagsUnnamed lists the tags of Without that a query does not name.
+func (f *Selection) tagsUnnamed(q optdb.Query) []string {
+	text := q.String()
+	if strings.HasPrefix(text, "[") {
+		return nil
+	}
+	terms := strings.Fields(text)
+	return slices.DeleteFunc(slices.Clone(f.without), func(tag string) bool { return slices.Contains(terms, "+"+tag) })
+}
+
+// leaveOut returns a query without entries of these names or tags.
+func (f *Selection) leaveOut(q optdb.Query, names []string) (optdb.Query, error) {
+	for _, name := range names {
+		var err error
+		if q, err = optdb.ParseQuery(q.String() + " -" + name); err != nil { // unlike Excluding, it keeps settings, which are a mistake
+			return q, Usagef("%w", err)
+		}
+	}
+	return q, nil
 }
 
 // checkOn returns an error for a flag that asks for a pass which is not selected.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -89,10 +90,14 @@ func (f *SubjectFlags) load(ctx context.Context, c *Console, arg string) (*Subje
 // sourceOf returns the source of the first dialect that claims an argument. Flags of other dialects
 // are errors.
 func (f *SubjectFlags) sourceOf(c *Console, arg string) (*Source, error) {
-	for _, s := range f.sources {
-		if !s.Claims(arg) {
+	named := func(s *Source) bool { return s.Named != nil && s.Named(arg) }
+	claimed := func(s *Source) bool { return s.Claims != nil && s.Claims(arg) }
+	for _, claims := range []func(*Source) bool{named, claimed} {
+		i := slices.IndexFunc(f.sources, claims)
+		if i < 0 {
 			continue
 		}
+		s := f.sources[i]
 		for _, other := range f.sources {
 			if err := c.InVainIf(other != s, "for "+s.What, other.Flags...); err != nil {
 				return nil, err
@@ -108,7 +113,7 @@ func (f *SubjectFlags) sourceOf(c *Console, arg string) (*Source, error) {
 
 // fileName is what files are called that verbs take in place of a text. No expression looks like
 // that.
-var fileName = regexp.MustCompile(`^[^\s()]+\.(config|graph|html|json|mdl|raw|txt)$`)
+var fileName = regexp.MustCompile(`^[^\s()]+\.(config|graph|html|json|mdl|onnx|raw|txt)$`)
 
 // MissingFile returns an error if an argument is the name of a file that there is not, rather than
 // a subject that is typed.
@@ -192,7 +197,15 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 	if err != nil {
 		return nil, err
 	}
-	f, err := graphfile.Parse(name, text, world.Dialect())
+	// The optimizer changes graphs, so the text is parsed again by who needs them as they were.
+	parse := func() (*graphfile.File, error) {
+		f, err := graphfile.Parse(name, text, world.Dialect())
+		if err == nil {
+			err = repro.Complete(world, f)
+		}
+		return f, err
+	}
+	f, err := parse()
 	if err != nil {
 		return nil, err
 	}
@@ -204,8 +217,6 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 	if err != nil {
 		return nil, err
 	}
-	// The optimizer changes graphs, so the text is parsed again by who needs them as they were.
-	parse := func() (*graphfile.File, error) { return graphfile.Parse(name, text, world.Dialect()) }
 	caseOf := func(number int) (*repro.Case, error) {
 		f, err := parse()
 		if err != nil {

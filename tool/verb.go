@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -22,8 +23,20 @@ type Verb struct {
 	Examples string // command lines, for the help
 	Minus    bool   // arguments may begin with a minus
 	Before   string // the verb before which help lists it; by default it comes last
+	// Claims reports whether an argument is for this verb, where another dialect has one of the same
+	// name. The two are then one verb, with the flags of both, and what is not claimed is for the
+	// other one. Without it, a verb takes the place of an earlier one of its name.
+	Claims func(arg string) bool
+	Of     string // what the verb is about, if it shares its name: "an ONNX model"
 	// Setup declares the flags and returns the action that runs once they are parsed.
 	Setup func(cfg *Config, fs *flag.FlagSet) Action
+}
+
+// saying returns the verb with the texts of another one, as far as that has any.
+func (v Verb) saying(other Verb) Verb {
+	v.Args, v.Synopsis = cmp.Or(other.Args, v.Args), cmp.Or(other.Synopsis, v.Synopsis)
+	v.Detail, v.Examples = cmp.Or(other.Detail, v.Detail), cmp.Or(other.Examples, v.Examples)
+	return v
 }
 
 // An Action runs a verb on the arguments that are no flags. What it returns is printed as
@@ -190,17 +203,20 @@ func (cfg *Config) overview() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nusage: %s VERB [flags] [arguments]\n\n", cfg.Doc, cfg.Name)
 	all := cfg.AllVerbs()
-	width := 0
+	width, first := 0, ""
 	for _, v := range all {
 		width = max(width, len(v.Name))
+		if v.Name == "demo" {
+			first = fmt.Sprintf(" Try \"%s demo\" first.", cfg.Name)
+		}
 	}
 	for _, v := range all {
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, v.Name, cfg.named(v.Synopsis))
 	}
 	fmt.Fprintf(&b, `
-"%[1]s help VERB" explains a verb. Try "%[1]s demo" first. A verb in which a pass fails writes a
+"%[1]s help VERB" explains a verb.%[2]s A verb in which a pass fails writes a
 reproducer to the working directory, %[1]s-failure-1.graph or the next free number.
-`, cfg.Name)
+`, cfg.Name, first)
 	return b.String()
 }
 

@@ -20,28 +20,27 @@ import (
 func viewVerb() Verb {
 	return Verb{
 		Name:     "view",
-		Args:     "MODEL|EXPR|PROFILE",
+		Args:     "FILE|PROFILE",
 		Minus:    true,
 		Synopsis: "make or serve a page on which to watch the optimizer",
 		Detail: `
-Optimizes a request to MODEL, or an expression, and makes a page of what the optimizer did: the graph after every step, what changed and
-by which rule, the passes as a timeline, why rules did not fire, and for a network its commands before and after with the memory in
-use. A PROFILE, a file of "$0 profile --format=json", gives the timeline alone. An argument is an expression unless a file of that name
-exists. A page itself can be served again.
+Optimizes the graphs of FILE, and makes a page of what the optimizer did: the graph after every step, what changed and by which rule, the
+passes as a timeline, and why rules did not fire. A PROFILE, a file of "$0 profile --format=json", gives the timeline alone. A page
+itself can be served again.
 
 --output writes the page to one file, which needs no network. --listen serves it, until a signal ends it; then the page also optimizes
-expressions that are typed there, with the passes that are ticked, checks rules, and says why rules do not fire at any step. The address
+graphs that are typed there, with the passes that are ticked, checks rules, and says why rules do not fire at any step. The address
 is HOST:PORT; the default serves this machine alone, on any free port. With neither, the page goes to standard output.`,
 		Examples: `
-$0 view --output=page.html net.config
-$0 view --listen --vars='x: vector' 'exp(log(x))'`,
+$0 view --output=page.html my.graph
+$0 view --listen my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := &viewFlags{cfg: cfg, SubjectFlags: declareSubject(cfg, fs)}
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
 			fs.Var(&BareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
 			return func(ctx context.Context, c *Console, args []string) error {
 				args = f.takeAddress(args)
-				if err := WantArgs(args, 1, 1, "MODEL, EXPR or PROFILE"); err != nil {
+				if err := WantArgs(args, 1, 1, cfg.arguments("view")); err != nil {
 					return err
 				}
 				return f.run(ctx, c, args[0])

@@ -90,7 +90,7 @@ func (cfg *Config) typed(d *Dialect, in view.Input) (*optdb.Optimizer, string, e
 		query = q.Excluding(name).String() // without the settings of what is left out
 	}
 	db := cfg.Database()
-	added, err := addLooseRules(db, d, in.Rules)
+	added, err := addLooseRules(db, d, cfg.Group, in.Rules)
 	if err != nil {
 		return nil, "", err
 	}
@@ -154,9 +154,9 @@ func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
 	return list, nil
 }
 
-// addLooseRules adds rules, those in no group to canonicalize, and returns the terms of a query that
+// addLooseRules adds rules, those in no group to one, and returns the terms of a query that
 // select them all.
-func addLooseRules(db *optdb.SequenceDB, d *Dialect, text string) (terms string, err error) {
+func addLooseRules(db *optdb.SequenceDB, d *Dialect, group, text string) (terms string, err error) {
 	if strings.TrimSpace(text) == "" {
 		return "", nil
 	}
@@ -165,11 +165,11 @@ func addLooseRules(db *optdb.SequenceDB, d *Dialect, text string) (terms string,
 		return "", Usagef("%v", err)
 	}
 	var names []string
-	// A rule that is typed on the page need not say where it belongs. It joins canonicalize, and is
+	// A rule that is typed on the page need not say where it belongs. It joins group, and is
 	// selected by its name under any query: it was typed to be seen at work.
 	for i := range rules {
 		if len(rules[i].Groups) == 0 {
-			rules[i].Groups = []string{"canonicalize"}
+			rules[i].Groups = []string{group}
 		}
 		names = append(names, rules[i].Name)
 	}

@@ -3,7 +3,8 @@
 //
 //   - Limit, ReadAll and ReadFile read at most a given number of bytes.
 //   - Open, Create, Reader and Writer wait only until a context is done.
-//   - Write replaces a file completely or not at all.
+//   - Map and OpenWithin are for large files, and for those that untrusted input names.
+//   - Write and Replace replace a file completely or not at all.
 //   - Plain and NewPlainWriter make text safe for a terminal.
 //   - Excerpt and Excerpts keep errors short that quote untrusted input.
 //

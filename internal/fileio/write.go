@@ -19,12 +19,26 @@ import (
 // and leads to the new file. Anything else, such as a device, a FIFO or /dev/stdout, is written
 // directly, and so is a file in a directory without write permission.
 func Write(ctx context.Context, name string, write func(io.Writer) error) error {
+	return replace(ctx, name, write, writeThere)
+}
+
+// ErrReplace means that a file can't be replaced.
+var ErrReplace = errors.New("it can't be replaced")
+
+// Replace is like Write, but never writes to a file that is there: what can't be replaced is an
+// ErrReplace. This is for files that may be mapped, since their content must not change.
+func Replace(ctx context.Context, name string, write func(io.Writer) error) error {
+	return replace(ctx, name, write, func(context.Context, string, func(io.Writer) error) error { return ErrReplace })
+}
+
+// replace replaces a file, and calls instead for one that it can't replace.
+func replace(ctx context.Context, name string, write func(io.Writer) error, instead func(context.Context, string, func(io.Writer) error) error) error {
 	target, info, err := resolve(name)
 	if err != nil {
 		return err
 	}
 	if info != nil && !info.Mode().IsRegular() || isOpenFile(target) {
-		return writing(name, writeThere(ctx, name, write))
+		return writing(name, instead(ctx, name, write))
 	}
 	if info != nil { // replacing a file requires the permission to write to it
 		old, err := os.OpenFile(name, os.O_WRONLY, 0)
@@ -35,7 +49,7 @@ func Write(ctx context.Context, name string, write func(io.Writer) error) error 
 	}
 	f, err := beside(target)
 	if info != nil && errors.Is(err, fs.ErrPermission) {
-		return writing(name, writeThere(ctx, name, write))
+		return writing(name, instead(ctx, name, write))
 	}
 	if err != nil {
 		return named(name, err)

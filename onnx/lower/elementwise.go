@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -72,7 +73,13 @@ var elementwise = map[string]func(c *call) []*value{
 	"Div":      binaryOp(divide),
 	"Mod":      binaryOp(modulo),
 	"Pow":      binaryOp(func(_ *call, x, y variable) variable { return tensor.Pow(x, y) }),
-	"PRelu": binaryOp(func(_ *call, x, slope variable) variable {
+	"PRelu": binaryOp(func(c *call, x, slope variable) variable {
+		// Before opset 7 there is a slope for each channel.
+		if n := ndim(x); c.opset < 7 && ndim(slope) == 1 && n > 2 {
+			shape := slices.Repeat([]int{1}, n-1)
+			shape[0] = c.shape(slope)[0]
+			slope = c.reshape(slope, shape)
+		}
 		return tensor.Switch(tensor.Map(array.Lt, x, number(0, x)), tensor.Mul(x, slope), x)
 	}),
 	"Sum": folded(func(x, y variable) variable { return tensor.Add(x, y) }),
@@ -250,7 +257,7 @@ func (c *call) softmax(f func(variable) variable) []*value {
 	x := c.x(0)
 	n, shape := ndim(x), c.shape(x)
 	if c.opset < 13 {
-		axis := c.axis(c.int("axis", 1), n+1)
+		axis := c.axis(c.int("axis", 1), max(n, 1))
 		return c.like(c.reshape(f(c.reshape(x, []int{product(shape[:axis]), product(shape[axis:])})), shape))
 	}
 	axis := c.axis(c.int("axis", -1), n)

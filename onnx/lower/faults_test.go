@@ -3,6 +3,7 @@ package lower_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -42,14 +43,49 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%v\nlacks %q", err, want)
 		}
 	}
-	if strings.Contains(err.Error(), "second") {
+	if strings.Contains(err.Error(), "second") || strings.Contains(err.Error(), "output a") {
 		t.Errorf("a node is at fault for another one: %v", err)
+	}
+}
+
+// TestInputType: an input of other elements than the model declares is at fault, and not what uses it.
+func TestInputType(t *testing.T) {
+	m := model([]string{"x"}, []string{"y"}, &onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}})
+	_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.Of([]int64{1}, 1)})
+	if !errors.Is(err, lower.ErrInput) || !strings.Contains(err.Error(), "input x: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOverridden: the value of an initializer that is an input as well may be given.
+func TestOverridden(t *testing.T) {
+	m := model([]string{"x", "w"}, []string{"y"}, &onnx.Node{Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}})
+	w, err := lower.TensorOf("w", array.Scalar(float32(10)), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Graph.Initializers = []*onnx.Tensor{w}
+	in := map[string]*array.Array{"x": array.Of([]float32{1, 2}, 2)}
+	for _, want := range []float64{11, 101} {
+		f, err := lower.Model(t.Context(), m, lower.Options{}, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := f.Call(t.Context(), in)
+		if err != nil || out["y"].Float(0) != want {
+			t.Errorf("%v, %v, want %v", out["y"], err, want)
+		}
+		in["w"] = array.Scalar(float32(100))
+		if _, err := f.Call(t.Context(), in); want == 11 && !errors.Is(err, lower.ErrInput) {
+			t.Errorf("an input that the function does not have: %v", err)
+		}
 	}
 }
 
 // TestValues: a function refuses inputs that would have made another graph.
 func TestValues(t *testing.T) {
 	m := model([]string{"x", "shape"}, []string{"y"}, &onnx.Node{Op: "Reshape", Inputs: []string{"x", "shape"}, Outputs: []string{"y"}})
+	m.Graph.Inputs[1].Type.Tensor.Elem = onnx.Int64
 	in := map[string]*array.Array{"x": array.Of([]float32{1, 2, 3, 4}, 4), "shape": array.Of([]int64{2, -1}, 2)}
 	f, err := lower.Model(t.Context(), m, lower.Options{}, in)
 	if err != nil {
@@ -95,9 +131,13 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		inputs := make(map[string]*array.Array)
-		for i, name := range inputNames(m) {
-			if a, err := readTensor(folder + "/test_data_set_0/input_" + string(rune('0'+i%10)) + ".pb"); err == nil {
-				inputs[name] = a
+		for i, in := range m.Graph.Inputs {
+			file := fmt.Sprintf("%s/test_data_set_0/input_%d.pb", folder, i)
+			if v, err := lower.ReadTensor(file); err == nil {
+				inputs[in.Name], _ = lower.ArrayOf(v, folder)
+			}
+			if inputs[in.Name] == nil {
+				delete(inputs, in.Name)
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

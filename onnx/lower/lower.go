@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -26,11 +27,24 @@ var ErrInput = errors.New("lower: wrong input")
 type Options struct {
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of tensors, unless it is nil.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. Its query should
+	// exclude FreeTags.
 	Optimizer *optdb.Optimizer
+	// LeaveOut leaves inputs without a value out of the nodes that use them. Otherwise they are faults.
+	LeaveOut bool
+	// Operators lower nodes of operators that this package does not have, by name: that of the domain,
+	// a dot, and that of the operator.
+	Operators map[string]Operator
+	// Types are the operators whose types are known. The default is ir.Standard.
+	Types *ir.Operators
 	// Profile measures the calls of a Runner, by apply.
 	Profile bool
 }
+
+// FreeTags lists the tags of passes for tensors that change results where something overflows, is
+// infinite or NaN. A model means the same to all programs that run it, there as well: 0/0 is NaN, and
+// the logarithm of a sum of exponentials is infinite where one of them is.
+func FreeTags() []string { return []string{"unsafe_nan", "overflow"} }
 
 // A Function computes a model for inputs of some shapes.
 type Function struct {
@@ -38,8 +52,21 @@ type Function struct {
 	inputs  []string
 	shapes  []*array.Array          // of which shape and type inputs must be
 	values  map[string]*array.Array // inputs whose values the graph depends on
-	outputs []string
+	outputs []Output
 }
+
+// An Output is an output of a model, with the type of its elements there. Its array may hold them in
+// a larger type.
+type Output struct {
+	Name string
+	Elem onnx.DataType
+}
+
+// Outputs lists the outputs in the order of the model.
+func (f *Function) Outputs() []Output { return slices.Clone(f.outputs) }
+
+// Graph returns the optimized graph of tensors. It must not be changed.
+func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
 
 // maxDepth bounds functions in functions, and subgraphs in subgraphs.
 const maxDepth = 32
@@ -49,50 +76,30 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
-	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool)}
-	scope := make(map[string]*value)
-	f := &Function{values: make(map[string]*array.Array)}
-	initial := make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		a, err := l.arrayOf(t)
-		if err != nil {
-			l.fault("initializer "+t.Name, err)
-			continue
-		}
-		initial[t.Name] = true
-		scope[t.Name] = &value{tensor.Constant(a), t.DataType}
+	m, err := optimized(ctx, m, o, inputs)
+	if err != nil {
+		return nil, err
 	}
-	for _, in := range m.Graph.Inputs {
-		a, given := inputs[in.Name]
-		if !given {
-			if !initial[in.Name] {
-				l.fault("input "+in.Name, fmt.Errorf("%w: it has no value", ErrInput))
-			}
-			continue
-		}
-		v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
-		elem := elementOf(a.DType())
-		if in.Type != nil && in.Type.Tensor != nil {
-			elem = in.Type.Tensor.Elem
-		}
-		scope[in.Name] = &value{v, elem}
-		l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
-		f.inputs, f.shapes = append(f.inputs, in.Name), append(f.shapes, a)
+	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool), leftOut: make(map[string]bool)}
+	scope, failed := make(map[string]*value), make(map[string]bool)
+	l.initializers(m.Graph, scope, failed)
+	l.bind(m.Graph, inputs, scope, failed)
+	l.nodes(m.Graph.Nodes, scope, failed)
+	f := &Function{shapes: l.arguments, values: make(map[string]*array.Array)}
+	for _, v := range l.inputs {
+		f.inputs = append(f.inputs, v.Name())
 	}
-	for name := range inputs {
-		if !slices.Contains(f.inputs, name) {
-			l.fault("input "+name, ErrInput)
-		}
-	}
-	l.nodes(m.Graph.Nodes, scope)
 	var outputs []*fgraph.Variable
 	for _, out := range m.Graph.Outputs {
 		v := scope[out.Name]
+		if v == nil && failed[out.Name] {
+			continue
+		}
 		if v == nil {
 			l.fault("output "+out.Name, errors.New("nothing computes it"))
 			continue
 		}
-		outputs, f.outputs = append(outputs, v.v), append(f.outputs, out.Name)
+		outputs, f.outputs = append(outputs, v.v), append(f.outputs, Output{out.Name, v.elem})
 	}
 	if err := errors.Join(l.faults...); err != nil {
 		return nil, err
@@ -102,7 +109,6 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			f.values[name] = l.arguments[i]
 		}
 	}
-	var err error
 	options := exec.FunctionOptions{Profile: o.Profile}
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
@@ -111,8 +117,52 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	return f, err
 }
 
-// Graph returns the graph of tensors that is computed. Don't change it.
-func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
+// initializers makes constants of the initializers of the model.
+func (l *lowering) initializers(g *onnx.Graph, scope map[string]*value, failed map[string]bool) {
+	for _, t := range g.Initializers {
+		a, err := l.arrayOf(t)
+		if err != nil {
+			l.fault("initializer "+t.Name, err)
+			failed[t.Name] = true
+			continue
+		}
+		scope[t.Name] = &value{tensor.Constant(a), t.DataType}
+	}
+}
+
+// bind makes inputs of the values that are given, in place of initializers of their names.
+func (l *lowering) bind(g *onnx.Graph, inputs map[string]*array.Array, scope map[string]*value, failed map[string]bool) {
+	known := make(map[string]bool)
+	fault := func(name string, err error) {
+		l.fault("input "+name, err)
+		failed[name] = true
+	}
+	for _, in := range g.Inputs {
+		known[in.Name] = true
+		a, given := inputs[in.Name]
+		switch {
+		case given:
+			elem, err := inputElem(in, a)
+			if err != nil {
+				fault(in.Name, err)
+				continue
+			}
+			v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
+			scope[in.Name] = &value{v, elem}
+			l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
+		case scope[in.Name] != nil || failed[in.Name]: // an initializer
+		case l.options.LeaveOut:
+			l.leftOut[in.Name] = true
+		default:
+			fault(in.Name, fmt.Errorf("%w: it has no value", ErrInput))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if !known[name] {
+			fault(name, fmt.Errorf("%w: the model has no such input", ErrInput))
+		}
+	}
+}
 
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
 // inputs.
@@ -149,14 +199,38 @@ func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[s
 		}
 		r.args[i] = a
 	}
+	for name := range inputs {
+		if !slices.Contains(f.inputs, name) {
+			return nil, fmt.Errorf("%w: %s had no value", ErrInput, name)
+		}
+	}
 	values, err := r.Runner.Run(ctx, r.args...)
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range f.outputs {
-		r.outputs[name] = values[i]
+	for i, o := range f.outputs {
+		r.outputs[o.Name] = values[i]
 	}
 	return r.outputs, nil
+}
+
+// inputElem returns the type of the elements of an input, which the array must be able to hold.
+func inputElem(in *onnx.ValueInfo, a *array.Array) (onnx.DataType, error) {
+	switch {
+	case in.Type == nil:
+		return elementOf(a.DType()), nil
+	case in.Type.Tensor == nil:
+		return 0, fmt.Errorf("%w: a value of type %v", ErrUnsupported, in.Type)
+	}
+	elem := in.Type.Tensor.Elem
+	if elem == onnx.Undefined {
+		return elementOf(a.DType()), nil
+	}
+	d, err := dtypeOf(elem)
+	if err == nil && d != a.DType() {
+		err = fmt.Errorf("%w: its elements are %v, and %v are given", ErrInput, elem, a.DType())
+	}
+	return elem, err
 }
 
 // A value is what a name stands for: a tensor, and the type of its elements in the model.
@@ -175,6 +249,7 @@ type lowering struct {
 	inputs    []*fgraph.Variable
 	arguments []*array.Array
 	depends   map[string]bool // inputs whose values were asked for
+	leftOut   map[string]bool // inputs without a value
 	known     map[*fgraph.Variable]*array.Array
 	faults    []error
 }
@@ -205,19 +280,16 @@ func (l *lowering) fault(where string, err error) {
 }
 
 // nodes lowers nodes in their order, which is that of a sort. A node whose inputs have failed is not
-// lowered, and no fault of its own.
-func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
-	failed := make(map[string]bool)
+// lowered, and no fault of its own: failed has the values that are missing.
+func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map[string]bool) {
 	for i, n := range nodes {
-		if err := l.ctx.Err(); err != nil {
-			l.fault("lowering", err)
+		if l.ctx.Err() != nil {
+			l.fault("lowering", context.Cause(l.ctx))
 			return
 		}
-		where := fmt.Sprintf("node %d, %s", i, n.Op)
-		if n.Name != "" {
-			where += " " + n.Name
-		}
+		where := whereOf(i, n)
 		ok := true
+		var missing error
 		in := make([]*value, len(n.Inputs))
 		for k, name := range n.Inputs {
 			switch {
@@ -226,6 +298,8 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
 				in[k] = scope[name]
 			case failed[name]:
 				ok = false
+			case l.leftOut[name]:
+				missing = fmt.Errorf("%w: input %s: it has no value", ErrInput, name)
 			default:
 				l.fault(where, fmt.Errorf("nothing computes its input %s", name))
 				ok = false
@@ -235,6 +309,9 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value) {
 		if ok {
 			var err error
 			if out, err = l.node(n, in, scope); err != nil {
+				if missing != nil {
+					err = fmt.Errorf("%w (%w)", err, missing)
+				}
 				l.fault(where, err)
 				ok = false
 			}
@@ -262,6 +339,9 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 	if domain != "" || lower == nil {
 		if f := l.function(domain, n.Op, n.Overload); f != nil {
 			return l.inline(f, n, in)
+		}
+		if o := l.options.Operators[qualified(domain, n.Op)]; o != nil {
+			return l.foreign(o, n, in)
 		}
 		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
 	}
@@ -342,7 +422,7 @@ func (l *lowering) inline(f *onnx.Function, n *onnx.Node, in []*value) ([]*value
 	maps.Copy(l.opsets, opsetsOf(f.Opsets))
 	defer func() { l.opsets = outer }()
 	before := len(l.faults)
-	l.nodes(nodes, scope)
+	l.nodes(nodes, scope, make(map[string]bool))
 	if len(l.faults) > before {
 		return nil, fmt.Errorf("function %s: %w", f.Name, l.faults[len(l.faults)-1])
 	}

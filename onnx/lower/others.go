@@ -37,7 +37,7 @@ var others = map[string]func(c *call) []*value{
 			scope[t.Name] = &value{tensor.Constant(v), t.DataType}
 		}
 		before := len(c.faults)
-		c.nodes(a.Graph.Nodes, scope)
+		c.nodes(a.Graph.Nodes, scope, make(map[string]bool))
 		if len(c.faults) > before {
 			c.err = fmt.Errorf("its %s can't be computed", branch)
 		}

@@ -62,7 +62,7 @@ func reduction(f func(x variable, axes ...int) variable) func(c *call) []*value 
 		}
 		axes = c.axes(axes, ndim(x))
 		y := x
-		if len(axes) > 0 {
+		if len(axes) > 0 || ndim(x) == 0 { // what else the operator does, it does to a scalar, too
 			y = f(x, axes...)
 		}
 		if c.bool("keepdims", true) {

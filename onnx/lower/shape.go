@@ -34,6 +34,9 @@ var shapes = map[string]func(c *call) []*value{
 				shape[i] = have[i]
 			}
 		}
+		if slices.Contains(shape, -1) && slices.Contains(shape, 0) {
+			c.fail("a size that is left open beside one of 0 may be any")
+		}
 		return c.like(c.reshape(c.x(0), complete(shape, product(have))))
 	},
 	"Flatten": func(c *call) []*value {

@@ -114,6 +114,9 @@ func copyElements[T Element](dst, src *Array, n int) {
 	// Copying into contiguous memory or from it takes one pass. If neither is contiguous, runs of
 	// both would have to be matched: blocks in between avoid that.
 	switch {
+	case dst.Contiguous() && src.Contiguous():
+		// A walk goes by rows, which may be as short as those of a kernel of 3×3.
+		copy(d[dst.offset:][:n], s[src.offset:][:n])
 	case dst.Contiguous():
 		gather(d[dst.offset:][:n], s, src.offset, src.Shape(), src.strides[:src.ndim], 0)
 	case src.Contiguous():

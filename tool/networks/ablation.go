@@ -23,6 +23,7 @@ func ablatingVerb() tool.Verb {
 	v := tool.PassesVerb()
 	v.Args = "[DIR...]"
 	v.Detail += `
+
 With --ablation the arguments are folders of reference cases. They run without each of the passes for networks in turn; the result is
 the tables of docs/nnet3-passes.md.`
 	setup := v.Setup

@@ -23,6 +23,7 @@ func (o *Options) benchVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "bench",
 		Before:   "version",
+		Of:       "a network",
 		Args:     "nnet3|compile|stream",
 		Synopsis: "measure the size and the speed of the computation for a request, or live streams",
 		Detail: `
@@ -70,7 +71,7 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 				case args[0] == "compile":
 					return benchCompile(ctx, c, net, net.request, *unit, *asJSON)
 				case args[0] != "nnet3":
-					return tool.Usagef("there is no benchmark %q, only nnet3, compile and stream", fileio.Excerpt(args[0], 0))
+					return tool.Usagef("there is no benchmark %q of networks, only nnet3, compile and stream", fileio.Excerpt(args[0], 0))
 				case *model == "" && net.request == "":
 					return tool.Usagef("--model expected, or --request with networks in it")
 				case *model == "":

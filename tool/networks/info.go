@@ -3,12 +3,9 @@ package networks
 import (
 	"context"
 	"flag"
-	"path/filepath"
-	"strings"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
-	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tool"
 )
 
@@ -16,22 +13,18 @@ func (o *Options) infoVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "info",
 		Before:   "version",
+		Of:       "a network",
 		Args:     "MODEL",
 		Synopsis: "describe a network: nodes, components, context",
 		Detail: `
-MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input. Of an ONNX model, a file with
-the extension .onnx, it prints inputs, outputs, the size of the initializers, and how often each operator is applied.`,
+MODEL is a Kaldi nnet3 model (raw or .mdl, binary or text) or a file of config lines, "-" standard input.`,
 		Examples: `
-$0 info final.mdl
-$0 info model.onnx`,
+$0 info final.mdl`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			var seed uint64
 			seedFlag(fs, &seed)
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			return tool.Taking(1, 1, "MODEL", func(ctx context.Context, c *tool.Console, args []string) error {
-				if strings.EqualFold(filepath.Ext(args[0]), ".onnx") {
-					return infoONNX(c, args[0], *asJSON)
-				}
 				nn, fromConfig, err := o.network(c, args[0], seed)
 				if err != nil {
 					return err
@@ -56,22 +49,6 @@ $0 info model.onnx`,
 			})
 		},
 	}
-}
-
-// infoONNX describes an ONNX model.
-func infoONNX(c *tool.Console, name string, asJSON bool) error {
-	if err := c.InVain(ownParameters, "srand"); err != nil {
-		return err
-	}
-	m, err := onnx.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return tool.WriteJSON(c.Stdout, m.Info())
-	}
-	c.Print("%s", m.Info().Text())
-	return nil
 }
 
 // An infoReport is the output of info --json.

@@ -18,6 +18,7 @@ func (o *Options) verifyVerb() tool.Verb {
 	return tool.Verb{
 		Name:     "verify",
 		Before:   "version",
+		Of:       "cases of networks",
 		Args:     "DIR...",
 		Synopsis: "run reference cases and compare with Kaldi's numbers",
 		Detail: `

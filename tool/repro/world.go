@@ -9,7 +9,7 @@ import (
 )
 
 // A World is a dialect of graphs whose optimizers are examined. What more it knows about them, it
-// implements as one of the optional interfaces Attacher, Evaluator, Recorder, Formatter, Limiter,
+// implements as one of the optional interfaces Attacher, Completer, Evaluator, Recorder, Formatter, Limiter,
 // Simplifier and Shrinker. Their methods leave graphs as they are, except for Attach and Evaluate.
 //
 // A world that wraps another one has a method Unwrap() World. The other one is asked for the
@@ -25,6 +25,26 @@ type Attacher interface {
 	// Attach attaches features to a graph that has none. inputs and outputs say for each of its
 	// inputs and outputs which one of graph like it replaces, -1 for none.
 	Attach(g, like *fgraph.FunctionGraph, inputs, outputs []int) error
+}
+
+// A Completer adds to graphs that were read from a file what no section of the file has. By default,
+// nothing is missing.
+type Completer interface {
+	Complete(g *fgraph.FunctionGraph) error
+}
+
+// Complete completes the graphs of a file.
+func Complete(w World, f *graphfile.File) error {
+	c, ok := find[Completer](w)
+	if !ok {
+		return nil
+	}
+	for _, g := range f.Graphs() {
+		if err := c.Complete(g); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // An Evaluator computes graphs, see [Interpret]. By default, a case is judged by what happens while

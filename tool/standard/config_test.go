@@ -103,7 +103,8 @@ func TestConfigDatabase(t *testing.T) {
 func TestConfigRules(t *testing.T) {
 	rules := func(p standard.Program) []rulecheck.Entry {
 		cfg := p.Config()
-		return cfg.Dialects[1].Rules(&cfg, cfg.Database().Entries())
+		i := slices.IndexFunc(cfg.Dialects, func(d *tool.Dialect) bool { return d.Name == "tensor" })
+		return cfg.Dialects[i].Rules(&cfg, cfg.Database().Entries())
 	}
 	ours, entries := len(rules(standard.Program{})), rules(otherConfig())
 	if ours != len(tensorpass.Rules()) || len(entries) != ours+1 {

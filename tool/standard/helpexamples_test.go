@@ -84,6 +84,9 @@ func exampleFiles(t *testing.T) string {
 	if err := writeONNX(t.Context(), filepath.Join(dir, "model.onnx")); err != nil {
 		t.Fatal(err)
 	}
+	if err := writeONNXCase(t.Context(), filepath.Join(dir, "onnxcases", "relu"), 1, 0); err != nil {
+		t.Fatal(err)
+	}
 	write("net.config", smallConfig)
 	write("my.rules", "# Two negations cancel.\nneg_neg: canonicalize; fast_run\n    (neg (neg x)) => x\n")
 	write("my.graph", nnopt(t, "graph", "--query=none", "--vars=x y: vector", "exp(x*y/y)").ok(t).stdout)

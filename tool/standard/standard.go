@@ -1,4 +1,4 @@
-// Package standard puts the program nnopt together: the dialects of networks and of tensors, and the
+// Package standard puts the program nnopt together: the dialects of networks, of tensors and of ONNX models, and the
 // standard database of passes. A [Program] with more of its own is another program.
 package standard
 
@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/models"
 	"github.com/nnopt/nnopt/tool/networks"
 	"github.com/nnopt/nnopt/tool/tensors"
 )
@@ -35,9 +36,11 @@ type Program struct {
 	// Sections read the features that graph files hold in sections of these names, in addition to
 	// those of this module; see graphfile.WithSections.
 	Sections map[string]graphfile.SectionReader
+	// Models says which ONNX models can be read.
+	Models models.Options
 	// Verbs join those of nnopt, or take the place of those of the same names.
 	Verbs []tool.Verb
-	// Dialects join those of networks and tensors, and are asked before them.
+	// Dialects join those of networks, tensors and ONNX models, and are asked before them.
 	Dialects []*tool.Dialect
 }
 
@@ -62,7 +65,8 @@ func (p Program) Config() tool.Config {
 		Database: database,
 		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
 			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
+			models.Dialect(p.Models),
 			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections})),
-		Verbs: p.Verbs,
+		Verbs: append(texts[:len(texts):len(texts)], p.Verbs...),
 	}
 }

@@ -72,7 +72,7 @@ type exprFlags struct {
 func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	f := &exprFlags{Options: o, db: cfg.Database(), watch: new(tool.Watch)}
 	f.declareInput(fs, "Variables")
-	f.added.Declare(fs)
+	f.added.Declare(cfg, fs)
 	f.query = tool.DefaultQuery
 	tool.DeclareQuery(fs, &f.query)
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")

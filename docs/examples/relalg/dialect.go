@@ -237,7 +237,7 @@ func (op Op) rows(x, y float64) float64 {
 func main() { tool.Main(program) }
 
 // program is the command line over plans: all verbs of nnopt that are not about its own dialects.
-var program = tool.Config{Name: "relalg", Doc: "relalg optimizes plans of the relational algebra.", Database: Database, Dialects: []*tool.Dialect{{
+var program = tool.Config{Name: "relalg", Doc: "relalg optimizes plans of the relational algebra.", Database: Database, Group: "pushdown", Dialects: []*tool.Dialect{{
 	Name:       "relalg",
 	Open:       func(*tool.Console, string, *graphfile.File) (repro.World, error) { return Dialect{}, nil },
 	Vocabulary: func() pattern.Vocabulary { return Dialect{} },

@@ -66,6 +66,7 @@ func TestVerbs(t *testing.T) {
 		{"opt|--trace=left_join_to_join|plan.graph", "pushdown/left_join_to_join: Filter{"},
 		{"opt|--why-not=merge_projects|plan.graph", "why not: pushdown/merge_projects: at "},
 		{"opt|--max-rewrites=1|plan.graph", "LeftJoin{"},
+		{"opt|--rule=(Sort{a} x) => x|--trace=rule1|plan.graph", "pushdown/rule1: Sort{name}"},
 		{"graph|--every|plan.graph", "# after prune_columns: "},
 		{"graph|--format=dot|plan.graph", "digraph"},
 		{"passes|--query=+fast_run", "prune_columns"},
@@ -90,7 +91,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestServer: the page is served, and optimizes the plan again with other passes.
+// TestServer: the page is served, and optimizes a plan that is typed, with other passes and rules.
 func TestServer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("plan.graph", []byte(text), 0o666); err != nil {
@@ -103,14 +104,26 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.Get(strings.TrimSpace(string(buf[:n])))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	page, err := io.ReadAll(answer.Body)
-	if err != nil || !bytes.Contains(page, []byte("<title>plan.graph</title>")) {
-		t.Errorf("no page: %v %v %.300s", err, answer.Status, page)
+	url := strings.TrimSpace(string(buf[:n]))
+	for _, c := range []struct{ path, body, want string }{
+		{"", "", "<title>plan.graph</title>"},
+		{"api/optimize", `{"expr": "input %x : [a]; %0 = Scan{9}(%x) : [a]; %1 = Sort{a}(%0) : [a]; return %1", "without": ["merge1"], "rules": "(Sort{a} x) => x"}`, `"rule":"rule1"`},
+		{"api/check", `{"rules": "(Sort{a} x) => x"}`, `"class":"wrong","ok":false,"counterexample":"x: [`},
+	} {
+		var answer *http.Response
+		if c.body == "" {
+			answer, err = http.Get(url)
+		} else {
+			answer, err = http.Post(url+c.path, "application/json", strings.NewReader(c.body))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		if err != nil || !bytes.Contains(page, []byte(c.want)) {
+			t.Errorf("%s: no %s: %v %v %.300s", c.path, c.want, err, answer.Status, page)
+		}
 	}
 }
 

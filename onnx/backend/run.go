@@ -1,0 +1,94 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Result says how a case went.
+type Result struct {
+	Case  string `json:"case"`
+	Query string `json:"query"`
+	OK    bool   `json:"ok"`
+	// MaxRelDiff is the largest difference of an output, as part of its norm. It is missing if an
+	// output has no such difference: it was not computed, has another shape, or infinite elements in
+	// other places.
+	MaxRelDiff *float64 `json:"max_rel_diff,omitempty"`
+	Error      string   `json:"error,omitempty"`
+
+	Sets    int `json:"sets"`    // data sets
+	Applies int `json:"applies"` // of the graph of tensors that ran last
+
+	LowerSeconds float64 `json:"lower_seconds"` // to make and optimize the graphs
+	RunSeconds   float64 `json:"run_seconds"`   // to run them once
+
+	// Err is what Error says.
+	Err error `json:"-"`
+}
+
+// Run computes all data sets of a case and compares the outputs. The query is that of the optimizer in o,
+// for the result. The model is lowered again for inputs that need another graph.
+func (c *Case) Run(ctx context.Context, query string, o lower.Options) *Result {
+	r := &Result{Case: c.Name, Query: query, Sets: len(c.Sets)}
+	worst := 0.0
+	known := true
+	var f *lower.Function
+	for _, s := range c.Sets {
+		var got map[string]*array.Array
+		var err error
+		if f, got, err = c.outputs(ctx, r, f, o, s.Inputs); err != nil {
+			return r.fail(fmt.Errorf("%s: %w", s.Name, err))
+		}
+		r.Applies = f.Graph().NumApplies()
+		for _, want := range s.Outputs {
+			d := compare(got[want.Name], elemOf(f, want.Name), want)
+			worst, known = max(worst, d.relative), known && d.known
+			if d.err != nil && r.Err == nil {
+				_ = r.fail(fmt.Errorf("%s: output %s: %w", s.Name, want.Name, d.err))
+			}
+		}
+	}
+	if known {
+		r.MaxRelDiff = &worst
+	}
+	r.OK = r.Err == nil
+	return r
+}
+
+// Failed returns the result of a case that can't be read.
+func Failed(dir, query string, err error) *Result {
+	r := &Result{Case: nameOf(dir), Query: query}
+	return r.fail(err)
+}
+
+func (r *Result) fail(err error) *Result {
+	r.Err, r.Error = err, err.Error()
+	return r
+}
+
+// outputs computes the outputs by f, or by a new function if there is none for these inputs.
+func (c *Case) outputs(ctx context.Context, r *Result, f *lower.Function, o lower.Options, inputs map[string]*array.Array) (*lower.Function, map[string]*array.Array, error) {
+	start := time.Now()
+	if f != nil {
+		got, err := f.Call(ctx, inputs)
+		if !errors.Is(err, lower.ErrInput) {
+			r.RunSeconds += time.Since(start).Seconds()
+			return f, got, err
+		}
+	}
+	o.Dir, o.LeaveOut = c.Dir, true
+	f, err := lower.Model(ctx, c.Model, o, inputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.LowerSeconds += time.Since(start).Seconds()
+	start = time.Now()
+	got, err := f.Call(ctx, inputs)
+	r.RunSeconds += time.Since(start).Seconds()
+	return f, got, err
+}

@@ -1,0 +1,289 @@
+package ir
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// like says that a result has elements of the type of those of an input, and its shape.
+func (c *Call) like(k, input int) { c.Set(k, c.In(input).withoutData()) }
+
+// shaped says that a result has elements of a type, and the shape of an input.
+func (c *Call) shaped(k int, elem onnx.DataType, input int) {
+	if dims, ranked := c.Shape(input); ranked {
+		c.Set(k, NewType(elem, dims...))
+	} else {
+		c.Set(k, AnyShape(elem))
+	}
+}
+
+// elemOf returns the type of elements that inputs share, of those that have one.
+func (c *Call) elemOf(inputs ...int) onnx.DataType {
+	elem := onnx.Undefined
+	for _, k := range inputs {
+		switch e := c.Elem(k); {
+		case e == onnx.Undefined:
+		case elem == onnx.Undefined:
+			elem = e
+		case e != elem:
+			c.Fail("its elements are of types %v and %v; a Cast makes them the same", elem, e)
+		}
+	}
+	return elem
+}
+
+// all returns the indices of the inputs.
+func (c *Call) all() []int {
+	list := make([]int, c.NumInputs())
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// rank fails if an input is known to have another number of dimensions.
+func (c *Call) rank(k, n int) (dims []Dim, ranked bool) {
+	dims, ranked = c.Shape(k)
+	if ranked && len(dims) != n {
+		c.Fail("input %d has %d dimensions, not %d", k, len(dims), n)
+	}
+	return dims, ranked
+}
+
+// sizesOf returns the sizes of an input that has n dimensions, unknown ones if it has no shape.
+func (c *Call) sizesOf(k, n int) []Dim {
+	if dims, ranked := c.rank(k, n); ranked {
+		return dims
+	}
+	return unknowns(n)
+}
+
+// unknowns returns so many unknown sizes.
+func unknowns(n int) []Dim { return slices.Repeat([]Dim{UnknownDim}, n) }
+
+// data returns the elements of an input of integers, unknown ones among them. ok is false if not even
+// their number is known, or too large.
+func (c *Call) data(k int) (list []Dim, ok bool) {
+	t := c.In(k)
+	if list, ok := t.Data(); ok {
+		return list, true
+	}
+	if !isInteger(t.Elem()) {
+		return nil, false
+	}
+	n, ok := t.length()
+	return unknowns(n), ok
+}
+
+// elements is data for an input that has at most one dimension.
+func (c *Call) elements(k int) (list []Dim, ok bool) {
+	if n := c.In(k).Rank(); n < 0 || n > 1 {
+		return nil, false
+	}
+	return c.data(k)
+}
+
+// one returns an element of an input of one integer, unknown if it is.
+func (c *Call) one(k int) Dim {
+	if list, ok := c.elements(k); ok && len(list) == 1 {
+		return list[0]
+	}
+	return UnknownDim
+}
+
+// floats returns the elements of an input that is a constant of few floats.
+func (c *Call) floats(k int) ([]float64, bool) {
+	if !c.Has(k) {
+		return nil, false
+	}
+	x := ValueOf(c.inputs[k])
+	if x == nil || x.Len() < 0 || x.Len() > maxNumbers {
+		return nil, false
+	}
+	return x.Floats()
+}
+
+// isInteger reports whether elements are integers or bools, such as types have.
+func isInteger(t onnx.DataType) bool {
+	switch t {
+	case onnx.Int64, onnx.Int32, onnx.Int16, onnx.Int8, onnx.Uint64, onnx.Uint32, onnx.Uint16, onnx.Uint8, onnx.Bool:
+		return true
+	}
+	return false
+}
+
+// with returns the type with elements, where they are numbers that its elements can be, if it has so many.
+func (t Type) with(elements []Dim) Type {
+	if !t.holds(len(elements)) {
+		return t
+	}
+	list := make([]Dim, len(elements))
+	for i, d := range elements {
+		list[i] = held(t.elem, d)
+	}
+	return t.WithData(list)
+}
+
+// held returns an element as integers of a type have it. Sizes are taken to be below 2^31 where a model
+// has them as such integers.
+func held(elem onnx.DataType, d Dim) Dim {
+	least, most := int64(math.MinInt64), int64(math.MaxInt64)
+	switch elem {
+	case onnx.Int64:
+		return d
+	case onnx.Int32:
+		least, most = math.MinInt32, math.MaxInt32
+	case onnx.Int16:
+		least, most = math.MinInt16, math.MaxInt16
+	case onnx.Int8:
+		least, most = math.MinInt8, math.MaxInt8
+	case onnx.Uint64:
+		least = 0
+	case onnx.Uint32:
+		least, most = 0, math.MaxUint32
+	case onnx.Uint16:
+		least, most = 0, math.MaxUint16
+	case onnx.Uint8:
+		least, most = 0, math.MaxUint8
+	case onnx.Bool:
+		least, most = 0, 1
+	default:
+		return UnknownDim
+	}
+	low, high := d.bounds(0)
+	if low >= least && high <= most || elem == onnx.Int32 && !d.IsUnknown() && d.expr != "" {
+		return d
+	}
+	return UnknownDim
+}
+
+// eachElement computes the elements of an element-wise result of the inputs, each of which has as many
+// or one. ok is false otherwise.
+func (c *Call) eachElement(compute func(x []Dim) Dim) (list []Dim, ok bool) {
+	inputs, n := make([][]Dim, c.NumInputs()), 1
+	for k := range inputs {
+		if inputs[k], ok = c.data(k); !ok {
+			return nil, false
+		}
+		if len(inputs[k]) != 1 {
+			n = len(inputs[k])
+		}
+	}
+	list = make([]Dim, n)
+	x := make([]Dim, len(inputs))
+	for i := range list {
+		for k, in := range inputs {
+			if len(in) != n && len(in) != 1 {
+				return nil, false
+			}
+			x[k] = in[i%len(in)]
+		}
+		list[i] = compute(x)
+	}
+	return list, true
+}
+
+// broadcastInputs returns the shape that inputs are broadcast to.
+func (c *Call) broadcastInputs(inputs ...int) (dims []Dim, ranked bool) {
+	shapes := make([][]Dim, len(inputs))
+	for i, k := range inputs {
+		if shapes[i], ranked = c.Shape(k); !ranked {
+			return nil, false
+		}
+	}
+	return c.Broadcast(shapes...), true
+}
+
+// tensor returns the type of a tensor, of any shape unless ranked.
+func tensor(elem onnx.DataType, dims []Dim, ranked bool) Type {
+	if !ranked {
+		return AnyShape(elem)
+	}
+	return NewType(elem, dims...)
+}
+
+// product returns the product of sizes.
+func product(dims []Dim) Dim {
+	p := Known(1)
+	for _, d := range dims {
+		p = p.Times(d)
+	}
+	return p
+}
+
+// axesOr returns axes that an input has, or all of n if it is left out. ok is false if they are not known.
+func (c *Call) axesOr(k, n int) (axes []int, ok bool) {
+	if !c.Has(k) {
+		for i := range n {
+			axes = append(axes, i)
+		}
+		return axes, true
+	}
+	list, ok := c.Numbers(k)
+	for _, a := range list {
+		axes = append(axes, c.Axis(a, n))
+	}
+	return axes, ok
+}
+
+// count returns how many elements an input of at most one dimension has, -1 if that is not known.
+func (c *Call) count(k int) int {
+	if list, ok := c.elements(k); ok {
+		return len(list)
+	}
+	return -1
+}
+
+// to returns the type of elements that an attribute asks for, or otherwise without it.
+func (c *Call) to(attribute string, otherwise onnx.DataType) onnx.DataType {
+	t := onnx.DataType(c.Op.Int(attribute, int64(otherwise)))
+	if t < onnx.Undefined || t > onnx.Int2 {
+		c.Fail("%s is %d, which is no type of elements", attribute, t)
+	}
+	return t
+}
+
+// named returns operators that differ by their names alone.
+func named(o Operator, names ...string) []Operator {
+	list := make([]Operator, len(names))
+	for i, name := range names {
+		list[i], list[i].Type = o, name
+	}
+	return list
+}
+
+// picked returns elements of a list for each index of a shape, the last dimension fastest. at returns
+// which one it is.
+func picked(list []Dim, shape []int64, at func(index []int64) int64) []Dim {
+	n := int64(1)
+	for _, s := range shape {
+		n *= s
+	}
+	out := make([]Dim, 0, n)
+	index := make([]int64, len(shape))
+	for range n {
+		k := at(index)
+		if k < 0 || k >= int64(len(list)) {
+			return nil
+		}
+		out = append(out, list[k])
+		for i := len(index) - 1; i >= 0; i-- {
+			if index[i]++; index[i] < shape[i] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+	return out
+}
+
+// place returns where an element is in a list of those of a shape.
+func place(shape, index []int64) int64 {
+	k := int64(0)
+	for i, s := range shape {
+		k = k*s + index[i]
+	}
+	return k
+}

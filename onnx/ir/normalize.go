@@ -1,0 +1,219 @@
+package ir
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// A moved attribute is one that became an input of its operator in some version. Graphs have the
+// input, so that rules need not know versions.
+type moved struct {
+	name   string
+	input  int
+	scalar bool // the input has no dimensions
+	float  bool // of the type of the first input
+}
+
+// movedSince are the operators with attributes that became inputs, and since which version.
+var movedSince = map[string]struct {
+	version int64
+	list    []moved
+}{
+	"Clip":            {11, []moved{{"min", 1, true, true}, {"max", 2, true, true}}},
+	"Dropout":         {12, []moved{{"ratio", 1, true, true}}},
+	"Pad":             {11, []moved{{"pads", 1, false, false}, {"value", 2, true, true}}},
+	"ReduceSum":       {13, reduced},
+	"ReduceL1":        {18, reduced},
+	"ReduceL2":        {18, reduced},
+	"ReduceLogSum":    {18, reduced},
+	"ReduceLogSumExp": {18, reduced},
+	"ReduceMax":       {18, reduced},
+	"ReduceMean":      {18, reduced},
+	"ReduceMin":       {18, reduced},
+	"ReduceProd":      {18, reduced},
+	"ReduceSumSquare": {18, reduced},
+	"Slice":           {10, []moved{{"starts", 1, false, false}, {"ends", 2, false, false}, {"axes", 3, false, false}}},
+	"Split":           {13, []moved{{"split", 1, false, false}}},
+	"Squeeze":         {13, reduced},
+	"Unsqueeze":       {13, reduced},
+	"TopK":            {10, []moved{{"k", 1, false, false}}},
+	"Upsample":        {9, []moved{{"scales", 1, false, true}}},
+}
+
+var reduced = []moved{{"axes", 1, false, false}}
+
+// softmaxVersion is the version since which a Softmax is along one axis.
+const softmaxVersion = 13
+
+// changedBefore are operators that had another meaning in versions before one. broadcast and axis of
+// element-wise operators before version 7 are told by the attributes.
+var changedBefore = map[string]int64{
+	"Softmax": softmaxVersion, "LogSoftmax": softmaxVersion, "Hardmax": softmaxVersion, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
+	"Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
+}
+
+// legacy returns the version of an operator if its meaning is not today's.
+func legacy(op string, version int64, attribute func(string) *onnx.Attribute, outputs int) int64 {
+	old := version < changedBefore[op] || version < 7 && (attribute("broadcast") != nil || attribute("is_test") != nil)
+	if op == "BatchNormalization" {
+		spatial := attribute("spatial")
+		old = version < 7 || version < 9 && spatial != nil && spatial.Int == 0 || version < 14 && outputs > 1
+	}
+	if old {
+		return version
+	}
+	return 0
+}
+
+// modernize gives an op that had another meaning today's where both are the same for its inputs: a
+// Softmax over all dimensions from an axis on is one along that axis if it is the last.
+func modernize(op *Op, in []*fgraph.Variable) {
+	switch op.Type {
+	case "Softmax", "LogSoftmax", "Hardmax":
+		if op.Legacy == 0 || len(in) != 1 {
+			return
+		}
+		n := int64(TypeOf(in[0]).Rank())
+		axis := op.Int("axis", 1)
+		if axis < 0 {
+			axis += n
+		}
+		if n > 0 && axis == n-1 {
+			op.Legacy = 0
+			op.Attributes = append(op.without("axis"), Int("axis", axis))
+		}
+	case "BatchNormalization":
+		if op.Legacy == 0 {
+			op.Attributes = op.without("spatial") // 1, which later versions don't say
+		}
+	}
+}
+
+// without returns the attributes but one.
+func (op *Op) without(name string) []*onnx.Attribute {
+	return slices.DeleteFunc(slices.Clone(op.Attributes), func(a *onnx.Attribute) bool { return a.Name == name })
+}
+
+// alongLast reports whether a Softmax and the like means the same in all versions.
+func alongLast(a *fgraph.Apply) bool {
+	n := int64(TypeOf(a.Inputs()[0]).Rank())
+	axis := a.Op().(*Op).Int("axis", -1)
+	return axis == -1 || n > 0 && axis == n-1
+}
+
+// normalize makes inputs of attributes that became some. elem is the type of the first input.
+func normalize(op *Op, version int64, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
+	m, ok := movedSince[op.Type]
+	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
+		return in, nil
+	}
+	for _, a := range m.list {
+		attribute := op.Attribute(a.name)
+		if attribute == nil {
+			continue
+		}
+		if len(in) == 0 || len(in) > a.input {
+			return nil, fmt.Errorf("%s has %d inputs beside the attribute %s", op.Type, len(in), a.name)
+		}
+		v, err := a.constant(attribute, TypeOf(in[0]).Elem())
+		if err != nil {
+			return nil, err
+		}
+		for len(in) < a.input {
+			in = append(in, Missing())
+		}
+		in = append(in, v)
+		op.Attributes = op.without(a.name)
+	}
+	return in, nil
+}
+
+func (a moved) constant(attribute *onnx.Attribute, elem onnx.DataType) (*fgraph.Variable, error) {
+	switch {
+	case !a.float && attribute.Type == onnx.AttributeInts:
+		return Int64s(attribute.Ints...), nil
+	case !a.float && attribute.Type == onnx.AttributeInt:
+		return Int64s(attribute.Int), nil
+	case a.float && a.scalar && attribute.Type == onnx.AttributeFloat:
+		return scalarFloat(attribute.Float, elem)
+	case a.float && attribute.Type == onnx.AttributeFloats:
+		var raw []byte
+		for _, f := range attribute.Floats {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
+		}
+		return Constant(NewValue(&onnx.Tensor{Dims: []int64{int64(len(attribute.Floats))}, DataType: onnx.Float, Raw: raw}, ""), ""), nil
+	}
+	return nil, fmt.Errorf("its attribute %s has another type than it should", a.name)
+}
+
+// scalarFloat returns a number as a tensor without dimensions.
+func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
+	t := &onnx.Tensor{DataType: elem}
+	switch elem {
+	case onnx.Undefined:
+		t.DataType = onnx.Float
+		fallthrough
+	case onnx.Float:
+		t.Raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(f))
+	case onnx.Double:
+		t.Raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(f)))
+	default:
+		return nil, fmt.Errorf("a number for elements of type %v", elem)
+	}
+	return Constant(NewValue(t, ""), ""), nil
+}
+
+// denormalize makes attributes of inputs that a version of ONNX does not have yet.
+func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribute, []*fgraph.Variable, error) {
+	if changedBefore[op.Type] == softmaxVersion && op.Legacy == 0 && version < softmaxVersion && op.Attribute("axis") == nil {
+		// The default was another one.
+		return append(slices.Clone(op.Attributes), Int("axis", int64(TypeOf(in[0]).Rank()-1))), in, nil
+	}
+	m, ok := movedSince[op.Type]
+	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
+		return op.Attributes, in, nil
+	}
+	attributes := slices.Clone(op.Attributes)
+	for _, a := range m.list {
+		if a.input >= len(in) || IsOmitted(in[a.input]) {
+			continue
+		}
+		attribute, ok := a.attribute(in[a.input])
+		if !ok {
+			return nil, nil, fmt.Errorf("input %d of %s is computed, which needs version %d of ONNX's operators; the model has %d", a.input, op.Type, m.version, version)
+		}
+		attributes = append(attributes, attribute)
+	}
+	return attributes, in[:min(len(in), m.list[0].input)], nil
+}
+
+func (a moved) attribute(v *fgraph.Variable) (*onnx.Attribute, bool) {
+	x := ValueOf(v)
+	if x == nil {
+		return nil, false
+	}
+	if !a.float {
+		list, ok := x.Ints()
+		if a.name == "k" {
+			return Int(a.name, slices.Concat(list, []int64{0})[0]), ok && len(list) == 1
+		}
+		return Ints(a.name, list...), ok
+	}
+	floats, ok := x.Floats()
+	if !ok {
+		return nil, false
+	}
+	if a.scalar {
+		return Float(a.name, float32(slices.Concat(floats, []float64{0})[0])), len(floats) == 1
+	}
+	list := make([]float32, len(floats))
+	for i, f := range floats {
+		list[i] = float32(f)
+	}
+	return &onnx.Attribute{Name: a.name, Type: onnx.AttributeFloats, Floats: list}, true
+}

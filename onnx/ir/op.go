@@ -1,0 +1,332 @@
+package ir
+
+import (
+	"encoding/base64"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// An Op is what a node computes: an operator with its attributes. Ops are equal if their texts are.
+type Op struct {
+	// Type is the name of the operator, and Domain that of its domain, empty for ONNX's own.
+	Type, Domain, Overload string
+	// Attributes are those that the node has, sorted by name.
+	Attributes []*onnx.Attribute
+	// Outputs is how many results the node has.
+	Outputs int
+	// Legacy is a version of the domain if the operator had another meaning then than today. Rules
+	// that name the operator do not mean such an op.
+	Legacy int64
+	// Captures are the names by which graphs among the attributes know the last inputs of an apply.
+	Captures []string
+
+	operator *Operator // nil if it is unknown
+	text     func() string
+}
+
+// newOp completes an op.
+func (l *Operators) newOp(op Op) *Op {
+	if op.Domain == "ai.onnx" {
+		op.Domain = ""
+	}
+	op.operator = l.Lookup(op.Domain, op.Type)
+	op.Outputs = max(op.Outputs, 1)
+	slices.SortStableFunc(op.Attributes, func(a, b *onnx.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	p := &op
+	p.text = sync.OnceValue(p.format)
+	return p
+}
+
+// Operator returns what is known of the operator, or nil.
+func (op *Op) Operator() *Operator { return op.operator }
+
+// String returns the name with the attributes, such as Transpose{perm=[1,0]}. A number behind a slash
+// is that of outputs, if there are several, and one behind @ the version of an old meaning.
+func (op *Op) String() string { return op.text() }
+
+// EqualOp reports whether other is the same op.
+func (op *Op) EqualOp(other fgraph.Op) bool {
+	o, ok := other.(*Op)
+	return ok && (o == op || o.text() == op.text())
+}
+
+var seed = maphash.MakeSeed()
+
+// HashOp returns a hash of the text.
+func (op *Op) HashOp() uint64 { return maphash.String(seed, op.text()) }
+
+// Unmergeable reports whether two applies of the op to the same inputs may give different results.
+func (op *Op) Unmergeable() bool { return op.operator != nil && op.operator.Random }
+
+// Commutes reports whether the order of the inputs does not matter.
+func (op *Op) Commutes() bool { return op.operator != nil && op.operator.Commutes && op.Legacy == 0 }
+
+// Name returns the domain and the type: Add, com.microsoft.Gelu.
+func (op *Op) Name() string { return qualified(op.Domain, op.Type) }
+
+func qualified(domain, typ string) string {
+	if domain == "" || domain == "ai.onnx" {
+		return typ
+	}
+	return domain + "." + typ
+}
+
+func (op *Op) format() string {
+	text := op.Name()
+	if op.Overload != "" {
+		text += ":" + op.Overload
+	}
+	if op.Outputs != 1 {
+		text += "/" + strconv.Itoa(op.Outputs)
+	}
+	if op.Legacy != 0 {
+		text += "@" + strconv.FormatInt(op.Legacy, 10)
+	}
+	parts := make([]string, 0, len(op.Attributes)+1)
+	for _, a := range op.Attributes {
+		parts = append(parts, a.Name+"="+attributeText(a))
+	}
+	if len(op.Captures) > 0 {
+		parts = append(parts, "captures="+listText(op.Captures, strconv.Quote))
+	}
+	if len(parts) > 0 {
+		text += "{" + strings.Join(parts, ", ") + "}"
+	}
+	return text
+}
+
+func listText[T any](list []T, format func(T) string) string {
+	parts := make([]string, len(list))
+	for i, x := range list {
+		parts[i] = format(x)
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// attributeText returns the value of an attribute. What has no short form is the encoded message.
+func attributeText(a *onnx.Attribute) string {
+	switch a.Type {
+	case onnx.AttributeInt:
+		return strconv.FormatInt(a.Int, 10)
+	case onnx.AttributeFloat:
+		return floatText(a.Float)
+	case onnx.AttributeString:
+		return strconv.Quote(string(a.String))
+	case onnx.AttributeInts:
+		return "ints" + listText(a.Ints, func(n int64) string { return strconv.FormatInt(n, 10) })
+	case onnx.AttributeFloats:
+		return "floats" + listText(a.Floats, floatText)
+	case onnx.AttributeStrings:
+		return "strings" + listText(a.Strings, func(s []byte) string { return strconv.Quote(string(s)) })
+	}
+	var b strings.Builder
+	_ = a.Write(&b) // a builder does not fail
+	return "proto[" + base64.StdEncoding.EncodeToString([]byte(b.String())) + "]"
+}
+
+// floatText returns a float in a form that is none of an integer.
+func floatText(f float32) string {
+	text := strconv.FormatFloat(float64(f), 'g', -1, 32)
+	if f == float32(math.Trunc(float64(f))) && !strings.ContainsAny(text, ".eIN") {
+		text += ".0"
+	}
+	return text
+}
+
+// ParseOp reads the text of an op.
+func (l *Operators) ParseOp(text string) (*Op, error) {
+	op, err := l.parseOp(text)
+	if err != nil {
+		return nil, fmt.Errorf("%.100q is no operator: %w", text, err)
+	}
+	return op, nil
+}
+
+func (l *Operators) parseOp(text string) (*Op, error) {
+	var op Op
+	name, attributes, braces := strings.Cut(text, "{")
+	name, legacy, old := strings.Cut(name, "@")
+	name, outputs, several := strings.Cut(name, "/")
+	name, op.Overload, _ = strings.Cut(name, ":")
+	if dot := strings.LastIndex(name, "."); dot >= 0 {
+		op.Domain, name = name[:dot], name[dot+1:]
+	}
+	op.Type = name
+	if !isIdentifier(strings.ReplaceAll(name, "-", "_")) {
+		return nil, fmt.Errorf("the name %q", name)
+	}
+	var err error
+	if old {
+		if op.Legacy, err = strconv.ParseInt(legacy, 10, 32); err != nil || op.Legacy <= 0 {
+			return nil, fmt.Errorf("the version %q", legacy)
+		}
+	}
+	if several {
+		if op.Outputs, err = strconv.Atoi(outputs); err != nil || op.Outputs < 1 || op.Outputs > 1<<16 {
+			return nil, fmt.Errorf("the number of outputs %q", outputs)
+		}
+	}
+	if braces {
+		if !strings.HasSuffix(attributes, "}") {
+			return nil, fmt.Errorf("a brace is not closed")
+		}
+		if op.Attributes, err = ParseAttributes(strings.TrimSuffix(attributes, "}")); err != nil {
+			return nil, err
+		}
+	}
+	op.Attributes = slices.DeleteFunc(op.Attributes, func(a *onnx.Attribute) bool {
+		if a.Name != "captures" || a.Type != onnx.AttributeStrings {
+			return false
+		}
+		for _, s := range a.Strings {
+			op.Captures = append(op.Captures, string(s))
+		}
+		return true
+	})
+	return l.newOp(op), nil
+}
+
+// ParseAttributes reads a list of attributes: axis=1, perm=ints[1,0], alpha=0.5, mode="linear".
+func ParseAttributes(text string) ([]*onnx.Attribute, error) {
+	var list []*onnx.Attribute
+	for _, part := range split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("%.100q is no attribute", part)
+		}
+		a, err := parseAttribute(value)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", name, err)
+		}
+		a.Name = name
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+func parseAttribute(text string) (*onnx.Attribute, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return Int("", n), nil
+	}
+	if s, err := strconv.Unquote(text); err == nil {
+		return String("", s), nil
+	}
+	if f, err := strconv.ParseFloat(text, 32); err == nil {
+		return Float("", float32(f)), nil
+	}
+	kind, list, ok := strings.Cut(text, "[")
+	if !ok || !strings.HasSuffix(list, "]") {
+		return nil, fmt.Errorf("%.100q is no value", text)
+	}
+	if list = strings.TrimSuffix(list, "]"); kind == "proto" {
+		raw, err := base64.StdEncoding.DecodeString(list)
+		if err != nil {
+			return nil, err
+		}
+		return onnx.ParseAttribute(raw)
+	}
+	var parts []string
+	if list != "" {
+		parts = split(list, ",")
+	}
+	switch kind {
+	case "ints", "":
+		return parseList(Ints(""), parts, func(a *onnx.Attribute, s string) error {
+			n, err := strconv.ParseInt(s, 10, 64)
+			a.Ints = append(a.Ints, n)
+			return err
+		})
+	case "floats":
+		return parseList(&onnx.Attribute{Type: onnx.AttributeFloats}, parts, func(a *onnx.Attribute, s string) error {
+			f, err := strconv.ParseFloat(s, 32)
+			a.Floats = append(a.Floats, float32(f))
+			return err
+		})
+	case "strings":
+		return parseList(&onnx.Attribute{Type: onnx.AttributeStrings}, parts, func(a *onnx.Attribute, s string) error {
+			t, err := strconv.Unquote(s)
+			a.Strings = append(a.Strings, []byte(t))
+			return err
+		})
+	}
+	return nil, fmt.Errorf("%.100q is no value", text)
+}
+
+func parseList(a *onnx.Attribute, parts []string, add func(*onnx.Attribute, string) error) (*onnx.Attribute, error) {
+	for _, p := range parts {
+		if err := add(a, strings.TrimSpace(p)); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Int returns an attribute.
+func Int(name string, n int64) *onnx.Attribute {
+	return &onnx.Attribute{Name: name, Type: onnx.AttributeInt, Int: n}
+}
+
+// Ints returns an attribute.
+func Ints(name string, list ...int64) *onnx.Attribute {
+	return &onnx.Attribute{Name: name, Type: onnx.AttributeInts, Ints: list}
+}
+
+// Float returns an attribute.
+func Float(name string, f float32) *onnx.Attribute {
+	return &onnx.Attribute{Name: name, Type: onnx.AttributeFloat, Float: f}
+}
+
+// String returns an attribute.
+func String(name, s string) *onnx.Attribute {
+	return &onnx.Attribute{Name: name, Type: onnx.AttributeString, String: []byte(s)}
+}
+
+// Attribute returns an attribute, or nil.
+func (op *Op) Attribute(name string) *onnx.Attribute {
+	for _, a := range op.Attributes {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// Int returns an attribute, or otherwise if there is none.
+func (op *Op) Int(name string, otherwise int64) int64 {
+	if a := op.Attribute(name); a != nil {
+		return a.Int
+	}
+	return otherwise
+}
+
+// Float returns an attribute, or otherwise if there is none.
+func (op *Op) Float(name string, otherwise float32) float32 {
+	if a := op.Attribute(name); a != nil {
+		return a.Float
+	}
+	return otherwise
+}
+
+// Text returns an attribute, or otherwise if there is none.
+func (op *Op) Text(name, otherwise string) string {
+	if a := op.Attribute(name); a != nil {
+		return string(a.String)
+	}
+	return otherwise
+}
+
+// Ints returns an attribute, nil if there is none.
+func (op *Op) Ints(name string) []int64 {
+	if a := op.Attribute(name); a != nil {
+		return a.Ints
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// An Operator is what is known of the nodes of a type. The zero value of each field promises nothing.
+type Operator struct {
+	Domain, Type string
+	// MinInputs and MaxInputs bound the number of inputs, -1 for any number.
+	MinInputs, MaxInputs int
+	// Commutes says that the order of the inputs does not matter.
+	Commutes bool
+	// Random says that two applies to the same inputs may give different results.
+	Random bool
+	// Infer sets the types of the results, as far as they can be told. Without it they are unknown.
+	Infer func(*Call)
+	// Cost estimates what an apply costs, in multiplications or elements that are moved. Without it
+	// that is the number of elements of inputs and outputs.
+	Cost func(a *fgraph.Apply) float64
+}
+
+// Operators are a set of operators. It does not change; With returns a larger one.
+type Operators struct {
+	byName map[string]*Operator
+}
+
+// Standard returns ONNX's own operators.
+func Standard() *Operators { return new(Operators).With(standard...) }
+
+// With returns the set with more operators, which take the place of those with the same names.
+func (l *Operators) With(list ...Operator) *Operators {
+	more := &Operators{byName: maps.Clone(l.byName)}
+	if more.byName == nil {
+		more.byName = make(map[string]*Operator)
+	}
+	for _, o := range list {
+		more.byName[qualified(o.Domain, o.Type)] = &o
+	}
+	return more
+}
+
+// Lookup returns an operator, or nil.
+func (l *Operators) Lookup(domain, typ string) *Operator { return l.byName[qualified(domain, typ)] }
+
+// ErrType means that an operator can't have inputs of such types.
+var ErrType = errors.New("onnx: the types don't fit")
+
+// Apply applies an operator to inputs, nil for those that are left out. The types of the results are
+// those that can be told. The error is an ErrType.
+func (l *Operators) Apply(op *Op, inputs ...*fgraph.Variable) (*fgraph.Apply, error) {
+	in := slices.Clone(inputs)
+	for len(in) > 0 && (in[len(in)-1] == nil || IsOmitted(in[len(in)-1])) {
+		in = in[:len(in)-1] // at the end, nothing need be written for an input that is left out
+	}
+	for i, v := range in {
+		if v == nil {
+			in[i] = Missing()
+		}
+	}
+	types, err := l.Infer(op, in)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]fgraph.Type, len(types))
+	for i, t := range types {
+		list[i] = t
+	}
+	return fgraph.NewApply(op, in, list...), nil
+}
+
+// Op returns an op with one output and these attributes.
+func (l *Operators) Op(name string, attributes ...*onnx.Attribute) *Op {
+	return l.newOp(Op{Type: name, Attributes: attributes})
+}
+
+// Make is Apply for an op of ONNX's own with one output and these attributes.
+func (l *Operators) Make(name string, attributes []*onnx.Attribute, inputs ...*fgraph.Variable) (*fgraph.Variable, error) {
+	a, err := l.Apply(l.Op(name, attributes...), inputs...)
+	if err != nil {
+		return nil, err
+	}
+	return a.Out(), nil
+}
+
+// Infer returns the types of the results of an op.
+func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
+	c := &Call{Op: op, Operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
+	o := op.operator
+	if o == nil {
+		return c.out, nil
+	}
+	if n := len(inputs) - len(op.Captures); n < o.MinInputs || o.MaxInputs >= 0 && n > o.MaxInputs {
+		return nil, fmt.Errorf("%w: %s has %d inputs", ErrType, op.Name(), n)
+	}
+	if o.Infer == nil {
+		return c.out, nil
+	}
+	if err := c.infer(); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrType, op.Name(), err)
+	}
+	return c.out, nil
+}
+
+// A Call is an op with its inputs whose results are given types. Where a method can't tell, because
+// an input has no shape say, its result says so.
+type Call struct {
+	*Op
+	Operators *Operators
+	inputs    []*fgraph.Variable
+	out       []Type
+}
+
+// errInfer is what Fail panics with.
+type errInfer struct{ error }
+
+func (c *Call) infer() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e, ok := p.(errInfer)
+			if !ok {
+				panic(p)
+			}
+			err = e.error
+		}
+	}()
+	c.checkElements()
+	c.checkLists()
+	c.operator.Infer(c)
+	return nil
+}
+
+// Fail says that the op can't have such inputs, and ends Infer.
+func (c *Call) Fail(format string, args ...any) { panic(errInfer{fmt.Errorf(format, args...)}) }
+
+// Set sets the type of a result, if there is one.
+func (c *Call) Set(k int, t Type) {
+	if k < len(c.out) {
+		c.out[k] = t
+	}
+}
+
+// NumInputs returns the number of inputs, those that are left out included, without captured values.
+func (c *Call) NumInputs() int { return len(c.inputs) - len(c.Captures) }
+
+// Has reports whether there is an input.
+func (c *Call) Has(k int) bool { return k < c.NumInputs() && !IsOmitted(c.inputs[k]) }
+
+// Input returns an input, nil if there is none.
+func (c *Call) Input(k int) *fgraph.Variable {
+	if !c.Has(k) {
+		return nil
+	}
+	return c.inputs[k]
+}
+
+// In returns the type of an input, the zero Type if there is none.
+func (c *Call) In(k int) Type {
+	if !c.Has(k) {
+		return Type{}
+	}
+	return TypeOf(c.inputs[k])
+}
+
+// Elem returns the type of elements of an input.
+func (c *Call) Elem(k int) onnx.DataType { return c.In(k).Elem() }
+
+// Shape returns the shape of an input.
+func (c *Call) Shape(k int) (dims []Dim, ranked bool) { return c.In(k).Shape() }
+
+// Data returns the elements of an input of integers as far as they are known.
+func (c *Call) Data(k int) ([]Dim, bool) { return c.In(k).Data() }
+
+// maxNumbers bounds the elements that Numbers returns. Axes and padding are fewer.
+const maxNumbers = 1 << 10
+
+// Numbers returns the elements of an input of integers if all are known, and not too many for something
+// that shapes depend on.
+func (c *Call) Numbers(k int) ([]int64, bool) {
+	if !c.Has(k) {
+		return nil, false
+	}
+	if x := ValueOf(c.inputs[k]); x != nil && (x.Len() < 0 || x.Len() > maxNumbers) {
+		return nil, false
+	}
+	return NumbersOf(c.inputs[k])
+}
+
+// Axis returns an axis that may count from the end, of n.
+func (c *Call) Axis(axis int64, n int) int {
+	if axis < -int64(n) || axis >= int64(n) {
+		c.Fail("there is no axis %d of %d", axis, n)
+	}
+	if axis < 0 {
+		axis += int64(n)
+	}
+	return int(axis)
+}
+
+// Meet returns a size that is both d and e.
+func (c *Call) Meet(d, e Dim) Dim {
+	m, ok := d.Meet(e)
+	if !ok {
+		c.Fail("the sizes %v and %v differ", d, e)
+	}
+	return m
+}
+
+// Broadcast returns the shape that shapes are broadcast to.
+func (c *Call) Broadcast(shapes ...[]Dim) []Dim {
+	var out []Dim
+	for _, s := range shapes {
+		if len(s) > len(out) {
+			out = slices.Concat(slices.Repeat([]Dim{Known(1)}, len(s)-len(out)), out)
+		}
+		for i, d := range s {
+			k := len(out) - len(s) + i
+			out[k] = c.broadcastDim(out[k], d)
+		}
+	}
+	return out
+}
+
+// broadcastDim returns the size that two sizes are broadcast to. If one of them can't be 1, it is that
+// one, because the other can only be the same or 1.
+func (c *Call) broadcastDim(d, e Dim) Dim {
+	switch {
+	case d.Same(e), e.Is(1):
+		return d
+	case d.Is(1):
+		return e
+	case d.Differs(Known(1)):
+		if e.Differs(Known(1)) && d.Differs(e) {
+			c.Fail("sizes %v and %v can't be broadcast", d, e)
+		}
+		if _, ok := e.Number(); ok {
+			return e
+		}
+		return d
+	case e.Differs(Known(1)), d.within(e):
+		return e
+	case e.within(d):
+		return d
+	}
+	return UnknownDim
+}
+
+// within reports whether d is e or less, and 0 only if e is, as min(512,n) is within n. If it is less,
+// then it can be broadcast to e only if it is 1.
+func (d Dim) within(e Dim) bool {
+	list, ok := d.arguments("min")
+	if !ok {
+		return false
+	}
+	found := false
+	for _, x := range list {
+		low, _ := x.bounds(0)
+		if found = found || x == e; x != e && low < 1 {
+			return false
+		}
+	}
+	return found
+}

@@ -1,0 +1,131 @@
+package ir
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// A Source is the feature of a graph that knows the model it is from: what the graph itself does not
+// have, so that Export loses nothing. It keeps a record of what passes changed.
+type Source struct {
+	// Model is the model that was imported. It does not change.
+	Model *onnx.Model
+	// Operators are those that the ops of the graph belong to.
+	Operators *Operators
+	// Evaluator computes nodes whose inputs are constants, if it is not nil.
+	Evaluator Evaluator
+	// Dir is the folder of the model, where external data are.
+	Dir string
+
+	// imported is the graph of the model. Another graph with this source, such as a copy or a part, has
+	// inputs and outputs of its own.
+	imported *fgraph.FunctionGraph
+
+	opsets map[string]int64
+	raise  int64      // the last version to which the model may be raised
+	latest int64      // the last version of ONNX's operators in which all of the model mean the same
+	nodes  []imported // by origin of an apply
+	// constants are the Constant nodes, by what they have.
+	constants map[*Value]*onnx.Node
+	fixed     bool // sizes or values were given, which the types of inputs and outputs may show
+	changes   []Change
+}
+
+// An Evaluator computes ops.
+type Evaluator interface {
+	// Evaluate returns the results of an op for inputs, nil for those that are left out.
+	Evaluate(ctx context.Context, op *Op, inputs []*Value) ([]*Value, error)
+}
+
+// An imported node is one of the model, with the op that it became.
+type imported struct {
+	node *onnx.Node
+	op   *Op
+}
+
+// A Change is a replacement that a pass made.
+type Change struct {
+	fgraph.Reason
+	Old string // the name of the value, and what computed it
+	Op  string
+	New string
+	By  string
+}
+
+// NewSource returns the feature for graphs of no file, with the newest operators that package
+// onnx/lower knows.
+func NewSource(operators *Operators) *Source {
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
+	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}, latest: math.MaxInt64, raise: math.MaxInt64}
+}
+
+const newestOpset = 22
+
+// OnAttach lets a graph have one source.
+func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
+	if _, ok := fgraph.FeatureOf[*Source](g); ok {
+		return fgraph.ErrAlreadyAttached
+	}
+	return nil
+}
+
+// For returns the feature for another graph of the same model, such as a copy.
+func (s *Source) For() *Source {
+	c := *s
+	c.changes, c.imported = nil, nil
+	return &c
+}
+
+// SourceOf returns the source of a graph, or that of a graph of no file.
+func SourceOf(g *fgraph.FunctionGraph) *Source {
+	if s, ok := fgraph.FeatureOf[*Source](g); ok {
+		return s
+	}
+	return NewSource(Standard())
+}
+
+// Opset returns the version of a domain.
+func (s *Source) Opset(domain string) int64 { return s.opsets[domain] }
+
+// Changes returns what passes replaced, in order.
+func (s *Source) Changes() []Change { return s.changes }
+
+// OnCommit notes replacements. What replaces a value and has no name takes that of the value. A better
+// type for the same node is no change.
+func (s *Source) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why fgraph.Reason) {
+	for _, p := range pairs {
+		if p.New.Name() == "" {
+			p.New.SetName(p.Old.Name())
+		}
+		if a, b := p.Old.Owner(), p.New.Owner(); a != nil && b != nil && a.Op() == b.Op() && p.Old.Name() == p.New.Name() && slices.Equal(a.Inputs(), b.Inputs()) {
+			continue
+		}
+		s.changes = append(s.changes, Change{Reason: why, Old: p.Old.Name(), Op: opName(p.Old), New: p.New.Name(), By: opName(p.New)})
+		if a, b := p.Old.Owner(), p.New.Owner(); a != nil && b != nil && b.Origin() < 0 {
+			b.SetOrigin(a.Origin())
+		}
+	}
+}
+
+// opName says what computes a variable.
+func opName(v *fgraph.Variable) string {
+	switch {
+	case v.Owner() != nil:
+		return v.Owner().Op().(*Op).Name()
+	case v.IsConstant():
+		return "constant"
+	}
+	return "input"
+}
+
+// NodeOf returns the node of the model that an apply comes from, or nil.
+func (s *Source) NodeOf(a *fgraph.Apply) *onnx.Node {
+	if k := a.Origin(); k >= 0 && k < len(s.nodes) {
+		return s.nodes[k].node
+	}
+	return nil
+}

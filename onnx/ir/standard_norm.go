@@ -1,0 +1,65 @@
+package ir
+
+import "github.com/nnopt/nnopt/onnx"
+
+// standardNorms are normalizations and losses.
+var standardNorms = []Operator{
+	{Type: "BatchNormalization", MinInputs: 5, MaxInputs: 5, Infer: inferBatchNormalization},
+	{Type: "InstanceNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferSame},
+	{Type: "GroupNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferSame},
+	{Type: "LayerNormalization", MinInputs: 2, MaxInputs: 3, Infer: inferLayerNormalization},
+	{Type: "RMSNormalization", MinInputs: 2, MaxInputs: 2, Infer: inferSame},
+	{Type: "LpNormalization", MinInputs: 1, MaxInputs: 1, Infer: inferSame},
+	{Type: "MeanVarianceNormalization", MinInputs: 1, MaxInputs: 1, Infer: inferSame},
+	{Type: "LRN", MinInputs: 1, MaxInputs: 1, Infer: inferSame},
+	// In training, elements are dropped at random.
+	{Type: "Dropout", MinInputs: 1, MaxInputs: 3, Random: true, Infer: func(c *Call) {
+		c.like(0, 0)
+		if c.shaped(1, onnx.Bool, 0); c.Legacy != 0 && c.Legacy < 10 { // the mask was of numbers
+			c.like(1, 0)
+		}
+	}},
+	{Type: "NegativeLogLikelihoodLoss", MinInputs: 2, MaxInputs: 3, Infer: inferLoss},
+	{Type: "SoftmaxCrossEntropyLoss", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) {
+		inferLoss(c)
+		c.like(1, 0)
+	}},
+}
+
+// inferBatchNormalization: before opset 14 there could be further results, which are statistics, too.
+func inferBatchNormalization(c *Call) {
+	// Until opset 8, statistics could be of each element with spatial=0.
+	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 && c.Op.Int("spatial", 1) != 0 {
+		for k := 1; k < 5; k++ {
+			if s, ranked := c.Shape(k); ranked && len(s) == 1 && s[0].Differs(dims[1]) {
+				c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
+			}
+		}
+	}
+	c.like(0, 0)
+	for k := 1; k < 5; k++ {
+		c.like(k, 3+(k+1)%2)
+	}
+}
+
+// inferLayerNormalization: means and deviations are of all dimensions from the axis on.
+func inferLayerNormalization(c *Call) {
+	c.like(0, 0)
+	dims, ranked := c.Shape(0)
+	if ranked {
+		for i := c.Axis(c.Op.Int("axis", -1), len(dims)); i < len(dims); i++ {
+			dims[i] = Known(1)
+		}
+	}
+	elem := c.to("stash_type", onnx.Float)
+	c.Set(1, tensor(elem, dims, ranked))
+	c.Set(2, tensor(elem, dims, ranked))
+}
+
+func inferLoss(c *Call) {
+	if c.Op.Text("reduction", "mean") != "none" {
+		c.Set(0, NewType(c.Elem(0)))
+		return
+	}
+	c.shaped(0, c.Elem(0), 1)
+}

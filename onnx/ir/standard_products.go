@@ -1,0 +1,218 @@
+package ir
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// standardProducts are products of matrices.
+var standardProducts = []Operator{
+	{Type: "MatMul", MinInputs: 2, MaxInputs: 2, Cost: costOfMatMul(0), Infer: func(c *Call) { c.matmul(c.elemOf(0, 1), 0, 1) }},
+	{Type: "MatMulInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfMatMul(0), Infer: func(c *Call) { c.matmul(onnx.Int32, 0, 1) }},
+	{Type: "QLinearMatMul", MinInputs: 8, MaxInputs: 8, Cost: costOfMatMul(0), Infer: func(c *Call) { c.matmul(c.Elem(7), 0, 3) }},
+	{Type: "Gemm", MinInputs: 2, MaxInputs: 3, Cost: costOfGemm, Infer: inferGemm},
+	{Type: "Einsum", MinInputs: 1, MaxInputs: -1, Infer: inferEinsum},
+	{Type: "Det", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
+		dims, ranked := c.Shape(0)
+		if ranked {
+			if len(dims) < 2 {
+				c.Fail("there is no determinant of %d dimensions", len(dims))
+			}
+			c.Meet(dims[len(dims)-1], dims[len(dims)-2])
+			dims = dims[:len(dims)-2]
+		}
+		c.Set(0, tensor(c.Elem(0), dims, ranked))
+	}},
+}
+
+// matmul infers the product of two inputs as NumPy's matmul.
+func (c *Call) matmul(elem onnx.DataType, a, b int) {
+	x, ranked := c.Shape(a)
+	y, too := c.Shape(b)
+	if ranked && len(x) == 0 || too && len(y) == 0 {
+		c.Fail("there is no matrix product of scalars; a Mul is one of elements")
+	}
+	if !ranked || !too {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	// A vector is a row on the left and a column on the right, without which the result is.
+	row, column := len(x) == 1, len(y) == 1
+	if row {
+		x = []Dim{Known(1), x[0]}
+	}
+	if column {
+		y = []Dim{y[0], Known(1)}
+	}
+	n, m := len(x), len(y)
+	if x[n-1].Differs(y[m-2]) {
+		c.Fail("rows of %v elements and columns of %v", x[n-1], y[m-2])
+	}
+	dims := c.Broadcast(x[:n-2], y[:m-2])
+	if !row {
+		dims = append(dims, x[n-2])
+	}
+	if !column {
+		dims = append(dims, y[m-1])
+	}
+	c.Set(0, NewType(elem, dims...))
+}
+
+func inferGemm(c *Call) {
+	elem := c.elemOf(0, 1)
+	x, y := c.sizesOf(0, 2), c.sizesOf(1, 2)
+	if c.Op.Int("transA", 0) != 0 {
+		slices.Reverse(x)
+	}
+	if c.Op.Int("transB", 0) != 0 {
+		slices.Reverse(y)
+	}
+	rows, k, l, columns := x[0], x[1], y[0], y[1]
+	if k.Differs(l) {
+		c.Fail("rows of %v elements and columns of %v; see transA and transB", k, l)
+	}
+	if z, ranked := c.Shape(2); ranked {
+		if len(z) > 2 {
+			c.Fail("input 2 has %d dimensions", len(z))
+		}
+		for i, d := range z { // it is broadcast to the product, not the other way round
+			if out := []Dim{rows, columns}[2-len(z)+i]; d.Differs(Known(1)) && d.Differs(out) {
+				c.Fail("size %v of input 2 does not broadcast to %v", d, out)
+			}
+		}
+	}
+	c.Set(0, NewType(elem, rows, columns))
+}
+
+// inferEinsum infers a sum of products over letters that are no dimension of the result.
+func inferEinsum(c *Call) {
+	elem := c.elemOf(c.all()...)
+	equation := strings.ReplaceAll(c.Op.Text("equation", ""), " ", "")
+	left, right, explicit := strings.Cut(equation, "->")
+	terms := strings.Split(left, ",")
+	if len(terms) != c.NumInputs() {
+		c.Fail("equation %.100q is one of %d inputs, not of %d", equation, len(terms), c.NumInputs())
+	}
+	sizes, times := make(map[rune]Dim), make(map[rune]int)
+	var others []Dim // those of an ellipsis
+	known := true
+	for k, text := range terms {
+		dims, ranked := c.Shape(k)
+		before, after, dots := strings.Cut(text, "...")
+		letters := len(before) + len(after)
+		switch {
+		case strings.Contains(after, "."):
+			c.Fail("equation %.100q", equation)
+		case ranked && (len(dims) < letters || !dots && len(dims) > letters):
+			c.Fail("input %d has %d dimensions, not %d as in %.100q", k, len(dims), letters, text)
+		case !ranked && dots:
+			known = false
+		}
+		if !ranked {
+			dims = unknowns(letters)
+		}
+		for i, r := range before {
+			c.letter(sizes, r, dims[i])
+		}
+		rest := dims[len(before) : len(dims)-len(after)]
+		for i, r := range after {
+			c.letter(sizes, r, dims[len(before)+len(rest)+i])
+		}
+		others = c.Broadcast(others, rest)
+		for _, r := range before + after {
+			times[r]++
+		}
+	}
+	if !explicit { // the letters that are there once, in order, behind what is not named
+		right = "..."
+		if !strings.Contains(left, "...") {
+			right = ""
+		}
+		var once []rune
+		for r, n := range times {
+			if n == 1 {
+				once = append(once, r)
+			}
+		}
+		slices.Sort(once)
+		right += string(once)
+	}
+	before, after, dots := strings.Cut(right, "...")
+	if dots && !known {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	var dims []Dim
+	add := func(text string) {
+		for _, r := range text {
+			d, ok := sizes[r]
+			if !ok {
+				c.Fail("no input has the %q of equation %.100q", r, equation)
+			}
+			dims = append(dims, d)
+		}
+	}
+	add(before)
+	if dots {
+		dims = append(dims, others...)
+	}
+	add(after)
+	c.Set(0, NewType(elem, dims...))
+}
+
+// letter notes the size of a letter of an equation, to which those of 1 are broadcast.
+func (c *Call) letter(sizes map[rune]Dim, r rune, d Dim) {
+	if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+		c.Fail("%q is no letter", r)
+	}
+	if e, ok := sizes[r]; ok {
+		d = c.broadcastDim(e, d)
+	}
+	sizes[r] = d
+}
+
+// costOfMatMul counts the multiplications of a product whose left side is an input.
+func costOfMatMul(left int) func(*fgraph.Apply) float64 {
+	return func(a *fgraph.Apply) float64 {
+		dims, _ := TypeOf(a.Inputs()[left]).Shape()
+		if len(dims) == 0 {
+			return elementsOf(TypeOf(a.Outputs()[0]))
+		}
+		return elementsOf(TypeOf(a.Outputs()[0])) * sizeOr(dims[len(dims)-1])
+	}
+}
+
+func costOfGemm(a *fgraph.Apply) float64 {
+	dims, ranked := TypeOf(a.Inputs()[0]).Shape()
+	if !ranked || len(dims) != 2 {
+		return elementsOf(TypeOf(a.Outputs()[0]))
+	}
+	inner := dims[1]
+	if op, ok := a.Op().(*Op); ok && op.Int("transA", 0) != 0 {
+		inner = dims[0]
+	}
+	return elementsOf(TypeOf(a.Outputs()[0])) * sizeOr(inner)
+}
+
+// guessedSize is what an estimate takes for a size that is no number.
+const guessedSize = 16
+
+func sizeOr(d Dim) float64 {
+	if n, ok := d.Number(); ok && n >= 0 {
+		return float64(n)
+	}
+	return guessedSize
+}
+
+// elementsOf estimates how many elements tensors have.
+func elementsOf(t Type) float64 {
+	dims, _ := t.Shape()
+	n := 1.0
+	for _, d := range dims {
+		n *= sizeOr(d)
+	}
+	return n
+}

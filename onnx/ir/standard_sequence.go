@@ -1,0 +1,99 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// standardSequences are operators of sequences and of optional values.
+var standardSequences = []Operator{
+	{Type: "SequenceEmpty", MinInputs: 0, MaxInputs: 0, Infer: func(c *Call) { c.Set(0, SequenceOf(AnyShape(c.to("dtype", onnx.Float)))) }},
+	{Type: "SequenceConstruct", MinInputs: 1, MaxInputs: -1, Infer: func(c *Call) {
+		t := c.In(0).withoutData()
+		for k := 1; k < c.NumInputs(); k++ {
+			t = t.Join(c.In(k).withoutData())
+		}
+		if elem := c.elemOf(c.all()...); t.IsUnknown() {
+			t = AnyShape(elem)
+		}
+		c.Set(0, SequenceOf(t))
+	}},
+	{Type: "SequenceInsert", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) {
+		t := c.element(0)
+		c.Set(0, SequenceOf(t.Join(c.In(1).withoutData())))
+	}},
+	{Type: "SequenceErase", MinInputs: 1, MaxInputs: 2, Infer: inferSame},
+	{Type: "SequenceAt", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) { c.Set(0, c.element(0)) }},
+	{Type: "SequenceLength", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) { c.Set(0, NewType(onnx.Int64)) }},
+	{Type: "SplitToSequence", MinInputs: 1, MaxInputs: 2, Infer: inferSplitToSequence},
+	{Type: "ConcatFromSequence", MinInputs: 1, MaxInputs: 1, Infer: inferConcatFromSequence},
+	{Type: "Optional", MinInputs: 0, MaxInputs: 1, Infer: func(c *Call) {
+		t := c.In(0)
+		if a := c.Op.Attribute("type"); a != nil && !c.Has(0) {
+			t = FromProto(a.TypeProto)
+		}
+		c.Set(0, OptionalOf(t))
+	}},
+	// Since opset 18 the input need not be optional.
+	{Type: "OptionalGetElement", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
+		t := c.In(0)
+		if elem, _, optional := t.ElementOf(); optional {
+			t = elem
+		}
+		c.Set(0, t)
+	}},
+	{Type: "OptionalHasElement", MinInputs: 0, MaxInputs: 1, Infer: func(c *Call) {
+		t := NewType(onnx.Bool)
+		if !c.Has(0) {
+			t = t.with([]Dim{Known(0)})
+		}
+		c.Set(0, t)
+	}},
+}
+
+// element returns the type of the elements of an input that is a sequence.
+func (c *Call) element(k int) Type {
+	t := c.In(k)
+	elem, sequence, _ := t.ElementOf()
+	if !sequence && !t.IsUnknown() && c.Has(k) {
+		c.Fail("input %d is no sequence, but %v", k, t)
+	}
+	return elem
+}
+
+// inferSplitToSequence: parts are of the sizes of a list, of one size but for the last, or of size 1,
+// whose dimension may then be left out.
+func inferSplitToSequence(c *Call) {
+	dims, ranked := c.Shape(0)
+	if ranked {
+		axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+		size := dims[axis]
+		dims[axis] = UnknownDim
+		if !c.Has(1) {
+			if dims[axis] = Known(1); c.Op.Int("keepdims", 1) == 0 {
+				dims = slices.Delete(dims, axis, axis+1)
+			}
+		} else if list, ok := c.elements(1); ok && len(list) > 0 {
+			same := !slices.ContainsFunc(list, func(d Dim) bool { return !d.Same(list[0]) })
+			if _, exact := size.Exactly(list[0]); same && (exact || c.In(1).Rank() == 1) {
+				dims[axis] = list[0]
+			}
+		}
+	}
+	c.Set(0, SequenceOf(tensor(c.Elem(0), dims, ranked)))
+}
+
+func inferConcatFromSequence(c *Call) {
+	elem := c.element(0)
+	dims, ranked := elem.Shape()
+	if ranked {
+		axis := c.Op.Int("axis", 0)
+		if c.Op.Int("new_axis", 0) != 0 {
+			dims = slices.Insert(dims, c.Axis(axis, len(dims)+1), UnknownDim)
+		} else {
+			dims[c.Axis(axis, len(dims))] = UnknownDim
+		}
+	}
+	c.Set(0, tensor(elem.elem, dims, ranked))
+}

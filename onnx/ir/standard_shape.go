@@ -1,0 +1,834 @@
+package ir
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// standardShapes are operators that make, change and tell shapes.
+var standardShapes = []Operator{
+	{Type: "Constant", MinInputs: 0, MaxInputs: 0, Infer: inferConstant},
+	{Type: "ConstantOfShape", MinInputs: 1, MaxInputs: 1, Infer: inferConstantOfShape},
+	{Type: "EyeLike", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
+		c.rank(0, 2)
+		c.shaped(0, c.to("dtype", c.Elem(0)), 0)
+	}},
+	{Type: "Range", MinInputs: 3, MaxInputs: 3, Infer: inferRange},
+	{Type: "Shape", MinInputs: 1, MaxInputs: 1, Infer: inferShape},
+	{Type: "Size", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
+		n := UnknownDim
+		if dims, ranked := c.Shape(0); ranked {
+			n = product(dims)
+		}
+		c.Set(0, NewType(onnx.Int64).with([]Dim{n}))
+	}},
+	{Type: "Reshape", MinInputs: 2, MaxInputs: 2, Infer: inferReshape},
+	{Type: "Flatten", MinInputs: 1, MaxInputs: 1, Infer: inferFlatten},
+	{Type: "Squeeze", MinInputs: 1, MaxInputs: 2, Infer: inferSqueeze},
+	{Type: "Unsqueeze", MinInputs: 2, MaxInputs: 2, Infer: inferUnsqueeze},
+	{Type: "Transpose", MinInputs: 1, MaxInputs: 1, Infer: inferTranspose},
+	{Type: "Expand", MinInputs: 2, MaxInputs: 2, Infer: inferExpand},
+	{Type: "Tile", MinInputs: 2, MaxInputs: 2, Infer: inferTile},
+	{Type: "Concat", MinInputs: 1, MaxInputs: -1, Infer: inferConcat},
+	{Type: "Split", MinInputs: 1, MaxInputs: 2, Infer: inferSplit},
+	{Type: "Slice", MinInputs: 3, MaxInputs: 5, Infer: inferSlice},
+	{Type: "Pad", MinInputs: 2, MaxInputs: 4, Infer: inferPad},
+	{Type: "CenterCropPad", MinInputs: 2, MaxInputs: 2, Infer: inferCenterCropPad},
+	{Type: "DepthToSpace", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
+		s, b := c.sizesOf(0, 4), c.blockSize()
+		c.Set(0, NewType(c.Elem(0), s[0], c.exactly(s[1], b.Times(b)), s[2].Times(b), s[3].Times(b)))
+	}},
+	{Type: "SpaceToDepth", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
+		s, b := c.sizesOf(0, 4), c.blockSize()
+		c.Set(0, NewType(c.Elem(0), s[0], s[1].Times(b).Times(b), c.exactly(s[2], b), c.exactly(s[3], b)))
+	}},
+	{Type: "Trilu", MinInputs: 1, MaxInputs: 2, Infer: func(c *Call) {
+		if dims, ranked := c.Shape(0); ranked && len(dims) < 2 {
+			c.Fail("%d dimensions are no matrix", len(dims))
+		}
+		c.like(0, 0)
+	}},
+	{Type: "ReverseSequence", MinInputs: 2, MaxInputs: 2, Infer: inferSame},
+}
+
+func (c *Call) blockSize() Dim {
+	b := c.Op.Int("blocksize", 0)
+	if b <= 0 {
+		c.Fail("blocks of size %d", b)
+	}
+	return Known(b)
+}
+
+// exactly returns a quotient that has no rest where the operator can run.
+func (c *Call) exactly(d, e Dim) Dim {
+	n, isN := d.Number()
+	m, isM := e.Number()
+	if isN && isM && m != 0 && n%m != 0 {
+		c.Fail("size %d is no multiple of %d", n, m)
+	}
+	return d.Over(e)
+}
+
+func inferConstant(c *Call) {
+	for _, a := range c.Op.Attributes {
+		switch a.Name {
+		case "value":
+			if a.Tensor != nil {
+				c.Set(0, typeOfTensor(a.Tensor))
+			}
+		case "value_float":
+			c.Set(0, NewType(onnx.Float))
+		case "value_floats":
+			c.Set(0, NewType(onnx.Float, Known(int64(len(a.Floats)))))
+		case "value_int":
+			c.Set(0, NewType(onnx.Int64).with([]Dim{Known(a.Int)}))
+		case "value_ints":
+			t := NewType(onnx.Int64, Known(int64(len(a.Ints))))
+			if len(a.Ints) <= maxData {
+				t = t.with(knowns(a.Ints))
+			}
+			c.Set(0, t)
+		case "value_string":
+			c.Set(0, NewType(onnx.String))
+		case "value_strings":
+			c.Set(0, NewType(onnx.String, Known(int64(len(a.Strings)))))
+		}
+	}
+}
+
+// typeOfTensor returns the type that a constant has.
+func typeOfTensor(t *onnx.Tensor) Type { return TypeOf(Constant(NewValue(t, ""), "")) }
+
+func inferConstantOfShape(c *Call) {
+	elem, value := onnx.Float, UnknownDim
+	if a := c.Op.Attribute("value"); a != nil && a.Tensor != nil {
+		elem = a.Tensor.DataType
+		if list, ok := typeOfTensor(a.Tensor).Data(); ok && len(list) == 1 {
+			value = list[0]
+		}
+	}
+	sizes, ok := c.elements(0)
+	if !ok {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	for _, d := range sizes {
+		c.notNegative(d)
+	}
+	t := NewType(elem, sizes...)
+	if n := product(sizes); len(sizes) <= 1 && isInteger(elem) && !n.IsUnknown() {
+		if k, ok := n.Number(); ok && k <= maxData {
+			t = t.with(slices.Repeat([]Dim{value}, int(k)))
+		}
+	}
+	c.Set(0, t)
+}
+
+// notNegative fails for a size that is known to be negative.
+func (c *Call) notNegative(d Dim) {
+	if n, ok := d.Number(); ok && n < 0 {
+		c.Fail("a size of %d", n)
+	}
+}
+
+func inferRange(c *Call) {
+	elem := c.elemOf(0, 1, 2)
+	from, to, step := c.one(0), c.one(1), c.one(2)
+	n, ok := step.Number()
+	var count Dim
+	switch {
+	case ok && n == 0:
+		c.Fail("a step of 0")
+	case ok && n > 0:
+		count = to.Minus(from).Plus(Known(n - 1)).Over(step).Max(Known(0))
+	case ok && n > math.MinInt64:
+		count = from.Minus(to).Plus(Known(-n - 1)).Over(Known(-n)).Max(Known(0))
+	default:
+		count = c.rangeOfFloats()
+	}
+	t := NewType(elem, count)
+	if k, ok := count.Number(); ok && k <= maxData && isInteger(elem) {
+		list := make([]Dim, k)
+		for i := range list {
+			list[i] = from.Plus(step.Times(Known(int64(i))))
+		}
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+// rangeOfFloats returns how many numbers there are in a range of constants, unless rounding may matter.
+func (c *Call) rangeOfFloats() Dim {
+	var x [3]float64
+	whole := true
+	for k := range x {
+		list, ok := c.floats(k)
+		if !ok || len(list) != 1 {
+			return UnknownDim
+		}
+		x[k] = list[0]
+		whole = whole && x[k] == math.Trunc(x[k]) && math.Abs(x[k]) < 1<<20
+	}
+	if x[2] == 0 {
+		c.Fail("a step of 0")
+	}
+	n := (x[1] - x[0]) / x[2]
+	if whole || n < 1<<10 && math.Abs(n-math.Round(n)) > 1e-3 {
+		return Known(max(int64(math.Ceil(n)), 0))
+	}
+	return UnknownDim
+}
+
+func inferShape(c *Call) {
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, NewType(onnx.Int64, UnknownDim))
+		return
+	}
+	clamp := func(k int64) int64 {
+		n := int64(len(dims))
+		if k < 0 {
+			k = max(k, -n) + n
+		}
+		return min(k, n)
+	}
+	start, end := clamp(c.Op.Int("start", 0)), clamp(c.Op.Int("end", int64(len(dims))))
+	dims = dims[start:max(start, end)]
+	c.Set(0, NewType(onnx.Int64, Known(int64(len(dims)))).with(dims))
+}
+
+// inferReshape: a 0 is the size that the input has there, unless allowzero, and one -1 is what is left
+// of all elements. A size of the shape that is computed, and turns out to be 0, would be one of the
+// input, too; tensors that are not empty have no such size, and of empty ones it is not told apart.
+func inferReshape(c *Call) {
+	elem := c.Elem(0)
+	sizes, ok := c.elements(1)
+	if !ok {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	in, ranked := c.Shape(0)
+	rest := slices.Clone(in) // sizes of the input that are not copied
+	var others []Dim         // sizes of the result that are not copied, but for that of -1
+	infer, open := -1, -1    // where the size is -1, and where it is no number
+	opens, empty := 0, false // whether the size that is copied may be 0
+	for i, d := range sizes {
+		n, isNumber := d.Number()
+		switch {
+		case isNumber && n < -1:
+			c.Fail("a size of %d", n)
+		case isNumber && n == -1:
+			if infer >= 0 {
+				c.Fail("there are two sizes of -1; one can be computed")
+			}
+			infer = i
+		case isNumber && n == 0 && c.Op.Int("allowzero", 0) == 0:
+			sizes[i] = UnknownDim
+			if ranked && i >= len(in) {
+				c.Fail("size %d is 0, which is that of the input, and there is none", i)
+			}
+			if ranked {
+				sizes[i], rest[i] = in[i], taken
+				low, _ := in[i].bounds(0)
+				empty = empty || low < 1
+			}
+		case !isNumber:
+			open, opens = len(others), opens+1
+			others = append(others, d)
+		default:
+			others = append(others, d)
+		}
+	}
+	rest = slices.DeleteFunc(rest, func(d Dim) bool { return d == taken })
+	switch {
+	case !ranked:
+		if infer >= 0 {
+			sizes[infer] = UnknownDim
+		}
+	case infer >= 0:
+		sizes[infer] = c.left(rest, others)
+	case empty: // then others may be any
+	case opens == 1:
+		// The size is what is left, if that is more than an expression.
+		d := others[open]
+		at := slices.Index(sizes, d)
+		if left := c.left(rest, slices.Delete(others, open, open+1)); d.IsUnknown() || left.expr == "" {
+			sizes[at] = left
+		}
+	default:
+		n, isNumber := product(rest).Number()
+		m, too := product(others).Number()
+		if isNumber && too && n != m {
+			c.Fail("%d elements can't be %d ones", n, m)
+		}
+	}
+	t := NewType(elem, sizes...)
+	if list, ok := c.data(0); ok {
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+// taken marks a size that is copied.
+var taken = Dim{n: -1, expr: unknownDim}
+
+// left returns the product of sizes divided by that of others, of which some may be the same. It has no
+// rest where a Reshape can run.
+func (c *Call) left(sizes, others []Dim) Dim {
+	sizes, others = slices.Clone(sizes), slices.Clone(others)
+	for i := 0; i < len(others); i++ {
+		if k := slices.IndexFunc(sizes, others[i].Same); k >= 0 && !others[i].Is(0) {
+			sizes, others = slices.Delete(sizes, k, k+1), slices.Delete(others, i, i+1)
+			i--
+		}
+	}
+	n, m := product(sizes), product(others)
+	if m.Is(0) {
+		return UnknownDim // any size would do
+	}
+	return c.exactly(n, m)
+}
+
+func inferFlatten(c *Call) {
+	elem, dims := c.Elem(0), []Dim{UnknownDim, UnknownDim}
+	if in, ranked := c.Shape(0); ranked {
+		n := int64(len(in))
+		axis := c.Op.Int("axis", 1)
+		if axis < -n || axis > n {
+			c.Fail("there is no axis %d of %d", axis, n)
+		}
+		if axis < 0 {
+			axis += n
+		}
+		dims = []Dim{product(in[:axis]), product(in[axis:])}
+	} else if c.Op.Int("axis", 1) == 0 {
+		dims[0] = Known(1)
+	}
+	c.Set(0, NewType(elem, dims...))
+}
+
+func inferSqueeze(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	axes, known := c.Numbers(1)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	var out []Dim
+	switch {
+	case known:
+		gone := make([]bool, len(dims))
+		for _, a := range axes {
+			k := c.Axis(a, len(dims))
+			if gone[k] = true; dims[k].Differs(Known(1)) {
+				c.Fail("axis %d has size %v, not 1", a, dims[k])
+			}
+		}
+		for i, d := range dims {
+			if !gone[i] {
+				out = append(out, d)
+			}
+		}
+	case c.Has(1):
+		n := c.count(1)
+		if n < 0 || n > len(dims) {
+			c.Set(0, AnyShape(elem))
+			return
+		}
+		out = unknowns(len(dims) - n)
+	default:
+		for _, d := range dims {
+			if d.Is(1) {
+				continue
+			}
+			if !d.Differs(Known(1)) { // it may be 1 in some run
+				c.Set(0, AnyShape(elem))
+				return
+			}
+			out = append(out, d)
+		}
+	}
+	t := NewType(elem, out...)
+	if list, ok := c.data(0); ok {
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+func inferUnsqueeze(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	axes, known := c.Numbers(1)
+	if !ranked || !known {
+		if n := c.count(1); ranked && n >= 0 {
+			c.Set(0, NewType(elem, unknowns(len(dims)+n)...))
+		} else {
+			c.Set(0, AnyShape(elem))
+		}
+		return
+	}
+	n := len(dims) + len(axes)
+	added := make([]bool, n)
+	for _, a := range axes {
+		k := c.Axis(a, n)
+		if added[k] {
+			c.Fail("axis %d is there twice", a)
+		}
+		added[k] = true
+	}
+	out := make([]Dim, n)
+	for i := range out {
+		if out[i] = Known(1); !added[i] {
+			out[i], dims = dims[0], dims[1:]
+		}
+	}
+	t := NewType(elem, out...)
+	if list, ok := c.data(0); ok {
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+func inferTranspose(c *Call) {
+	dims, ranked := c.Shape(0)
+	perm := c.Op.Ints("perm")
+	if c.Op.Attribute("perm") == nil {
+		if !ranked {
+			c.Set(0, AnyShape(c.Elem(0)))
+			return
+		}
+		for i := range dims {
+			perm = append(perm, int64(len(dims)-1-i))
+		}
+	}
+	if !ranked {
+		dims = unknowns(min(len(perm), maxRank+1))
+	}
+	if ranked && len(perm) != len(dims) {
+		c.Fail("perm has %d axes, and the input %d", len(perm), len(dims))
+	}
+	if len(perm) > maxRank {
+		c.Set(0, AnyShape(c.Elem(0)))
+		return
+	}
+	seen := make([]bool, len(perm))
+	out := make([]Dim, len(perm))
+	for i, p := range perm {
+		if p < 0 || p >= int64(len(perm)) || seen[p] {
+			c.Fail("perm is %v, no order of %d axes", perm, len(perm))
+		}
+		seen[p] = true
+		out[i] = dims[p]
+	}
+	t := NewType(c.Elem(0), out...)
+	if list, ok := c.data(0); ok {
+		from, _ := c.In(0).Numbers()
+		to, _ := t.Numbers()
+		old := make([]int64, len(perm))
+		t = t.with(picked(list, to, func(index []int64) int64 {
+			for i, p := range perm {
+				old[p] = index[i]
+			}
+			return place(from, old)
+		}))
+	}
+	c.Set(0, t)
+}
+
+func inferExpand(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	sizes, ok := c.elements(1)
+	if !ranked || !ok {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	for i, d := range sizes {
+		if n, ok := d.Number(); ok && n < 0 { // some exporters mean the size of the input
+			sizes[i] = UnknownDim
+		}
+	}
+	t := NewType(elem, c.Broadcast(dims, sizes)...)
+	if list, ok := c.elements(0); ok && t.Rank() <= 1 {
+		if n, ok := product(c.Broadcast(dims, sizes)).Number(); ok && n <= maxData && len(list) == 1 {
+			list = slices.Repeat(list, int(n))
+		}
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+func inferTile(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	repeats, ok := c.elements(1)
+	switch {
+	case !ranked && ok:
+		c.Set(0, NewType(elem, unknowns(len(repeats))...))
+		return
+	case !ranked:
+		c.Set(0, AnyShape(elem))
+		return
+	case !ok:
+		repeats = unknowns(len(dims))
+	case len(repeats) != len(dims):
+		c.Fail("%d repeats of %d dimensions", len(repeats), len(dims))
+	}
+	list, known := c.elements(0)
+	for i, d := range dims {
+		c.notNegative(repeats[i])
+		dims[i] = d.Times(repeats[i])
+	}
+	t := NewType(elem, dims...)
+	if known && len(dims) == 1 {
+		if n, ok := repeats[0].Number(); ok && n <= maxData && n*int64(len(list)) <= maxData {
+			t = t.with(slices.Repeat(list, int(n)))
+		}
+	}
+	c.Set(0, t)
+}
+
+func inferConcat(c *Call) {
+	elem := c.elemOf(c.all()...)
+	if c.Op.Attribute("axis") == nil {
+		c.Fail("there is no axis")
+	}
+	axis := c.Op.Int("axis", 0)
+	var out []Dim
+	sum, known := Known(0), false
+	for k := range c.NumInputs() {
+		dims, ranked := c.Shape(k)
+		if !ranked {
+			sum = UnknownDim
+			continue
+		}
+		at := c.Axis(axis, len(dims))
+		sum = sum.Plus(dims[at])
+		if !known {
+			known, out = true, dims
+			continue
+		}
+		if len(dims) != len(out) {
+			c.Fail("inputs of %d and of %d dimensions", len(out), len(dims))
+		}
+		for i, d := range dims {
+			if i != at {
+				out[i] = c.Meet(out[i], d)
+			}
+		}
+	}
+	if !known {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	out[c.Axis(axis, len(out))] = sum
+	t := NewType(elem, out...)
+	if n, ok := sum.Number(); ok && len(out) == 1 && n <= maxData {
+		list := make([]Dim, 0, n)
+		for k := range c.NumInputs() {
+			part, _ := c.elements(k)
+			list = append(list, part...)
+		}
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+func inferSplit(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		for k := range c.Op.Outputs {
+			c.Set(k, AnyShape(elem))
+		}
+		return
+	}
+	axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+	sizes := c.splitSizes(dims[axis])
+	list, known := c.elements(0)
+	for k, d := range sizes {
+		dims[axis] = d
+		t := NewType(elem, dims...)
+		n, ok := d.Number()
+		if known = known && ok && n <= int64(len(list)); known && len(dims) == 1 {
+			t = t.with(list[:n])
+			list = list[n:]
+		}
+		c.Set(k, t)
+	}
+}
+
+// splitSizes returns the sizes of the parts that a size is split into.
+func (c *Call) splitSizes(size Dim) []Dim {
+	count := int64(c.Op.Outputs)
+	if c.Has(1) {
+		list, ok := c.elements(1)
+		if !ok {
+			return unknowns(int(count))
+		}
+		if int64(len(list)) != count {
+			c.Fail("%d parts, and %d outputs", len(list), count)
+		}
+		sum := Known(0)
+		for _, d := range list {
+			c.notNegative(d)
+			sum = sum.Plus(d)
+		}
+		if sum.Differs(size) {
+			c.Fail("the parts have size %v in all, and the input %v", sum, size)
+		}
+		return list
+	}
+	asked := c.Op.Int("num_outputs", count)
+	if asked != count {
+		c.Fail("num_outputs is %d, and there are %d", asked, count)
+	}
+	sizes := make([]Dim, count)
+	part := size.Plus(Known(count - 1)).Over(Known(count))
+	exact, isExact := size.Exactly(Known(count))
+	if !isExact && c.Op.Attribute("num_outputs") == nil {
+		// Before opset 18, there had to be no rest.
+		exact, isExact = c.exactly(size, Known(count)), true
+	}
+	for i := range sizes {
+		switch {
+		case isExact:
+			sizes[i] = exact
+		case i == 0:
+			sizes[i] = part
+		case count == 2:
+			sizes[i] = size.Over(Known(2))
+		default:
+			sizes[i] = size.Minus(part.Times(Known(int64(i)))).Max(Known(0)).Min(part)
+		}
+	}
+	return sizes
+}
+
+func inferSlice(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	starts, ok := c.elements(1)
+	ends, too := c.elements(2)
+	axes, known := c.Numbers(3)
+	if !c.Has(3) {
+		known = ok || too
+		for i := range max(len(starts), len(ends)) {
+			axes = append(axes, int64(i))
+		}
+	}
+	if !known {
+		c.Set(0, NewType(elem, unknowns(len(dims))...))
+		return
+	}
+	if !ok {
+		starts = unknowns(len(axes))
+	}
+	if !too {
+		ends = unknowns(len(axes))
+	}
+	steps, ok := c.Numbers(4)
+	if len(starts) != len(axes) || len(ends) != len(axes) || ok && len(steps) != len(axes) {
+		c.Fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
+	}
+	data, hasData := c.data(0)
+	sizes, _ := c.In(0).Numbers()
+	for i, a := range axes {
+		k, step := c.Axis(a, len(dims)), int64(1)
+		if ok {
+			step = steps[i]
+		}
+		if step == 0 {
+			c.Fail("a step of 0")
+		}
+		n := dims[k]
+		if dims[k] = UnknownDim; ok || !c.Has(4) {
+			dims[k] = sliceLength(n, starts[i], ends[i], step)
+		}
+		if hasData {
+			data, hasData = sliceOf(data, sizes, k, starts[i], step, dims[k])
+		}
+	}
+	t := NewType(elem, dims...)
+	if hasData {
+		t = t.with(data)
+	}
+	c.Set(0, t)
+}
+
+// endless is what ONNX has exporters write for the end of a dimension whose size is not known, or more.
+const endless = math.MaxInt32
+
+// sliceLength returns how many elements of n a slice has. Positions beyond the ends are the ends.
+func sliceLength(n, start, end Dim, step int64) Dim {
+	if step < 0 {
+		return reverseLength(n, start, end, step)
+	}
+	from, isNumber := start.Number()
+	to, too := end.Number()
+	if isNumber && from <= -endless {
+		start, from = Known(0), 0
+	}
+	if isNumber && too && from >= to && (from < 0) == (to < 0) {
+		return Known(0)
+	}
+	low, ok := position(n, start)
+	high, too2 := position(n, end)
+	if isNumber && from >= endless {
+		return Known(0)
+	}
+	if !ok || !too2 {
+		return UnknownDim
+	}
+	var length Dim
+	switch {
+	case too && to >= endless && isNumber && from < 0: // the last ones
+		length = n.Min(Known(-from))
+	case !isNumber || from >= 0:
+		// That the start is at most n need not be said: the length would be less than 0 otherwise.
+		length = high.Minus(start).Max(Known(0))
+		if b, _ := start.bounds(0); b < 0 {
+			length = high.Minus(low).Max(Known(0))
+		}
+	default:
+		length = high.Minus(low).Max(Known(0))
+	}
+	return length.Plus(Known(step - 1)).Over(Known(step))
+}
+
+// position returns the place of a start or end within n elements.
+func position(n, at Dim) (Dim, bool) {
+	low, high := at.bounds(0)
+	switch {
+	case low >= endless:
+		return n, true
+	case low >= 0:
+		return at.Min(n), true
+	case high < 0 && low > -endless:
+		return n.Plus(at).Max(Known(0)), true
+	case high < 0:
+		return Known(0), high <= -endless
+	}
+	return UnknownDim, false
+}
+
+// reverseLength is sliceLength for a negative step, from the last element on or of a number of them.
+func reverseLength(n, start, end Dim, step int64) Dim {
+	from, ok := start.Number()
+	to, too := end.Number()
+	if !ok || !too || step == math.MinInt64 {
+		return UnknownDim
+	}
+	if from == -1 || from >= endless {
+		length := n // the end is in front of all
+		switch {
+		case to >= 0:
+			length = n.Minus(Known(1)).Minus(end).Max(Known(0))
+		case to > -endless:
+			length = n.Min(Known(-1 - to))
+		}
+		return length.Plus(Known(-step - 1)).Over(Known(-step))
+	}
+	size, isNumber := n.Number()
+	if !isNumber {
+		return UnknownDim
+	}
+	if size == 0 {
+		return Known(0)
+	}
+	if from < 0 {
+		if from += size; from < 0 {
+			return UnknownDim // implementations differ on whether that is the first element
+		}
+	}
+	if to < 0 {
+		to = max(to, -size-1) + size
+	}
+	from, to = min(from, size-1), min(max(to, -1), size-1)
+	return Known(max(0, (from-to-step-1)/-step))
+}
+
+// sliceOf returns the elements of a slice along an axis of elements of some sizes, of which it sets that
+// one. ok is false if it can't be told which they are.
+func sliceOf(list []Dim, sizes []int64, axis int, start Dim, step int64, length Dim) (part []Dim, ok bool) {
+	n, known := length.Number()
+	from, isNumber := start.Number()
+	if !known || !isNumber {
+		return nil, false
+	}
+	size := sizes[axis]
+	if from < 0 {
+		from = max(from+size, 0)
+	}
+	from = min(from, size-1)
+	shape := slices.Clone(sizes)
+	shape[axis] = n
+	old := make([]int64, len(sizes))
+	part = picked(list, shape, func(index []int64) int64 {
+		copy(old, index)
+		old[axis] = from + index[axis]*step
+		return place(sizes, old)
+	})
+	sizes[axis] = n
+	return part, int64(len(part)) == product(knowns(shape)).n
+}
+
+func inferPad(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	axes, known := c.axesOr(3, len(dims))
+	if !known {
+		c.Set(0, NewType(elem, unknowns(len(dims))...))
+		return
+	}
+	pads, ok := c.elements(1)
+	if !ok {
+		pads = unknowns(2 * len(axes))
+	}
+	if len(pads) != 2*len(axes) {
+		c.Fail("%d numbers of padding for %d axes", len(pads), len(axes))
+	}
+	for i, a := range axes {
+		dims[a] = dims[a].Plus(pads[i]).Plus(pads[len(axes)+i])
+		c.notNegative(dims[a])
+	}
+	c.Set(0, NewType(elem, dims...))
+}
+
+func inferCenterCropPad(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	axes := c.Op.Ints("axes")
+	if c.Op.Attribute("axes") == nil {
+		for i := range dims {
+			axes = append(axes, int64(i))
+		}
+	}
+	sizes, ok := c.elements(1)
+	if !ok {
+		sizes = unknowns(len(axes))
+	}
+	if len(sizes) != len(axes) {
+		c.Fail("%d sizes for %d axes", len(sizes), len(axes))
+	}
+	for i, a := range axes {
+		c.notNegative(sizes[i])
+		dims[c.Axis(a, len(dims))] = sizes[i]
+	}
+	c.Set(0, NewType(elem, dims...))
+}

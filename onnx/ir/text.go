@@ -1,0 +1,281 @@
+package ir
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// Text is how graphs are written to files, see package graphfile: ops and types as they print,
+// constants to the bit. A large constant of the model is written as its name, if there is a Source.
+type Text struct {
+	Operators *Operators
+	Source    *Source
+}
+
+// maxText bounds the bytes of a constant that is written although the model has it.
+const maxText = 256
+
+// OpText returns an op as text.
+func (d Text) OpText(op fgraph.Op) (string, error) {
+	o, ok := op.(*Op)
+	if !ok {
+		return "", fmt.Errorf("the op %v is none of ONNX", op)
+	}
+	return o.String(), nil
+}
+
+// ParseOp returns the op of a text.
+func (d Text) ParseOp(text string) (fgraph.Op, error) { return d.Operators.ParseOp(text) }
+
+// ParseType returns the type of a text.
+func (d Text) ParseType(text string) (fgraph.Type, error) { return ParseType(text) }
+
+// Check returns an error if an op can't have its inputs, or not those outputs.
+func (d Text) Check(a *fgraph.Apply) error {
+	op, ok := a.Op().(*Op)
+	if !ok || len(a.Outputs()) != op.Outputs {
+		return fmt.Errorf("%w: %v has %d outputs", ErrType, a.Op(), len(a.Outputs()))
+	}
+	types, err := d.Operators.Infer(op, a.Inputs())
+	if err != nil {
+		return err
+	}
+	for i, t := range types {
+		if !t.Accepts(a.Outputs()[i].Type()) {
+			return fmt.Errorf("%w: output %d is %v", ErrType, i, t)
+		}
+	}
+	return nil
+}
+
+// DataText returns the value of a constant: its elements, if they are few, "@name" if the model has
+// it, or else the bytes.
+func (d Text) DataText(_ fgraph.Type, data any) (string, error) {
+	x, ok := data.(*Value)
+	if !ok {
+		return "_", nil
+	}
+	if n := x.Len(); n >= 0 && n <= maxData {
+		if text, ok := elementsText(x); ok && !strings.Contains(text, "NaN") { // a NaN has a payload
+			return text, nil
+		}
+	}
+	if x.Tensor != nil && d.Source != nil && d.Source.initializer(x.Tensor.Name) == x.Tensor {
+		return "@" + strconv.Quote(x.Tensor.Name), nil
+	}
+	text, err := dataText(x)
+	return "base64 " + text, err
+}
+
+// initializer returns an initializer of the model, or nil.
+func (s *Source) initializer(name string) *onnx.Tensor {
+	for _, t := range s.Model.Graph.Initializers {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// ParseData returns the value of a constant.
+func (d Text) ParseData(t fgraph.Type, text string) (any, error) {
+	u, ok := t.(Type)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%v is no type of ONNX", t)
+	case u == Omitted:
+		return omitted{}, nil
+	}
+	if name, ok := strings.CutPrefix(text, "@"); ok {
+		name, err := strconv.Unquote(name)
+		if err != nil || d.Source == nil || d.Source.initializer(name) == nil {
+			return nil, fmt.Errorf("the model has no initializer %.100s", text)
+		}
+		return NewValue(d.Source.initializer(name), d.Source.Dir), nil
+	}
+	if coded, ok := strings.CutPrefix(text, "base64 "); ok {
+		return parseBytes(u, coded)
+	}
+	return parseElements(u, text)
+}
+
+func parseBytes(t Type, coded string) (any, error) {
+	message, ok := strings.CutPrefix(coded, "proto ")
+	raw, err := base64.StdEncoding.DecodeString(message)
+	switch {
+	case err != nil:
+		return nil, err
+	case ok && !t.IsTensor():
+		s, err := onnx.ParseSparseTensor(raw)
+		return &Value{Sparse: s}, err
+	case ok:
+		p, err := onnx.ParseTensor(raw)
+		return NewValue(p, ""), err
+	}
+	return newTensor(t, raw)
+}
+
+// newTensor returns the tensor of a type whose sizes are numbers.
+func newTensor(t Type, raw []byte) (*Value, error) {
+	dims, ok := t.Numbers()
+	if !ok || !t.IsTensor() {
+		return nil, fmt.Errorf("a constant of type %v, whose sizes are no numbers", t)
+	}
+	x := NewValue(&onnx.Tensor{Dims: dims, DataType: t.elem, Raw: raw}, "")
+	_, err := x.Bytes()
+	return x, err
+}
+
+func parseElements(t Type, text string) (any, error) {
+	var parts []string
+	if list, ok := strings.CutPrefix(text, "["); ok {
+		if list = strings.TrimSuffix(list, "]"); list != "" {
+			parts = split(list, ",")
+		}
+	} else {
+		parts = []string{text}
+	}
+	if t.elem == onnx.String {
+		var list [][]byte
+		for _, p := range parts {
+			s, err := strconv.Unquote(p)
+			if err != nil {
+				return nil, fmt.Errorf("%.100q is no string", p)
+			}
+			list = append(list, []byte(s))
+		}
+		dims, _ := t.Numbers()
+		return NewValue(&onnx.Tensor{Dims: dims, DataType: t.elem, Strings: list}, ""), nil
+	}
+	var raw []byte
+	for _, p := range parts {
+		var err error
+		if raw, err = appendElement(raw, t.elem, p); err != nil {
+			return nil, err
+		}
+	}
+	return newTensor(t, raw)
+}
+
+// appendElement appends the bytes of a number.
+func appendElement(raw []byte, elem onnx.DataType, text string) ([]byte, error) {
+	switch elem {
+	case onnx.Float, onnx.Double:
+		bits := elem.Bits()
+		f, err := strconv.ParseFloat(text, bits)
+		if errors.Is(err, strconv.ErrSyntax) {
+			return raw, err
+		}
+		if bits == 32 {
+			return binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(f))), nil
+		}
+		return binary.LittleEndian.AppendUint64(raw, math.Float64bits(f)), nil
+	case onnx.Bool:
+		b, err := strconv.ParseBool(text)
+		if b {
+			return append(raw, 1), err
+		}
+		return append(raw, 0), err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return raw, err
+	}
+	for i := range elem.Bits() / 8 {
+		raw = append(raw, byte(n>>(8*i)))
+	}
+	return raw, nil
+}
+
+// Scalar returns a constant of one element, in the number of dimensions given, all of size 1.
+func Scalar(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
+	format := strconv.FormatFloat(f, 'g', -1, 64)
+	if elem != onnx.Float && elem != onnx.Double {
+		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return nil, fmt.Errorf("%v is no %v", f, elem)
+		}
+		format = strconv.FormatInt(int64(f), 10)
+		if elem == onnx.Bool {
+			format = strconv.FormatBool(f != 0)
+		}
+	}
+	if elem.Bits() < 8 {
+		return nil, fmt.Errorf("a number of type %v", elem)
+	}
+	if elem == onnx.Float16 || elem == onnx.BFloat16 || elem >= onnx.Complex64 {
+		return nil, fmt.Errorf("a number of type %v", elem)
+	}
+	raw, err := appendElement(nil, elem, format)
+	if err != nil {
+		return nil, err
+	}
+	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, ""), ""), nil
+}
+
+// NumberOf returns the number that all elements of a constant are.
+func NumberOf(v *fgraph.Variable) (float64, bool) {
+	x := ValueOf(v)
+	if x == nil || x.Len() <= 0 {
+		return 0, false
+	}
+	if n := x.Len(); n > 1 {
+		// One look at the ends tells for most weights.
+		raw, err := x.Bytes()
+		size := x.Tensor.DataType.Bits() / 8
+		if err != nil || size == 0 || len(raw) != n*size || string(raw[:size]) != string(raw[len(raw)-size:]) {
+			return 0, false
+		}
+		for i := size; i < len(raw); i += size {
+			if string(raw[i:i+size]) != string(raw[:size]) {
+				return 0, false
+			}
+		}
+	}
+	return x.first()
+}
+
+// first returns the first element of a tensor of numbers.
+func (x *Value) first() (float64, bool) {
+	t := *x.Tensor
+	raw, err := x.Bytes()
+	size := t.DataType.Bits() / 8
+	if err != nil || size == 0 || len(raw) < size {
+		return 0, false
+	}
+	one := NewValue(&onnx.Tensor{DataType: t.DataType, Raw: raw[:size]}, "")
+	if list, ok := one.Ints(); ok {
+		return float64(list[0]), true
+	}
+	if list, ok := one.Floats(); ok {
+		return list[0], true
+	}
+	return 0, false
+}
+
+// Filled returns a constant all of whose elements are a number.
+func Filled(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
+	v, err := Scalar(f, elem)
+	if err != nil {
+		return nil, err
+	}
+	one, err := ValueOf(v).Bytes()
+	if err != nil {
+		return nil, err
+	}
+	n := int64(1)
+	for _, d := range dims {
+		if n *= d; n < 0 || n > 1<<20 {
+			return nil, fmt.Errorf("a constant of shape %v", dims)
+		}
+	}
+	x := &onnx.Tensor{Dims: dims, DataType: elem, Raw: []byte(strings.Repeat(string(one), int(n)))}
+	return Constant(NewValue(x, ""), ""), nil
+}

@@ -1,0 +1,263 @@
+package ir
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// A Value is the data of a constant: a tensor of a file, whose elements are read when somebody asks.
+// It does not change.
+type Value struct {
+	Tensor *onnx.Tensor
+	Sparse *onnx.SparseTensor // in place of a Tensor
+	dir    string
+	data   func() ([]byte, error)
+}
+
+// NewValue returns the value of a tensor of a file in a folder. Neither may change afterwards.
+func NewValue(t *onnx.Tensor, dir string) *Value {
+	v := &Value{Tensor: t, dir: dir}
+	v.data = sync.OnceValues(func() ([]byte, error) { return t.Data(dir) })
+	return v
+}
+
+// Bytes returns the elements as [onnx.Tensor.Data] does.
+func (x *Value) Bytes() ([]byte, error) {
+	if x.Tensor == nil {
+		return nil, fmt.Errorf("%w: a sparse tensor", onnx.ErrTensor)
+	}
+	return x.data()
+}
+
+// Len returns the number of elements, -1 if it is too large for an int.
+func (x *Value) Len() int {
+	if x.Tensor == nil {
+		return -1
+	}
+	n := int64(1)
+	for _, d := range x.Tensor.Dims {
+		if d != 0 && n > (1<<60)/max(d, 1) {
+			return -1
+		}
+		n *= d
+	}
+	return int(n)
+}
+
+// Dir returns the folder of the file that the tensor is from.
+func (x *Value) Dir() string { return x.dir }
+
+// Constant returns a constant.
+func Constant(x *Value, name string) *fgraph.Variable {
+	if x.Tensor == nil {
+		return fgraph.NewConstant(Type{opaque: "sparse"}, x, name)
+	}
+	dims := make([]Dim, len(x.Tensor.Dims))
+	for i, d := range x.Tensor.Dims {
+		dims[i] = Known(d)
+	}
+	t := NewType(x.Tensor.DataType, dims...)
+	if len(dims) <= 1 && x.Len() <= maxData {
+		if list, ok := x.Ints(); ok {
+			t = t.WithData(knowns(list))
+		}
+	}
+	return fgraph.NewConstant(t, x, name)
+}
+
+func knowns(list []int64) []Dim {
+	dims := make([]Dim, len(list))
+	for i, n := range list {
+		dims[i] = Known(n)
+	}
+	return dims
+}
+
+// Int64s returns a constant of integers, with one dimension.
+func Int64s(list ...int64) *fgraph.Variable { return int64s([]int64{int64(len(list))}, list) }
+
+// Int64 returns a constant without dimensions.
+func Int64(n int64) *fgraph.Variable { return int64s(nil, []int64{n}) }
+
+func int64s(dims, list []int64) *fgraph.Variable {
+	raw := make([]byte, 0, 8*len(list))
+	for _, n := range list {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(n))
+	}
+	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: onnx.Int64, Raw: raw}, ""), "")
+}
+
+type omitted struct{}
+
+// Missing returns what takes the place of an input that is left out.
+func Missing() *fgraph.Variable { return fgraph.NewConstant(Omitted, omitted{}, "") }
+
+// IsOmitted reports whether a variable takes the place of an input that is left out.
+func IsOmitted(v *fgraph.Variable) bool { return v.IsConstant() && v.Data() == omitted{} }
+
+// ValueOf returns the value of a constant, or nil.
+func ValueOf(v *fgraph.Variable) *Value {
+	x, _ := v.Data().(*Value)
+	return x
+}
+
+// Ints returns the elements of a tensor of integers or bools.
+func (x *Value) Ints() ([]int64, bool) {
+	if x.Tensor == nil {
+		return nil, false
+	}
+	size, signed := 0, true
+	switch x.Tensor.DataType {
+	case onnx.Int64, onnx.Int32, onnx.Int16, onnx.Int8:
+	case onnx.Bool, onnx.Uint8, onnx.Uint16, onnx.Uint32:
+		signed = false
+	default:
+		return nil, false
+	}
+	size = x.Tensor.DataType.Bits() / 8
+	raw, err := x.Bytes()
+	if err != nil {
+		return nil, false
+	}
+	list := make([]int64, len(raw)/size)
+	for i := range list {
+		var n uint64
+		for k := range size {
+			n |= uint64(raw[i*size+k]) << (8 * k)
+		}
+		list[i] = int64(n)
+		if shift := 64 - 8*size; signed {
+			list[i] = int64(n<<shift) >> shift
+		}
+	}
+	return list, true
+}
+
+// NumbersOf returns the elements of a variable of integers if all are known: it is a constant, or its
+// type has them.
+func NumbersOf(v *fgraph.Variable) ([]int64, bool) {
+	if x := ValueOf(v); x != nil {
+		return x.Ints()
+	}
+	if v.Data() != nil {
+		return nil, false
+	}
+	t := TypeOf(v)
+	data, ok := t.Data()
+	if !ok {
+		return nil, t.Elem() == onnx.Int64 && t.dims == "0"
+	}
+	list := make([]int64, len(data))
+	for i, d := range data {
+		if list[i], ok = d.Number(); !ok {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// EqualData reports whether two constants of the type are the same to the bit.
+func (t Type) EqualData(a, b any) bool {
+	x, ok := a.(*Value)
+	y, too := b.(*Value)
+	if !ok || !too {
+		return a == b
+	}
+	if x == y {
+		return true
+	}
+	if x.Tensor == nil || y.Tensor == nil || x.Tensor.DataType != y.Tensor.DataType || !slices.Equal(x.Tensor.Dims, y.Tensor.Dims) {
+		return false
+	}
+	if x.Tensor.DataType == onnx.String {
+		return slices.EqualFunc(x.Tensor.Strings, y.Tensor.Strings, bytes.Equal)
+	}
+	p, err := x.Bytes()
+	q, err2 := y.Bytes()
+	return err == nil && err2 == nil && bytes.Equal(p, q)
+}
+
+// hashed bounds the bytes of a tensor that are hashed, because weights may be large. Those of equal
+// hash are compared whole.
+const hashed = 1 << 10
+
+// HashData returns a hash that is consistent with EqualData.
+func (t Type) HashData(data any) uint64 {
+	x, ok := data.(*Value)
+	if !ok || x.Tensor == nil {
+		return 1
+	}
+	h := maphash.Hash{}
+	h.SetSeed(seed)
+	h.WriteString(t.dims)
+	h.WriteByte(byte(t.elem))
+	if x.Tensor.DataType == onnx.String {
+		return h.Sum64()
+	}
+	raw, err := x.Bytes()
+	if err != nil {
+		return h.Sum64()
+	}
+	h.Write(raw[:min(len(raw), hashed)])
+	h.Write(raw[max(len(raw)-hashed, 0):])
+	return h.Sum64()
+}
+
+// shown bounds the elements that a constant is printed with.
+const shown = 8
+
+// FormatData returns a constant in short: its elements if they are few, else its type.
+func (t Type) FormatData(data any) string {
+	x, ok := data.(*Value)
+	if !ok {
+		return "_"
+	}
+	if n := x.Len(); n >= 0 && n <= shown {
+		if text, ok := elementsText(x); ok {
+			return text
+		}
+	}
+	return t.String()
+}
+
+// DataText returns the elements of a constant to the bit, in base64.
+func dataText(x *Value) (string, error) {
+	if x.Tensor != nil && x.Tensor.DataType != onnx.String {
+		raw, err := x.Bytes()
+		return base64.StdEncoding.EncodeToString(raw), err
+	}
+	var b strings.Builder
+	var err error
+	if x.Tensor == nil {
+		err = x.Sparse.Write(&b)
+	} else {
+		err = x.Tensor.Write(&b)
+	}
+	return "proto " + base64.StdEncoding.EncodeToString([]byte(b.String())), err
+}
+
+// Integers returns a constant of integers.
+func Integers(list []int64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
+	size := elem.Bits() / 8
+	if size == 0 || elem == onnx.Float || elem == onnx.Double || elem == onnx.Float16 || elem == onnx.BFloat16 {
+		return nil, fmt.Errorf("integers of type %v", elem)
+	}
+	raw := make([]byte, 0, size*len(list))
+	for _, n := range list {
+		for k := range size {
+			raw = append(raw, byte(n>>(8*k)))
+		}
+	}
+	x := NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, "")
+	_, err := x.Bytes()
+	return Constant(x, ""), err
+}

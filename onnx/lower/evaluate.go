@@ -1,0 +1,129 @@
+package lower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// An Evaluator computes nodes of constants, for ir.Options.
+type Evaluator struct{ Options Options }
+
+// currentOpset is the version of ONNX's operators that ops of graphs have, see package ir.
+const currentOpset = 22
+
+// Evaluate returns the results of an op for inputs, nil for those that are left out.
+func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) ([]*ir.Value, error) {
+	if x, ok := e.reshaped(op, inputs); ok {
+		return []*ir.Value{x}, nil
+	}
+	l := &lowering{ctx: ctx, model: new(onnx.Model), options: e.Options, depends: make(map[string]bool),
+		opsets: map[string]int64{"": currentOpset}}
+	if op.Legacy != 0 {
+		l.opsets[""] = op.Legacy
+	}
+	in := make([]*value, len(inputs))
+	for i, x := range inputs {
+		if x == nil {
+			continue
+		}
+		if x.Tensor == nil {
+			return nil, fmt.Errorf("%w: a sparse tensor", ErrUnsupported)
+		}
+		a, err := ArrayOf(x.Tensor, x.Dir())
+		if err != nil {
+			return nil, err
+		}
+		in[i] = &value{tensor.Constant(a), x.Tensor.DataType}
+	}
+	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload, Attributes: op.Attributes, Outputs: make([]string, op.Outputs)}
+	out, err := l.node(n, in, make(map[string]*value))
+	if err = errors.Join(append(l.faults, err)...); err != nil {
+		return nil, err
+	}
+	vars := make([]*fgraph.Variable, len(out))
+	for i, v := range out {
+		if v == nil {
+			return nil, fmt.Errorf("%w: output %d of %s", ErrUnsupported, i, op.Name())
+		}
+		vars[i] = v.v
+	}
+	values, err := compute(ctx, vars)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*ir.Value, len(out))
+	for i, a := range values {
+		t, err := TensorOf("", a, out[i].elem)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = ir.NewValue(t, "")
+	}
+	return results, nil
+}
+
+// reshaped returns the result of an op that moves no element, with the bytes of its input: there may be
+// many, and rules that move factors into weights reshape them twice.
+func (e Evaluator) reshaped(op *ir.Op, inputs []*ir.Value) (*ir.Value, bool) {
+	switch op.Type {
+	case "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity":
+	default:
+		return nil, false
+	}
+	if op.Domain != "" || op.Legacy != 0 || len(inputs) == 0 || inputs[0] == nil || inputs[0].Tensor == nil || inputs[0].Tensor.DataType.Bits() == 0 {
+		return nil, false
+	}
+	types := e.Options.Types
+	if types == nil {
+		types = ir.Standard()
+	}
+	vars := make([]*fgraph.Variable, len(inputs))
+	for i, x := range inputs {
+		if x != nil {
+			vars[i] = ir.Constant(x, "")
+		}
+	}
+	a, err := types.Apply(op, vars...)
+	if err != nil || len(a.Outputs()) != 1 {
+		return nil, false
+	}
+	dims, ok := ir.TypeOf(a.Out()).Numbers()
+	data, err := inputs[0].Bytes()
+	if !ok || err != nil {
+		return nil, false
+	}
+	t, err := onnx.NewTensor("", inputs[0].Tensor.DataType, dims, data)
+	return ir.NewValue(t, ""), err == nil
+}
+
+// compute returns the values of variables that depend on constants alone.
+func compute(ctx context.Context, vars []*fgraph.Variable) ([]*array.Array, error) {
+	f, err := exec.NewFunction(ctx, nil, vars, exec.FunctionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	values, err := f.NewRunner().Run(ctx) // whose memory nobody else gets
+	for i, a := range values {
+		if !a.Contiguous() {
+			values[i] = a.Clone()
+		}
+	}
+	return values, err
+}
+
+// Graph lowers a graph of nodes as Model does the model that it is written as.
+func Graph(ctx context.Context, g *fgraph.FunctionGraph, o Options, inputs map[string]*array.Array) (*Function, error) {
+	m, err := ir.Export(g)
+	if err != nil {
+		return nil, err
+	}
+	return Model(ctx, m, o, inputs)
+}

@@ -1,0 +1,175 @@
+package onnxpass
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// activationFunctions are about functions of elements and the numbers in them.
+var activationFunctions = []pattern.Function{
+	// Many runtimes have some functions of elements for this type only.
+	pattern.NewGuardOfEach("float32(x)", 1, "the elements of x are floats of 32 bits", func(v *fgraph.Variable) bool { return ir.TypeOf(v).Elem() == onnx.Float }),
+	pattern.NewGuardOfPairs("number(x, c)", 1, "c is a constant of one element, which leaves the shape of x as it is", isNumberFor),
+	pattern.NewGuardOfEach("unit(c)", 1, "the numbers of the constant c are above 0 and at most 1", func(v *fgraph.Variable) bool {
+		return all(v, func(x float64) bool { return x > 0 && x <= 1 })
+	}),
+	pattern.NewGuardOfPairs("broadcast(x, s)", 1, "s is broadcast to the shape of x, which remains", func(x, s *fgraph.Variable) bool { return broadcastTo(s, x) }),
+	pattern.NewGuardOfPairs("inverse(c, r)", 1, "the numbers c and r are the reciprocals of each other, but for rounding", func(c, r *fgraph.Variable) bool {
+		x, ok := ir.NumberOf(c)
+		y, too := ir.NumberOf(r)
+		return ok && too && near(x*y, 1)
+	}),
+	attributesFunction("leaky(a)", "the attribute alpha of LeakyRelu or Elu", func(a pattern.Args, _ attributeList) attributeList {
+		return attributeList{ir.Float("alpha", numberAt(a, 0))}
+	}),
+	attributesFunction("line(a, b)", "the attributes of the HardSigmoid clip(a*x + b, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {
+		return line(float64(numberAt(a, 0)), float64(numberAt(a, 1)))
+	}),
+	attributesFunction("line_times(b, a)", "the attributes of the HardSigmoid clip((x + b)*a, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {
+		return line(float64(numberAt(a, 1)), float64(numberAt(a, 0))*float64(numberAt(a, 1)))
+	}),
+	attributesFunction("line_over(b, c)", "the attributes of the HardSigmoid clip((x + b)/c, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {
+		return line(1/float64(numberAt(a, 1)), float64(numberAt(a, 0))/float64(numberAt(a, 1)))
+	}),
+	attributesFunction("line_inverse(c, b)", "the attributes of the HardSigmoid clip(x/c + b, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {
+		return line(1/float64(numberAt(a, 0)), float64(numberAt(a, 1)))
+	}),
+	pattern.NewBuilder("(slope_of h)", 2, "the factor of the HardSigmoid h", func(a pattern.Args) (*fgraph.Variable, error) {
+		return ir.Scalar(float64(opOf(a.Vars[0]).Float("alpha", 0.2)), ir.TypeOf(a.Vars[0]).Elem())
+	}),
+	pattern.NewBuilder("(middle_of h)", 2, "the term of the HardSigmoid h", func(a pattern.Args) (*fgraph.Variable, error) {
+		return ir.Scalar(float64(opOf(a.Vars[0]).Float("beta", 0.5)), ir.TypeOf(a.Vars[0]).Elem())
+	}),
+	attributesFunction("selu({a}, g)", "the attributes of the Selu that an Elu with the factor g is", func(a pattern.Args, list attributeList) attributeList {
+		alpha := (&ir.Op{Attributes: list}).Float("alpha", 1)
+		return attributeList{ir.Float("alpha", alpha), ir.Float("gamma", numberAt(a, 0))}
+	}),
+	pattern.NewGuard("same_axis_of_softmax({a}, {b}, x)", 1, "two LogSoftmax of x are along one dimension", func(a pattern.Args) bool {
+		rank := ir.TypeOf(a.Vars[0]).Rank()
+		i, ok := axisOf(parse(a.Params[0]), -1, rank)
+		j, too := axisOf(parse(a.Params[1]), -1, rank)
+		return ok && too && i == j
+	}),
+}
+
+// near reports whether two numbers are equal but for rounding to 32 bits, possibly of several digits
+// that somebody wrote.
+func near(x, y float64) bool { return math.Abs(x-y) <= 2e-6*math.Abs(y) }
+
+// isNumberFor reports whether c is a constant of one element that x can be combined with.
+func isNumberFor(x, c *fgraph.Variable) bool {
+	v := ir.ValueOf(c)
+	if v == nil || v.Len() != 1 || ir.TypeOf(c).Elem() != ir.TypeOf(x).Elem() {
+		return false
+	}
+	rank := ir.TypeOf(c).Rank()
+	return rank == 0 || rank <= ir.TypeOf(x).Rank()
+}
+
+func numberAt(a pattern.Args, k int) float32 {
+	f, _ := ir.NumberOf(a.Vars[k])
+	return float32(f)
+}
+
+func line(alpha, beta float64) attributeList {
+	return attributeList{ir.Float("alpha", float32(alpha)), ir.Float("beta", float32(beta))}
+}
+
+// mergeBounds merges bounds of elements.
+var mergeBounds = rewrite.Rule{Name: "merge_bounds", On: onOps, Depth: 2, Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	outer, ok := boundsOf(a)
+	if !ok || !usedOnce(outer.of) || outer.of.Owner() == nil {
+		return c.Miss("it has no bounds that are known, or what it bounds has another use"), nil
+	}
+	inner, ok := boundsOf(outer.of.Owner())
+	if !ok {
+		return c.Miss("what it bounds has no bounds that are known"), nil
+	}
+	operators := ir.SourceOf(c.Graph()).Operators
+	v, err := bounds{inner.of, outer.apply(inner.low), outer.apply(inner.high)}.make(operators)
+	if err != nil {
+		return rewrite.Result{}, err
+	}
+	return rewrite.Replace(conform(a.Out(), v)), nil
+}}
+
+// Bounds are what Relu, Clip, Min and Max with a number do: min(max(x, low), high).
+type bounds struct {
+	of        *fgraph.Variable
+	low, high float64
+}
+
+func (b bounds) apply(x float64) float64 { return math.Min(math.Max(x, b.low), b.high) }
+
+// boundsOf returns the bounds that an apply is, for floats of 32 bits, whose bounds all versions of
+// ONNX can write.
+func boundsOf(a *fgraph.Apply) (bounds, bool) {
+	in := a.Inputs()
+	b := bounds{low: math.Inf(-1), high: math.Inf(1)}
+	if len(a.Outputs()) != 1 || len(in) == 0 || ir.TypeOf(a.Out()).Elem() != onnx.Float {
+		return b, false
+	}
+	b.of = in[0]
+	switch v := a.Out(); {
+	case isOp(v, "Relu"):
+		b.low = 0
+		return b, true
+	case isOp(v, "Clip"):
+		ok := true
+		if len(in) > 1 && !ir.IsOmitted(in[1]) {
+			b.low, ok = boundAt(in[0], in[1])
+		}
+		if ok && len(in) > 2 && !ir.IsOmitted(in[2]) {
+			b.high, ok = boundAt(in[0], in[2])
+		}
+		return b, ok
+	case isOp(v, "Max", "Min") && len(in) == 2:
+		k := slices.IndexFunc(in, isConstant)
+		if k < 0 {
+			return b, false
+		}
+		b.of = in[1-k]
+		x, ok := boundAt(b.of, in[k])
+		if isOp(v, "Max") {
+			b.low = x
+		} else {
+			b.high = x
+		}
+		return b, ok
+	}
+	return b, false
+}
+
+func boundAt(x, c *fgraph.Variable) (float64, bool) {
+	f, ok := ir.NumberOf(c)
+	return f, ok && f == f && isNumberFor(x, c)
+}
+
+// make returns a value with the bounds.
+func (b bounds) make(operators *ir.Operators) (*fgraph.Variable, error) {
+	low, high := ir.Missing(), ir.Missing()
+	var err error
+	switch {
+	case math.IsInf(b.low, -1) && math.IsInf(b.high, 1):
+		return operators.Make("Identity", nil, b.of)
+	case b.low == 0 && math.IsInf(b.high, 1):
+		return operators.Make("Relu", nil, b.of)
+	}
+	if !math.IsInf(b.low, -1) {
+		if low, err = ir.Scalar(b.low, onnx.Float); err != nil {
+			return nil, err
+		}
+	}
+	if !math.IsInf(b.high, 1) {
+		if high, err = ir.Scalar(b.high, onnx.Float); err != nil {
+			return nil, err
+		}
+	}
+	return operators.Make("Clip", nil, b.of, low, high)
+}

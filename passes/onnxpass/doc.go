@@ -1,0 +1,7 @@
+// Package onnxpass contains the passes on graphs of ONNX's nodes, see package onnx/ir: nodes that do
+// nothing, constants, shapes that follow from other shapes, what can be moved into a convolution.
+//
+// A rule that is an equation is text in the folder rules, in ONNX's own words, see [Vocabulary]; one
+// that is an algorithm is a Go function, and says why. [Rules] lists all rules, with their groups and
+// tags, and [Pass] has the passes that look at a whole graph.
+package onnxpass

@@ -1,0 +1,132 @@
+package onnxpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// maxGrowth bounds the bytes that folding a node may add to a model: what it makes may be larger than
+// the constants that it is made of by so much. A Tile or an Expand of a number would otherwise become
+// a file of gigabytes.
+const maxGrowth = 1 << 16
+
+// constantFolding computes nodes of constants.
+var constantFolding = rewrite.Rule{
+	Name: "constant_folding", Doc: "A node whose inputs are constants is computed, unless that makes the model larger by much.",
+	Reason: "it computes", On: onOps, Depth: 1, Fn: fold,
+}
+
+func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	op := a.Op().(*ir.Op)
+	if len(a.Inputs()) == 0 && op.Operator() == nil || op.Unmergeable() || len(op.Captures) > 0 {
+		return c.Miss("%s may be something else each time", op.Name()), nil
+	}
+	inputs := make([]*ir.Value, len(a.Inputs()))
+	in := 0
+	for i, v := range a.Inputs() {
+		if ir.IsOmitted(v) {
+			continue
+		}
+		if inputs[i] = ir.ValueOf(v); inputs[i] == nil {
+			return c.Miss("its input %d is no constant", i), nil
+		}
+		in += bytesOf(v)
+	}
+	out := 0
+	for _, v := range a.Outputs() {
+		out += bytesOf(v)
+	}
+	if out > in+maxGrowth {
+		return c.Miss("its result is larger than its inputs by %d bytes, more than %d", out-in, maxGrowth), nil
+	}
+	evaluator := ir.SourceOf(c.Graph()).Evaluator
+	if evaluator == nil {
+		return c.Miss("there is nothing that computes nodes"), nil
+	}
+	results, err := evaluator.Evaluate(c.Context(), op, inputs)
+	if err != nil {
+		if no := c.Context().Err(); no != nil {
+			return rewrite.Result{}, no
+		}
+		return c.Miss("it can't be computed: %v", err), nil
+	}
+	folded := make([]*fgraph.Variable, len(results))
+	made := 0
+	for i, x := range results {
+		folded[i] = ir.Constant(x, "")
+		made += bytesOf(folded[i])
+	}
+	if made > in+maxGrowth {
+		return c.Miss("its result is larger than its inputs by %d bytes, more than %d", made-in, maxGrowth), nil
+	}
+	for i, v := range a.Outputs() {
+		if !v.Type().Accepts(folded[i].Type()) {
+			return c.Miss("output %d would be %v, and is %v", i, folded[i].Type(), v.Type()), nil
+		}
+	}
+	return rewrite.Replace(folded...), nil
+}
+
+// bytesOf returns the size of a value, 0 if it is not known.
+func bytesOf(v *fgraph.Variable) int {
+	t := ir.TypeOf(v)
+	dims, ok := t.Numbers()
+	if !ok {
+		return 0
+	}
+	n := int64(t.Elem().Bits())
+	for _, d := range dims {
+		if d > 0 && n > 1<<50/d {
+			return 1 << 50
+		}
+		n *= d
+	}
+	return int(n / 8)
+}
+
+// shapeFolding makes constants of integers that types know.
+var shapeFolding = rewrite.Rule{
+	Name: "shape_folding", Doc: "Integers that follow from the sizes of tensors are constants where the sizes are known.",
+	Reason: "what is known is in the type", On: onOps, Depth: 1,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if len(a.Outputs()) != 1 {
+			return c.Miss("it has %d outputs", len(a.Outputs())), nil
+		}
+		v := a.Out()
+		list, ok := ir.NumbersOf(v)
+		dims, ranked := ir.TypeOf(v).Numbers()
+		if !ok || !ranked {
+			return c.Miss("%v does not say all elements", v.Type()), nil
+		}
+		x, err := ir.Integers(list, ir.TypeOf(v).Elem(), dims...)
+		if err != nil {
+			return c.Miss("%v", err), nil
+		}
+		return rewrite.Replace(x), nil
+	},
+}
+
+// ifConstant takes the branch of an If whose condition is known.
+var ifConstant = rewrite.Rule{
+	Name: "if_with_const_cond", Doc: "An If whose condition is known is the branch that is taken.",
+	Reason: "it has several outputs", On: onOps, Depth: 1,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		op := a.Op().(*ir.Op)
+		k := op.Outputs
+		if op.Type != "If" || op.Domain != "" || len(a.Inputs()) != 1+2*k {
+			return c.Miss("it is no If"), nil
+		}
+		list, ok := ir.NumbersOf(a.Inputs()[0])
+		if !ok || len(list) != 1 {
+			return c.Miss("its condition is not known"), nil
+		}
+		values := a.Inputs()[1 : 1+k]
+		if list[0] == 0 {
+			values = a.Inputs()[1+k:]
+		}
+		return rewrite.Replace(slices.Clone(values)...), nil
+	},
+}

@@ -1,0 +1,372 @@
+package onnxpass
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/pattern"
+)
+
+// Convolutions, transposed ones, Gemm and MatMul are linear: what follows them, or precedes them, and is
+// a factor or a term for each channel can be moved into their weights. The functions here say where the
+// channels are, so that rules only say what is moved.
+//
+// Their weights are input 1: of a Conv [out, in/groups, kernel…], of a ConvTranspose
+// [in, out/groups, kernel…], of a Gemm [in, out] or with transB [out, in], of a MatMul […, in, out].
+
+// linearFunctions look at a linear apply by the value n that it computes.
+func linearFunctions(v vocabulary) []pattern.Function {
+	return []pattern.Function{
+		pattern.NewGuard("per_output(c, n)", 2, "the constant c is one number, or one for each channel of n, which a linear operator or a batch normalization computes", func(a pattern.Args) bool {
+			return perChannel(a.Vars[0], a.Vars[1], outputAxis(a.Vars[1]))
+		}),
+		pattern.NewGuard("per_input(c, x, n)", 2, "the constant c is one number, or one for each channel of x, from which a linear operator computes n", func(a pattern.Args) bool {
+			return perChannel(a.Vars[0], a.Vars[1], inputAxis(a.Vars[2], a.Vars[1]))
+		}),
+		pattern.NewBuilder("(outputs c n)", 2, "the vector of what the constant c is for each channel of n, see per_output", func(a pattern.Args) (*fgraph.Variable, error) {
+			return v.channels(a, a.Vars[0], a.Vars[1], outputAxis(a.Vars[1]))
+		}),
+		pattern.NewBuilder("(inputs c x n)", 2, "the vector of what the constant c is for each channel of x, see per_input", func(a pattern.Args) (*fgraph.Variable, error) {
+			return v.channels(a, a.Vars[0], a.Vars[1], inputAxis(a.Vars[2], a.Vars[1]))
+		}),
+		pattern.NewBuilder("(scale_outputs n s)", 2, "the weights of n with the factors s for its channels", func(a pattern.Args) (*fgraph.Variable, error) {
+			return v.scaleWeights(a, a.Vars[0], a.Vars[1], true)
+		}),
+		pattern.NewBuilder("(scale_inputs n s)", 2, "the weights of n with the factors s for the channels of its input", func(a pattern.Args) (*fgraph.Variable, error) {
+			return v.scaleWeights(a, a.Vars[0], a.Vars[1], false)
+		}),
+		pattern.NewBuilder("(response n c)", 2, "what the linear operator of n without bias gives for an input that has the numbers c for its channels everywhere", v.response),
+		pattern.NewGuardOfEach("linear(n)", 2, "n is used by linear operators with constant weights alone, as their input", linearReaders),
+		pattern.NewGuardOfEach("unpadded(n)", 2, "the convolution of n has no padding", unpadded),
+		pattern.NewGuardOfEach("pointwise(n)", 2, "n is a convolution with kernels and steps of size 1 and without groups", pointwise),
+		pattern.NewGuardOfEach("ungrouped(n)", 2, "n is a convolution without groups", func(n *fgraph.Variable) bool { return groupsOf(n) == 1 }),
+		pattern.NewGuardOfEach("inference(n)", 2, "n is a batch normalization that is not trained", func(n *fgraph.Variable) bool {
+			op := opOf(n)
+			return op != nil && op.Outputs == 1 && op.Int("training_mode", 0) == 0
+		}),
+		pattern.NewBuilder("(slope n)", 2, "the factors that a batch normalization is: scale/sqrt(variance + epsilon)", v.slope),
+		pattern.NewBuilder("(offset n)", 2, "the terms that a batch normalization adds to its factors: bias - mean*scale/sqrt(variance + epsilon)", v.offset),
+		pattern.NewGuard("smaller(a, b)", 1, "the product of the matrices that the weights a and b are is no larger than both together", func(a pattern.Args) bool {
+			return smallerProduct(a.Vars[0], a.Vars[1])
+		}),
+		pattern.NewBuilder("(mix_outputs n w)", 2, "the weights of the convolution n with the channels that a pointwise one with the weights w makes of its own", v.mixOutputs),
+	}
+}
+
+// opOf returns what computes a value, nil for one that no node computes.
+func opOf(n *fgraph.Variable) *ir.Op {
+	if n.Owner() == nil {
+		return nil
+	}
+	op, _ := n.Owner().Op().(*ir.Op)
+	return op
+}
+
+// isOp reports whether an operator of ONNX's own, in today's meaning, computes a value.
+func isOp(n *fgraph.Variable, names ...string) bool {
+	op := opOf(n)
+	return op != nil && op.Domain == "" && op.Legacy == 0 && slices.Contains(names, op.Type)
+}
+
+// outputAxis returns the axis of the channels of what a linear operator computes, -1 if there is none.
+func outputAxis(n *fgraph.Variable) int {
+	rank := ir.TypeOf(n).Rank()
+	switch {
+	case isOp(n, "Conv", "ConvTranspose", "BatchNormalization", "InstanceNormalization") && rank >= 2:
+		return 1
+	case isOp(n, "Gemm"):
+		return 1
+	case isOp(n, "MatMul") && ir.TypeOf(n.Owner().Inputs()[1]).Rank() >= 2:
+		return rank - 1
+	}
+	return -1
+}
+
+// inputAxis returns the axis of the channels of the input of a linear operator, -1 if there is none.
+func inputAxis(n, x *fgraph.Variable) int {
+	rank := ir.TypeOf(x).Rank()
+	switch {
+	case isOp(n, "Conv", "ConvTranspose", "BatchNormalization") && rank >= 2:
+		return 1
+	case isOp(n, "Gemm") && opOf(n).Int("transA", 0) == 0:
+		return 1
+	case isOp(n, "MatMul") && ir.TypeOf(n.Owner().Inputs()[1]).Rank() >= 1:
+		return rank - 1
+	}
+	return -1
+}
+
+// perChannel reports whether a constant, combined with n element by element, leaves the shape of n as it
+// is and has the same number wherever the index along axis is the same.
+func perChannel(c, n *fgraph.Variable, axis int) bool {
+	dims, ranked := ir.TypeOf(n).Shape()
+	sizes, known := ir.TypeOf(c).Numbers()
+	if !isConstant(c) || !ranked || !known || axis < 0 || axis >= len(dims) || len(sizes) > len(dims) {
+		return false
+	}
+	if _, ok := dims[axis].Number(); !ok {
+		return false
+	}
+	for i, size := range sizes {
+		if k := len(dims) - len(sizes) + i; size != 1 && (k != axis || !dims[k].Is(size)) {
+			return false
+		}
+	}
+	return ir.TypeOf(c).Elem() == ir.TypeOf(n).Elem()
+}
+
+// channels returns a constant for which perChannel holds as a vector.
+func (v vocabulary) channels(a pattern.Args, c, n *fgraph.Variable, axis int) (*fgraph.Variable, error) {
+	dims, _ := ir.TypeOf(n).Shape()
+	if axis < 0 || axis >= len(dims) {
+		return nil, fmt.Errorf("%w: %v has no channels", errNotComputed, n)
+	}
+	size, _ := dims[axis].Number()
+	flat, err := v.operators.Make("Reshape", nil, c, ir.Int64s(-1))
+	if err != nil {
+		return nil, err
+	}
+	return v.compute(a, "Expand", nil, flat, ir.Int64s(size))
+}
+
+// compute makes an apply and computes it.
+func (v vocabulary) compute(a pattern.Args, name string, attributes []*onnx.Attribute, inputs ...*fgraph.Variable) (*fgraph.Variable, error) {
+	x, err := v.operators.Make(name, attributes, inputs...)
+	if err != nil {
+		return nil, err
+	}
+	return computed(a, x)
+}
+
+// groupsOf returns the number of groups of a convolution.
+func groupsOf(n *fgraph.Variable) int64 { return opOf(n).Int("group", 1) }
+
+// scaleWeights returns the weights of n, which are a constant, with factors for its channels, those that
+// come out or those that go in. Where a dimension has the channels of one group only, weights are seen
+// as a tensor that has the groups as well.
+func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool) (*fgraph.Variable, error) {
+	w := n.Owner().Inputs()[1]
+	dims, ok := ir.TypeOf(w).Numbers()
+	if !ok || !isConstant(w) {
+		return nil, fmt.Errorf("%w: the weights are no constant", errNotComputed)
+	}
+	var seen, factors []int64
+	switch op := opOf(n); op.Type {
+	case "Conv", "ConvTranspose":
+		g := groupsOf(n)
+		if len(dims) < 2 || g < 1 || dims[0]%g != 0 {
+			return nil, fmt.Errorf("%w: weights %v of %d groups", errNotComputed, dims, g)
+		}
+		seen = append([]int64{g, dims[0] / g}, dims[1:]...)
+		factors = slices.Repeat([]int64{1}, len(seen))
+		factors[0] = g
+		if out == (op.Type == "Conv") {
+			factors[1] = dims[0] / g
+		} else {
+			factors[2] = dims[1]
+		}
+	default:
+		seen = dims
+		factors = slices.Repeat([]int64{1}, len(seen))
+		k := len(dims) - 1
+		if out == (op.Type == "Gemm" && op.Int("transB", 0) != 0) {
+			k--
+		}
+		if len(dims) == 1 && !out { // a vector is a column
+			k = 0
+		}
+		if k < 0 {
+			return nil, fmt.Errorf("%w: weights %v", errNotComputed, dims)
+		}
+		factors[k] = dims[k]
+	}
+	x, err := v.operators.Make("Reshape", nil, w, ir.Int64s(seen...))
+	if err != nil {
+		return nil, err
+	}
+	y, err := v.operators.Make("Reshape", nil, s, ir.Int64s(factors...))
+	if err != nil {
+		return nil, err
+	}
+	if x, err = v.operators.Make("Mul", nil, x, y); err != nil {
+		return nil, err
+	}
+	return v.compute(a, "Reshape", nil, x, ir.Int64s(dims...))
+}
+
+// response returns what a linear operator makes of the same numbers everywhere: the sum over the kernel
+// and the channels of a group.
+func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
+	n, c := a.Vars[0], a.Vars[1]
+	w := n.Owner().Inputs()[1]
+	dims, ok := ir.TypeOf(w).Numbers()
+	if !ok || !isConstant(w) || len(dims) < 2 {
+		return nil, fmt.Errorf("%w: the weights are no constant", errNotComputed)
+	}
+	switch op := opOf(n); op.Type {
+	case "MatMul":
+		return v.compute(a, "MatMul", nil, c, w)
+	case "Gemm":
+		row, err := v.operators.Make("Unsqueeze", nil, c, ir.Int64s(0))
+		if err != nil {
+			return nil, err
+		}
+		if row, err = v.operators.Make("Gemm", []*onnx.Attribute{ir.Int("transB", op.Int("transB", 0)), ir.Float("alpha", op.Float("alpha", 1))}, row, w); err != nil {
+			return nil, err
+		}
+		return v.compute(a, "Squeeze", nil, row, ir.Int64s(0))
+	case "Conv":
+		g := groupsOf(n)
+		sum := w
+		if len(dims) > 2 {
+			var axes []int64
+			for i := 2; i < len(dims); i++ {
+				axes = append(axes, int64(i))
+			}
+			var err error
+			if sum, err = v.operators.Make("ReduceSum", []*onnx.Attribute{ir.Int("keepdims", 0)}, w, ir.Int64s(axes...)); err != nil {
+				return nil, err
+			}
+		}
+		if g < 1 || dims[0]%g != 0 {
+			return nil, fmt.Errorf("%w: weights %v of %d groups", errNotComputed, dims, g)
+		}
+		matrices, err := v.operators.Make("Reshape", nil, sum, ir.Int64s(g, dims[0]/g, dims[1]))
+		if err != nil {
+			return nil, err
+		}
+		columns, err := v.operators.Make("Reshape", nil, c, ir.Int64s(g, dims[1], 1))
+		if err != nil {
+			return nil, err
+		}
+		products, err := v.operators.Make("MatMul", nil, matrices, columns)
+		if err != nil {
+			return nil, err
+		}
+		return v.compute(a, "Reshape", nil, products, ir.Int64s(dims[0]))
+	}
+	return nil, fmt.Errorf("%w: %s", errNotComputed, opOf(n))
+}
+
+// linearReaders reports whether whatever uses a value can take a factor of it into constant weights.
+func linearReaders(n *fgraph.Variable) bool {
+	for _, c := range n.Clients() {
+		if c.Apply == nil || c.Index != 0 || len(c.Apply.Outputs()) != 1 {
+			return false
+		}
+		y := c.Apply.Out()
+		if isOp(y, "BatchNormalization") || inputAxis(y, n) < 0 || !isConstant(c.Apply.Inputs()[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// unpadded reports whether a convolution has no padding, so that it sees nothing but its input.
+func unpadded(n *fgraph.Variable) bool {
+	op := opOf(n)
+	if op == nil {
+		return false
+	}
+	switch op.Text("auto_pad", "NOTSET") {
+	case "VALID":
+		return true
+	case "NOTSET":
+		return !slices.ContainsFunc(op.Ints("pads"), func(p int64) bool { return p != 0 })
+	}
+	return false
+}
+
+// pointwise reports whether a convolution makes each element of its output from that element of all
+// channels.
+func pointwise(n *fgraph.Variable) bool {
+	op := opOf(n)
+	if op == nil || !isOp(n, "Conv") || groupsOf(n) != 1 {
+		return false
+	}
+	dims, ok := ir.TypeOf(n.Owner().Inputs()[1]).Numbers()
+	not := func(size int64) func(int64) bool { return func(k int64) bool { return k != size } }
+	return ok && len(dims) > 2 && !slices.ContainsFunc(dims[2:], not(1)) && !slices.ContainsFunc(op.Ints("strides"), not(1)) &&
+		!slices.ContainsFunc(op.Ints("pads"), not(0))
+}
+
+// slope returns scale/sqrt(variance + epsilon) of a batch normalization of constants.
+func (v vocabulary) slope(a pattern.Args) (*fgraph.Variable, error) {
+	op, in := opOf(a.Vars[0]), a.Vars[0].Owner().Inputs()
+	epsilon, err := ir.Scalar(float64(op.Float("epsilon", 1e-5)), ir.TypeOf(in[4]).Elem())
+	if err != nil {
+		return nil, err
+	}
+	sum, err := v.operators.Make("Add", nil, in[4], epsilon)
+	if err != nil {
+		return nil, err
+	}
+	root, err := v.operators.Make("Sqrt", nil, sum)
+	if err != nil {
+		return nil, err
+	}
+	return v.compute(a, "Div", nil, in[1], root)
+}
+
+// offset returns bias - mean*slope of a batch normalization of constants.
+func (v vocabulary) offset(a pattern.Args) (*fgraph.Variable, error) {
+	in := a.Vars[0].Owner().Inputs()
+	slope, err := v.slope(a)
+	if err != nil {
+		return nil, err
+	}
+	product, err := v.operators.Make("Mul", nil, in[3], slope)
+	if err != nil {
+		return nil, err
+	}
+	return v.compute(a, "Sub", nil, in[2], product)
+}
+
+// smallerProduct reports whether the product of two weights, of a MatMul [k, m] and [m, n] or of
+// pointwise convolutions after another [m, k, …] and [n, m, 1…], is no larger than both.
+func smallerProduct(x, y *fgraph.Variable) bool {
+	p, ok := ir.TypeOf(x).Numbers()
+	q, too := ir.TypeOf(y).Numbers()
+	if !ok || !too || len(p) < 2 || len(q) < 2 {
+		return false
+	}
+	first, second := int64(1), int64(1)
+	for _, d := range p {
+		first *= d
+	}
+	for _, d := range q {
+		second *= d
+	}
+	switch {
+	case len(p) == 2 && len(q) == 2:
+		return p[0]*q[1] <= first+second
+	case len(q) > 2 && p[0] > 0:
+		return first/p[0]*q[0] <= first+second
+	}
+	return false
+}
+
+// mixOutputs returns the weights of a convolution and a pointwise one after it as those of one.
+func (v vocabulary) mixOutputs(a pattern.Args) (*fgraph.Variable, error) {
+	w, mix := a.Vars[0].Owner().Inputs()[1], a.Vars[1]
+	dims, ok := ir.TypeOf(w).Numbers()
+	out, too := ir.TypeOf(mix).Numbers()
+	if !ok || !too || len(dims) < 2 || len(out) < 2 || out[1] != dims[0] {
+		return nil, fmt.Errorf("%w: weights %v and %v", errNotComputed, w, mix)
+	}
+	x, err := v.operators.Make("Reshape", nil, mix, ir.Int64s(out[0], out[1]))
+	if err != nil {
+		return nil, err
+	}
+	y, err := v.operators.Make("Reshape", nil, w, ir.Int64s(dims[0], -1))
+	if err != nil {
+		return nil, err
+	}
+	if x, err = v.operators.Make("MatMul", nil, x, y); err != nil {
+		return nil, err
+	}
+	return v.compute(a, "Reshape", nil, x, ir.Int64s(append([]int64{out[0]}, dims[1:]...)...))
+}

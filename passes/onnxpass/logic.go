@@ -1,0 +1,65 @@
+package onnxpass
+
+import (
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+var ifEqualBranches = rewrite.Rule{
+	Name: "if_with_equal_branches", On: onOps, Depth: 1,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		op := a.Op().(*ir.Op)
+		k := op.Outputs
+		if op.Type != "If" || op.Domain != "" || len(a.Inputs()) != 1+2*k {
+			return c.Miss("it is no If"), nil
+		}
+		var pairs []fgraph.Replacement
+		for i, v := range a.Outputs() {
+			x, y := a.Inputs()[1+i], a.Inputs()[1+k+i]
+			equal := x == y || x.IsConstant() && y.IsConstant() && x.Type() == y.Type() && fgraph.EqualData(x.Type(), x.Data(), y.Data())
+			if equal && len(v.Clients()) > 0 {
+				pairs = append(pairs, fgraph.Replacement{Old: v, New: x})
+			}
+		}
+		if len(pairs) == 0 {
+			return c.Miss("its branches give different values"), nil
+		}
+		return rewrite.Result{Pairs: pairs}, nil
+	},
+}
+
+// optionalOutputs are operators all of whose results but the first may be left out.
+var optionalOutputs = []string{"Dropout", "MaxPool", "LayerNormalization", "LSTM", "GRU", "RNN", "Unique", "Attention", "SoftmaxCrossEntropyLoss"}
+
+var dropUnreadOutputs = rewrite.Rule{
+	Name: "drop_unread_outputs", On: onOps, Depth: 1,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, optionalOutputs...) && !(isNode(a, "BatchNormalization") && a.Op().(*ir.Op).Int("training_mode", 0) == 0) {
+			return c.Miss("it has no results that may be left out"), nil
+		}
+		n := len(a.Outputs())
+		for n > 1 && len(a.Outputs()[n-1].Clients()) == 0 {
+			n--
+		}
+		if n == len(a.Outputs()) {
+			return c.Miss("its last result is read"), nil
+		}
+		b, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op).WithOutputs(n), a.Inputs()...)
+		if err != nil {
+			return c.Miss("%v", err), nil
+		}
+		outputs := make([]*fgraph.Variable, len(a.Outputs()))
+		types := make([]fgraph.Type, n)
+		for i, v := range b.Outputs() {
+			t, ok := ir.TypeOf(v).Meet(ir.TypeOf(a.Outputs()[i]))
+			if !ok {
+				return c.Miss("result %d would be %v, and is %v", i, v.Type(), a.Outputs()[i].Type()), nil
+			}
+			types[i] = t
+		}
+		b = retyped(b, types)
+		copy(outputs, b.Outputs())
+		return rewrite.Replace(outputs...), nil
+	},
+}

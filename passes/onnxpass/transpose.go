@@ -1,0 +1,293 @@
+package onnxpass
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// elementwise are operators whose first input is a tensor that each element of the result is computed
+// from at its place, and whose other inputs are numbers.
+var elementwise = []string{"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Elu", "Erf", "Exp",
+	"Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink",
+	"Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu"}
+
+// along are operators along one dimension, which an attribute has.
+var along = []string{"Softmax", "LogSoftmax", "Hardmax", "Concat"}
+
+// reductions are the operators whose second input has the dimensions that they reduce.
+var reductions = []string{"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"}
+
+// moves reports whether a Transpose of the result of an apply, of n dimensions, can be one of its
+// inputs instead, and which of them.
+func moves(a *fgraph.Apply, n int) (inputs []*fgraph.Variable, ok bool) {
+	switch {
+	case isNode(a, elementwise...):
+		return a.Inputs()[:1], !slices.ContainsFunc(a.Inputs()[1:], func(v *fgraph.Variable) bool { return !ir.IsOmitted(v) && ir.TypeOf(v).Rank() != 0 })
+	case isNode(a, broadcasters...):
+		return a.Inputs(), true
+	case isNode(a, along...):
+		_, ok := axisOf(a.Op().(*ir.Op), -1, n)
+		return a.Inputs(), ok
+	case isNode(a, reductions...):
+		_, ok := axesOf(a, 1, n)
+		return a.Inputs()[:1], ok && a.Op().(*ir.Op).Int("keepdims", 1) != 0
+	}
+	return nil, false
+}
+
+// maxRegion bounds the nodes that a Transpose is moved through at once.
+const maxRegion = 64
+
+// A region are nodes that a Transpose is moved through, clients first, and what they are computed from.
+type region struct {
+	nodes  []*fgraph.Apply
+	leaves []*fgraph.Variable
+}
+
+// regionOf returns the nodes behind a Transpose that only it reads, directly or through others of them.
+func regionOf(a *fgraph.Apply, n int) region {
+	in := map[*fgraph.Apply]bool{a: true}
+	var r region
+	for next := []*fgraph.Variable{a.Inputs()[0]}; len(next) > 0; {
+		v := next[0]
+		next = next[1:]
+		b := v.Owner()
+		if b == nil || in[b] || len(r.nodes) >= maxRegion || ir.TypeOf(v).Rank() != n || len(b.Outputs()) != 1 {
+			continue
+		}
+		if slices.ContainsFunc(v.Clients(), func(c fgraph.Client) bool { return c.Apply == nil || !in[c.Apply] }) {
+			continue // it is asked again when another client is in the region
+		}
+		if inputs, ok := moves(b, n); ok {
+			in[b] = true
+			r.nodes = append(r.nodes, b)
+			next = append(next, inputs...)
+		}
+	}
+	for _, b := range r.nodes {
+		inputs, _ := moves(b, n)
+		for _, v := range inputs {
+			if !in[v.Owner()] && !slices.Contains(r.leaves, v) {
+				r.leaves = append(r.leaves, v)
+			}
+		}
+	}
+	return r
+}
+
+var moveTransposes = rewrite.Rule{
+	Name: "move_transpose_to_others", On: onOps,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, "Transpose") {
+			return c.Miss("it is no Transpose"), nil
+		}
+		n := ir.TypeOf(a.Out()).Rank()
+		perm, ok := permutation(a.Op().(*ir.Op), n)
+		if !ok || n < 0 {
+			return c.Miss("the number of dimensions is not known"), nil
+		}
+		r := regionOf(a, n)
+		if len(r.nodes) == 0 {
+			return c.Miss("what it transposes is not computed element by element, or also read elsewhere"), nil
+		}
+		// The Transpose itself is saved, and there is one for each leaf that is no constant: it cancels
+		// another one, becomes one with it, or is new.
+		more := -1
+		for _, v := range r.leaves {
+			m, ok := transposesMore(v, perm, n)
+			if !ok {
+				return c.Miss("%v has not the same dimensions", v), nil
+			}
+			more += m
+		}
+		if more >= 0 {
+			return c.Miss("moving it through %d nodes saves no Transpose", len(r.nodes)), nil
+		}
+		v, err := r.transposed(c, a, perm)
+		if err != nil {
+			return c.Miss("%v", err), nil
+		}
+		return rewrite.Replace(conform(a.Out(), v)), nil
+	},
+}
+
+// transposesMore returns how many nodes more there are when what reads v reads it transposed.
+func transposesMore(v *fgraph.Variable, perm []int64, n int) (int, bool) {
+	rank := ir.TypeOf(v).Rank()
+	switch {
+	case ir.ValueOf(v) != nil: // a transposed copy of it is made
+		return 0, rank <= n && (len(v.Clients()) == 1 || bytesOf(v) <= maxGrowth)
+	case rank == 0:
+		return 0, true
+	case rank != n:
+		return 0, false
+	}
+	more := 1
+	if b := v.Owner(); isNode(b, "Transpose") {
+		if len(v.Clients()) == 1 {
+			more--
+		}
+		if q, ok := permutation(b.Op().(*ir.Op), n); ok && slices.IsSorted(compose(perm, q)) {
+			more--
+		}
+	}
+	return more, true
+}
+
+// transposed returns what the region computes, transposed.
+func (r region) transposed(c *rewrite.Context, a *fgraph.Apply, perm []int64) (*fgraph.Variable, error) {
+	operators := ir.SourceOf(c.Graph()).Operators
+	made := make(map[*fgraph.Variable]*fgraph.Variable)
+	for _, v := range r.leaves {
+		t, err := transposeOf(operators, v, perm)
+		if err != nil {
+			return nil, err
+		}
+		made[v] = t
+	}
+	for _, b := range slices.Backward(r.nodes) {
+		op := b.Op().(*ir.Op)
+		inputs := slices.Clone(b.Inputs())
+		moved, _ := moves(b, len(perm))
+		for i := range moved {
+			inputs[i] = made[inputs[i]]
+		}
+		switch {
+		case isNode(b, along...):
+			axis, _ := axisOf(op, -1, len(perm))
+			op = op.WithAttributes(ir.Int("axis", int64(slices.Index(perm, int64(axis)))))
+		case isNode(b, reductions...):
+			axes, _ := axesOf(b, 1, len(perm))
+			for i, k := range axes {
+				axes[i] = slices.Index(perm, int64(k))
+			}
+			slices.Sort(axes)
+			inputs[1] = int64sOf(axes)
+		}
+		t, err := operators.Apply(op, inputs...)
+		if err != nil {
+			return nil, err
+		}
+		made[b.Out()] = t.Out()
+	}
+	return made[a.Inputs()[0]], nil
+}
+
+// transposeOf returns a value with its dimensions in another order, or the value if it has one element.
+// A constant has 1s in front of its sizes first, as it is broadcast.
+func transposeOf(operators *ir.Operators, v *fgraph.Variable, perm []int64) (*fgraph.Variable, error) {
+	if ir.TypeOf(v).Rank() == 0 {
+		return v, nil
+	}
+	if x := ir.ValueOf(v); x != nil {
+		if x.Len() == 1 {
+			return v, nil
+		}
+		if front := len(perm) - len(x.Tensor.Dims); front > 0 {
+			raw, err := x.Bytes()
+			if err != nil {
+				return nil, err
+			}
+			dims := slices.Concat(slices.Repeat([]int64{1}, front), x.Tensor.Dims)
+			v = ir.Constant(ir.NewValue(&onnx.Tensor{Dims: dims, DataType: x.Tensor.DataType, Raw: raw}, ""), "")
+		}
+	}
+	if b := v.Owner(); isNode(b, "Transpose") {
+		if q, ok := permutation(b.Op().(*ir.Op), len(perm)); ok {
+			perm, v = compose(perm, q), b.Inputs()[0]
+		}
+	}
+	if slices.IsSorted(perm) {
+		return v, nil
+	}
+	return operators.Make("Transpose", []*onnx.Attribute{ir.Ints("perm", perm...)}, v)
+}
+
+var transposeResult = rewrite.Rule{
+	Name: "transpose_result_of_transposed", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		n := ir.TypeOf(a.Out()).Rank()
+		if !isNode(a, broadcasters...) && !isNode(a, "Concat") || n < 0 {
+			return c.Miss("it does not combine tensors"), nil
+		}
+		var perm []int64
+		var from []*fgraph.Variable
+		for _, v := range a.Inputs() {
+			b := v.Owner()
+			if !isNode(b, "Transpose") || len(v.Clients()) != 1 || slices.Contains(from, v) {
+				continue
+			}
+			if q, ok := permutation(b.Op().(*ir.Op), n); ok && (perm == nil || slices.Equal(perm, q)) {
+				perm, from = q, append(from, v)
+			}
+		}
+		if len(from) < 2 {
+			return c.Miss("there are not two transposed inputs that nothing else reads"), nil
+		}
+		inverse := make([]int64, n)
+		for i, k := range perm {
+			inverse[k] = int64(i)
+		}
+		r := region{[]*fgraph.Apply{a}, nil}
+		more := 1 // the Transpose of the result
+		for _, v := range a.Inputs() {
+			if slices.Contains(r.leaves, v) {
+				continue
+			}
+			r.leaves = append(r.leaves, v)
+			m, ok := transposesMore(v, inverse, n)
+			if !ok {
+				return c.Miss("%v has not the same dimensions", v), nil
+			}
+			more += m
+		}
+		if _, ok := moves(a, n); !ok || more >= 0 {
+			return c.Miss("no Transpose would be saved"), nil
+		}
+		// The result is that of the transposed inputs, which cancels what they were, transposed back.
+		root := fgraph.NewApply(a.Op(), []*fgraph.Variable{a.Out()}, a.Out().Type())
+		v, err := r.transposed(c, root, inverse)
+		if err != nil {
+			return c.Miss("%v", err), nil
+		}
+		return remadeWith(c, a, ir.SourceOf(c.Graph()).Operators.Op("Transpose", ir.Ints("perm", perm...)), v), nil
+	},
+}
+
+var dropTransposeBeforeReduce = rewrite.Rule{
+	Name: "drop_transpose_before_reduce", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, reductions...) || !isNode(a.Inputs()[0].Owner(), "Transpose") {
+			return c.Miss("it is no reduction of a Transpose"), nil
+		}
+		b := a.Inputs()[0].Owner()
+		n := ir.TypeOf(b.Out()).Rank()
+		perm, ok := permutation(b.Op().(*ir.Op), n)
+		axes, known := axesOf(a, 1, n)
+		if !ok || !known || n < 0 || len(axes) == 0 {
+			return c.Miss("its dimensions are not known"), nil
+		}
+		// What remains has to be in order, and where dimensions are kept, in place.
+		left := int64(-1)
+		for i, k := range perm {
+			reduced := slices.Contains(axes, i)
+			if !reduced && (k < left || a.Op().(*ir.Op).Int("keepdims", 1) != 0 && k != int64(i)) {
+				return c.Miss("the dimensions that remain change their order"), nil
+			}
+			if !reduced {
+				left = k
+			}
+		}
+		for i, k := range axes {
+			axes[i] = int(perm[k])
+		}
+		slices.Sort(axes)
+		inputs := slices.Clone(a.Inputs())
+		inputs[0], inputs[1] = b.Inputs()[0], int64sOf(axes)
+		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
+	},
+}

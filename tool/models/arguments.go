@@ -1,0 +1,310 @@
+package models
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool"
+)
+
+// argumentFlags say which values the inputs of a model have.
+type argumentFlags struct {
+	files  map[string]string
+	shapes map[string][]int
+	values map[string][]float64
+	seed   uint64
+}
+
+// argumentNames are the names of the flags.
+var argumentNames = []string{"input", "shape", "set", "srand"}
+
+func declareArguments(fs *flag.FlagSet) *argumentFlags {
+	a := &argumentFlags{files: make(map[string]string), shapes: make(map[string][]int), values: make(map[string][]float64)}
+	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb) or an array of NumPy (.npy); may be given more than once", func(text string) error {
+		return entry(a.files, text, "FILE", func(file string) (string, error) { return file, nil })
+	})
+	a.declareGiven(fs, "the shape of an input whose value is random", "the value of an input")
+	fs.Uint64Var(&a.seed, "srand", 0, "Seed of random inputs")
+	return a
+}
+
+// declareGiven declares the flags that fix sizes and values of inputs.
+func declareGiven(fs *flag.FlagSet) *argumentFlags {
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
+	a.declareGiven(fs, "the sizes of an input of a model, for all runs", "the value of an input of a model, for all runs")
+	return a
+}
+
+func (a *argumentFlags) declareGiven(fs *flag.FlagSet, shape, value string) {
+	fs.Func("shape", "NAME=1x3x8: "+shape+"; may be given more than once", func(text string) error {
+		return entry(a.shapes, text, "1x3x8", parseShape)
+	})
+	fs.Func("set", "NAME=VALUE: "+value+", a number or several with commas between them; may be given more than once", func(text string) error {
+		return entry(a.values, text, "VALUE", parseNumbers)
+	})
+}
+
+// entry adds NAME=… to a map.
+func entry[T any](m map[string]T, text, what string, parse func(string) (T, error)) error {
+	// A name may have a "=" in it, and no value has one, but for a file.
+	i := strings.LastIndex(text, "=")
+	if what == "FILE" {
+		i = strings.Index(text, "=")
+	}
+	if i <= 0 {
+		return fmt.Errorf("want NAME=%s", what)
+	}
+	name := text[:i]
+	if _, twice := m[name]; twice {
+		return fmt.Errorf("%s is given twice", fileio.Excerpt(name, 0))
+	}
+	v, err := parse(text[i+1:])
+	m[name] = v
+	return err
+}
+
+func parseShape(text string) ([]int, error) {
+	shape := []int{}
+	if text == "" { // of a scalar
+		return shape, nil
+	}
+	for part := range strings.SplitSeq(text, "x") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return nil, errors.New("a shape is sizes with an x between them, such as 1x3x8")
+		}
+		shape = append(shape, n)
+	}
+	return shape, nil
+}
+
+func parseNumbers(text string) ([]float64, error) {
+	var list []float64
+	for part := range strings.SplitSeq(text, ",") {
+		switch part {
+		case "true":
+			part = "1"
+		case "false":
+			part = "0"
+		}
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number", fileio.Excerpt(part, 0))
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// given reports whether a flag says something about an input.
+func (a *argumentFlags) given(name string) bool {
+	_, file := a.files[name]
+	_, shape := a.shapes[name]
+	_, value := a.values[name]
+	return file || shape || value
+}
+
+// names lists the inputs that the flags name.
+func (a *argumentFlags) names() []string {
+	var names []string
+	for name := range a.files {
+		names = append(names, name)
+	}
+	for name := range a.shapes {
+		names = append(names, name)
+	}
+	for name := range a.values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// arguments returns the values of the inputs of a model: what the flags say, and random ones for
+// inputs that have neither a flag nor an initializer. drawn lists those.
+func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, drawn []string, err error) {
+	args = make(map[string]*array.Array)
+	initial, known := make(map[string]bool), make(map[string]bool)
+	for _, t := range m.Graph.Initializers {
+		initial[t.Name] = true
+	}
+	var faults []error
+	for _, in := range m.Graph.Inputs {
+		known[in.Name] = true
+	}
+	for _, name := range a.names() {
+		if !known[name] {
+			faults = append(faults, tool.Usagef("the model has no input %s; it has %s", fileio.Excerpt(name, 0), inputNames(m)))
+		}
+	}
+	// Sizes that the model gives a name are the same in all inputs.
+	sizes := make(map[string]int)
+	for _, in := range m.Graph.Inputs {
+		if file := a.files[in.Name]; file != "" {
+			v, err := readArray(file)
+			if err != nil {
+				faults = append(faults, err)
+				continue
+			}
+			args[in.Name] = v
+			note(sizes, in, v.Shape())
+		} else if shape := a.shapes[in.Name]; shape != nil {
+			note(sizes, in, shape)
+		}
+	}
+	if faults != nil { // a file that can't be read says nothing about sizes
+		return nil, nil, errors.Join(faults...)
+	}
+	rng := rand.New(rand.NewPCG(a.seed, 0x0991))
+	for _, in := range m.Graph.Inputs {
+		switch {
+		case args[in.Name] != nil || initial[in.Name] && !a.given(in.Name) || a.files[in.Name] != "":
+			continue
+		case a.values[in.Name] == nil:
+			drawn = append(drawn, in.Name)
+		}
+		v, err := a.make(in, sizes, rng)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		args[in.Name] = v
+	}
+	return args, drawn, errors.Join(faults...)
+}
+
+// inputNames lists the inputs of a model.
+func inputNames(m *onnx.Model) string {
+	var names []string
+	for _, in := range m.Graph.Inputs {
+		names = append(names, fileio.Excerpt(in.Name, 0))
+	}
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// note keeps the sizes that an input gives names.
+func note(sizes map[string]int, in *onnx.ValueInfo, shape []int) {
+	if in.Type == nil || in.Type.Tensor == nil || in.Type.Tensor.Shape == nil || len(in.Type.Tensor.Shape.Dims) != len(shape) {
+		return
+	}
+	for i, d := range in.Type.Tensor.Shape.Dims {
+		if d.Param != "" {
+			sizes[d.Param] = shape[i]
+		}
+	}
+}
+
+// make makes the value of an input that has no file.
+func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand.Rand) (*array.Array, error) {
+	name := fileio.Excerpt(in.Name, 0)
+	if in.Type == nil || in.Type.Tensor == nil {
+		return nil, fmt.Errorf("input %s is of type %v, which can't be made; give its value: --input %s=FILE", name, in.Type, name)
+	}
+	values := a.values[in.Name]
+	shape, ok := a.shapes[in.Name], true
+	if shape == nil {
+		if shape, ok = shapeOf(in.Type.Tensor, sizes); !ok && len(values) > 0 {
+			shape, ok = []int{len(values)}, true
+			if dims := in.Type.Tensor.Shape; len(values) == 1 && (dims == nil || len(dims.Dims) == 0) {
+				shape = nil
+			}
+		}
+	}
+	if !ok {
+		return nil, tool.Usagef("input %s is %v, which has no sizes; give its shape: --shape %s=%s, or its value: --input %s=FILE", name, in.Type, name, exampleShape(in.Type.Tensor), name)
+	}
+	v, err := lower.NewArray(in.Type.Tensor.Elem, shape...)
+	if err != nil {
+		return nil, fmt.Errorf("input %s: %w", name, err)
+	}
+	if n := len(values); n > 1 && n != v.Len() {
+		return nil, tool.Usagef("--set %s: %d numbers for shape %v", name, n, shape)
+	}
+	for i := range v.Len() {
+		switch {
+		case values != nil:
+			v.SetFloat(i, values[i%len(values)])
+		case v.DType().IsFloat():
+			v.SetFloat(i, rng.NormFloat64())
+		default:
+			v.SetFloat(i, float64(rng.IntN(2))) // which any index may be
+		}
+	}
+	return v, nil
+}
+
+// shapeOf returns the shape of a type. ok is false if it has unknown sizes.
+func shapeOf(t *onnx.TensorType, sizes map[string]int) (shape []int, ok bool) {
+	if t.Shape == nil {
+		return nil, false
+	}
+	shape = make([]int, len(t.Shape.Dims))
+	for i, d := range t.Shape.Dims {
+		n, named := sizes[d.Param]
+		switch {
+		case d.Value != nil:
+			shape[i] = int(*d.Value)
+		case named:
+			shape[i] = n
+		default:
+			return nil, false
+		}
+	}
+	return shape, true
+}
+
+// exampleShape returns a shape with 1 for unknown sizes.
+func exampleShape(t *onnx.TensorType) string {
+	if t.Shape == nil {
+		return "1x3x8"
+	}
+	var parts []string
+	for _, d := range t.Shape.Dims {
+		if d.Value != nil {
+			parts = append(parts, strconv.FormatInt(*d.Value, 10))
+		} else {
+			parts = append(parts, "1")
+		}
+	}
+	return strings.Join(parts, "x")
+}
+
+// readArray reads a tensor of ONNX or an array of NumPy.
+func readArray(file string) (*array.Array, error) {
+	if strings.EqualFold(filepath.Ext(file), ".npy") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		a, err := parseNumPy(data)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
+		return a, err
+	}
+	t, err := lower.ReadTensor(file)
+	if err != nil {
+		return nil, err
+	}
+	a, err := lower.ArrayOf(t, filepath.Dir(file))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return a, err
+}

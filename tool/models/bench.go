@@ -1,0 +1,119 @@
+package models
+
+import (
+	"context"
+	"flag"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool"
+)
+
+// A run is repeated at least so often, and for so long, but no further run begins after longest.
+const (
+	leastRuns = 15
+	leastTime = time.Second
+	longest   = 20 * time.Second
+)
+
+func (o Options) benchVerb() tool.Verb {
+	return tool.Verb{
+		Name:     "bench",
+		Before:   "version",
+		Args:     "onnx",
+		Synopsis: "the speed of an ONNX model",
+		Of:       aModel,
+		Detail: `
+"bench onnx --model MODEL.onnx" lowers an ONNX model for inputs like those of "$0 eval", optimizes it and runs it. It reports the best
+and the median of at least fifteen runs, and the time to lower and optimize. A computation uses one core, whatever --threads allows.`,
+		Examples: `$0 bench onnx --model model.onnx --shape x=2x3`,
+		Claims:   func(arg string) bool { return arg == "onnx" },
+		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
+			passes := declarePasses(cfg, fs)
+			arguments := declareArguments(fs)
+			model := fs.String("model", "", "or an ONNX model")
+			asJSON := fs.Bool("json", false, "Print a JSON object")
+			fs.Int("threads", 1, "The most cores that a computation may use")
+			return tool.Taking(1, 1, `"onnx"`, func(ctx context.Context, c *tool.Console, args []string) error {
+				if *model == "" {
+					return tool.Usagef("--model expected")
+				}
+				query, opt, err := passes.Build()
+				if err != nil {
+					return err
+				}
+				start := time.Now()
+				m, err := onnx.ReadFile(*model)
+				if err != nil {
+					return err
+				}
+				r := &benchReport{Model: *model, Query: query, Threads: 1, ReadSeconds: time.Since(start).Seconds()}
+				inputs, _, err := arguments.arguments(m)
+				if err != nil {
+					return err
+				}
+				start = time.Now()
+				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(*model), opt), inputs)
+				if err != nil {
+					return err
+				}
+				r.LowerSeconds, r.Applies = time.Since(start).Seconds(), f.Graph().NumApplies()
+				if err := r.measure(ctx, f, inputs); err != nil {
+					return err
+				}
+				if *asJSON {
+					return tool.WriteJSON(c.Stdout, r)
+				}
+				r.print(c)
+				return nil
+			})
+		},
+	}
+}
+
+// A benchReport is the output of bench onnx --json.
+type benchReport struct {
+	Model   string `json:"model"`
+	Query   string `json:"query"`
+	Applies int    `json:"applies"` // of the optimized graph of tensors
+	// RunSeconds is the time of the best run.
+	RunSeconds       float64 `json:"run_seconds"`
+	RunSecondsMedian float64 `json:"run_seconds_median"`
+	Runs             int     `json:"runs"`
+	ReadSeconds      float64 `json:"read_seconds"`
+	LowerSeconds     float64 `json:"lower_seconds"` // to make and optimize the graph
+	Threads          int     `json:"threads"`       // that a computation uses
+}
+
+// measure runs a function and keeps the times.
+func (r *benchReport) measure(ctx context.Context, f *lower.Function, inputs map[string]*array.Array) error {
+	runner := f.NewRunner()
+	var times []float64
+	begin := time.Now()
+	for {
+		if took := time.Since(begin); len(times) >= leastRuns && took >= leastTime || len(times) > 0 && took >= longest {
+			break
+		}
+		start := time.Now()
+		if _, err := runner.Run(ctx, inputs); err != nil {
+			return err
+		}
+		times = append(times, time.Since(start).Seconds())
+	}
+	slices.Sort(times)
+	r.RunSeconds, r.RunSecondsMedian, r.Runs = times[0], times[len(times)/2], len(times)
+	return nil
+}
+
+// print prints the report for people.
+func (r *benchReport) print(c *tool.Console) {
+	c.Print("%-16s %14s\n", r.Model, r.Query)
+	c.Print("%-16s %14d\n", "applies", r.Applies)
+	c.Print("%-16s %14s\n", "run, quickest", duration(r.RunSeconds))
+	c.Print("%-16s %14s\n", "run, median", duration(r.RunSecondsMedian))
+	c.Print("read in %s, lowered and optimized in %s, %d thread\n", duration(r.ReadSeconds), duration(r.LowerSeconds), r.Threads)
+}

@@ -1,0 +1,67 @@
+package models
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool"
+)
+
+// aModel is what a model is called in errors.
+const aModel = "an ONNX model"
+
+// Options say what ONNX models a program has.
+type Options struct {
+	// Operators are those whose types are known. The default is ir.Standard.
+	Operators *ir.Operators
+	// Lower has operators that can be computed besides those of package lower, by the names of domain
+	// and operator with a dot between them.
+	Lower map[string]lower.Operator
+}
+
+// lowering returns how a model in a folder is computed.
+func (o Options) lowering(dir string, opt *optdb.Optimizer) lower.Options {
+	return lower.Options{Dir: dir, Optimizer: opt, Operators: o.Lower, Types: o.Operators}
+}
+
+// Dialect returns the dialect of ONNX models. Its subjects are files of models, and it brings the
+// verbs that run them.
+func Dialect(o Options) *tool.Dialect {
+	if o.Operators == nil {
+		o.Operators = ir.Standard()
+	}
+	return &tool.Dialect{
+		Name:       ir.Dialect,
+		Fields:     []string{fieldModel, fieldShapes, fieldValues},
+		Files:      []string{fieldModel},
+		Open:       o.world,
+		Vocabulary: o.vocabulary,
+		Subjects:   o.subjects,
+		Domain:     o.domain,
+		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
+		Verbs:      []tool.Verb{o.evalVerb(), o.verifyVerb(), o.benchVerb(), o.infoVerb(), o.optVerb()},
+	}
+}
+
+// declarePasses declares the flags that select passes for the graph of tensors. Models mean the same
+// to all who run them, also where something is infinite or NaN, so passes that are free with that
+// have to be asked for by their tags.
+func declarePasses(cfg *tool.Config, fs *flag.FlagSet) *tool.Selection {
+	s := tool.DeclareSelection(cfg, fs)
+	s.Without(lower.FreeTags()...)
+	return s
+}
+
+// isModel reports whether an argument is called like a model.
+func isModel(arg string) bool { return strings.EqualFold(filepath.Ext(arg), ".onnx") }
+
+// isFolder reports whether an argument is a folder.
+func isFolder(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && info.IsDir()
+}

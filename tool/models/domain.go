@@ -1,0 +1,338 @@
+package models
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/passes/onnxpass"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+)
+
+// Domain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
+// are tensors of small shapes, some of whose sizes only the run knows, and constants of kinds that
+// names promise: w is a kernel or a matrix, b a bias, axes a list of axes.
+func Domain(o Options) rulecheck.Domain {
+	w := rulecheck.World{
+		Rules:    onnxpass.Vocabulary(o.Operators),
+		Params:   paramsOf,
+		Random:   random,
+		Evaluate: World(ir.NewSource(o.Operators), nil, o.lowering("", nil)).(world).Evaluate,
+		Compare:  compareArrays,
+		Smaller:  smaller,
+		Attach: func(g *fgraph.FunctionGraph) error {
+			s := ir.NewSource(o.Operators)
+			s.Evaluator = lower.Evaluator{Options: o.lowering("", nil)}
+			return g.Attach(s)
+		},
+	}
+	for _, text := range shapes {
+		w.Types = append(w.Types, mustType(text))
+	}
+	return &domain{Domain: w.Domain(), vocabulary: w.Rules}
+}
+
+func (o Options) domain(types string) (rulecheck.Domain, error) {
+	if types != "" {
+		return nil, tool.Usagef("--vars has no meaning for rules for ONNX's nodes")
+	}
+	return Domain(o), nil
+}
+
+type domain struct {
+	rulecheck.Domain
+	vocabulary pattern.Vocabulary
+}
+
+// shapes are the types that most names of an expression have. A size with a name is known only in a
+// run, see sizeOf.
+var shapes = []string{
+	"float[2,3]", "float[3]", "float[]", "float[2,3,4]", "float[1,3,4,4]", "float[2,4,5,6]", "float[n,3]", "float[n,m]", "float[n,3,h,h]",
+	"float[1,1]", "float[one,3]", "float[?,3]", "float[3,3]", "float[2,3,1]", "float[0,3]", "float[1,3,1,4]", "double[2,3]", "int64[2,3]", "int64[3]",
+	"bool[2,3]", "int32[n,3]",
+}
+
+// A scene is what the names of an expression are in a layer of a network, where few shapes fit: the
+// input, weights, and vectors, of one element for each output or input of the layer.
+type scene struct{ inputs, weights, vectors []string }
+
+var scenes = []scene{
+	{[]string{"float[1,3,4,4]", "float[n,3,h,h]"}, []string{"float[4,3,3,3]", "float[4,3,1,1]", "float[3,1,3,3]", "float[3,4,2,2]"},
+		[]string{"float[4]", "float[4]", "float[3]", "float[4,1,1]", "float[3,1,1]", "float[1,4,1,1]", "float[]", "float[1]"}},
+	{[]string{"float[2,3]", "float[n,3]", "float[2,4,3]"}, []string{"float[3,4]", "float[4,3]", "float[3,3]"},
+		[]string{"float[4]", "float[4]", "float[3]", "float[]", "float[1]", "float[1,4]"}},
+	{[]string{"float[2,3,4]", "float[n,m,4]"}, []string{"float[4]"}, []string{"float[4]", "float[4]", "float[]", "float[3,1]"}},
+}
+
+// Names promise what they are, by what they begin with.
+var (
+	weightNames = []string{"w", "weight", "weights", "kernel", "u"}
+	vectorNames = []string{"b", "c", "d", "s", "o", "g", "m", "v", "scale", "bias", "mean", "var", "offset", "k", "e", "f"}
+	listNames   = []string{"axes", "axis", "a", "shape", "t", "starts", "ends", "steps", "pads", "n", "split", "i", "j", "idx", "indices", "repeats", "sizes", "p", "q", "r"}
+)
+
+// lists are constants of names that promise lists of integers.
+var lists = [][]int64{
+	{0}, {1}, {-1}, {2}, {0, 1}, {1, 2}, {-1, -2}, {2, 3}, {-1, 0}, {3, 2}, {6, -1}, {0, -1}, {2, 3}, {1, 2, 3}, {2, 3, 4}, {0, 0, -1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1},
+	{0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0}, {4}, {3}, {-2}, {1, 3, 4, 4}, {2}, {1 << 62}, {},
+}
+
+func mustType(text string) ir.Type {
+	t, err := ir.ParseType(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// sizeOf returns the size that a run has for one that is not known before.
+func sizeOf(d ir.Dim, rng *rand.Rand) int {
+	switch d.String() {
+	case "n":
+		return 2
+	case "m":
+		return 3
+	case "h":
+		return 4
+	case "one":
+		return 1
+	}
+	if n, ok := d.Number(); ok {
+		return int(n)
+	}
+	return rng.IntN(4)
+}
+
+// A drawer draws the variables of one expression.
+type drawer struct {
+	*domain
+	tape  *rulecheck.Tape
+	like  ir.Type // of most names
+	scene *scene  // nil if any shapes do
+}
+
+func (d *domain) Begin(t *rulecheck.Tape) rulecheck.Drawer {
+	w := &drawer{domain: d, tape: t}
+	if k := t.Draw(2 * len(scenes)); k < len(scenes) {
+		w.scene = &scenes[k]
+		w.like = mustType(w.pick(w.scene.inputs))
+		return w
+	}
+	w.like = mustType(w.pick(shapes))
+	return w
+}
+
+func (d *drawer) pick(list []string) string { return list[d.tape.Draw(len(list))] }
+
+// Argument makes an input or a constant.
+func (d *drawer) Argument(name string, asked bool) (*fgraph.Variable, error) {
+	base := strings.TrimRight(name, "0123456789_")
+	types := shapes
+	switch kind := d.tape.Draw(8); {
+	case kind == 7: // anything
+	case slices.Contains(listNames, base) && kind > 0:
+		return ir.Int64s(lists[d.tape.Draw(len(lists))]...), nil
+	case d.scene != nil && slices.Contains(weightNames, base):
+		return d.constant(name, mustType(d.pick(d.scene.weights)))
+	case d.scene != nil && slices.Contains(vectorNames, base) && kind > 0:
+		return d.constant(name, mustType(d.pick(d.scene.vectors)))
+	case d.scene != nil:
+		types = d.scene.inputs
+	}
+	t := d.like
+	if d.tape.Draw(3) == 2 {
+		t = mustType(d.pick(types))
+	}
+	if _, known := t.Numbers(); known && d.tape.Draw(4) == 3 && asked {
+		return d.constant(name, t)
+	}
+	return fgraph.NewInput(t, name), nil
+}
+
+// constant makes a constant whose values follow from a choice.
+func (d *drawer) constant(name string, t ir.Type) (*fgraph.Variable, error) {
+	rng := rand.New(rand.NewPCG(uint64(d.tape.Draw(1<<10)), 1))
+	a, ok := random(t, false, rng).(*array.Array)
+	if !ok {
+		return nil, rulecheck.ErrUnfit
+	}
+	for i := range a.Len() {
+		if strings.HasPrefix(name, "v") && a.DType().IsFloat() { // a variance
+			a.SetFloat(i, math.Abs(a.Float(i))+0.5)
+		}
+	}
+	x, err := lower.TensorOf("", a, t.Elem())
+	if err != nil {
+		return nil, err
+	}
+	return ir.Constant(ir.NewValue(x, ""), ""), nil
+}
+
+// literals are the shapes of constants that are a number.
+var literals = [][]int64{{}, {1}, {3}, {1, 1}, {2, 1}, {1, 3, 1, 1}, {2, 3}, {1, 1, 1, 1, 1}}
+
+// Literal makes a constant all of whose elements are a number.
+func (d *drawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
+	elem := d.like.Elem()
+	if _, whole := l.Int(); whole && d.tape.Draw(4) == 3 {
+		elem = onnx.Int64 // of a list, say
+	}
+	if l.Type() != "" {
+		elem = mustType(l.Type() + "[]").Elem()
+	}
+	v, err := ir.Filled(l.Float(), elem, literals[d.tape.Draw(len(literals))]...)
+	if err != nil || !d.vocabulary.Equal(l, v) {
+		return nil, rulecheck.ErrUnfit
+	}
+	return v, nil
+}
+
+func (d *drawer) Indexes(pattern.Operator, int) int { return -1 }
+
+func (d *drawer) Rest(name string, _ bool) *fgraph.Variable {
+	if v, err := d.Argument(name, false); err == nil && !v.IsConstant() {
+		return v
+	}
+	return fgraph.NewInput(d.like, name)
+}
+
+// special are values at the limits of what there is.
+var special = []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1, -1, 3e38, -3e38, 1e-30}
+
+// random returns a value of a type.
+func random(t fgraph.Type, limits bool, rng *rand.Rand) any {
+	u := t.(ir.Type)
+	dims, _ := u.Shape()
+	shape := make([]int, len(dims))
+	for i, d := range dims {
+		shape[i] = sizeOf(d, rng)
+	}
+	a, err := lower.NewArray(u.Elem(), shape...)
+	if err != nil {
+		return err
+	}
+	for i := range a.Len() {
+		switch {
+		case u.Elem() == onnx.Bool:
+			a.SetFloat(i, float64(rng.IntN(2)))
+		case !a.DType().IsFloat():
+			a.SetFloat(i, float64(rng.IntN(6)-2))
+		case limits && rng.IntN(3) == 0:
+			a.SetFloat(i, special[rng.IntN(len(special))])
+		default:
+			a.SetFloat(i, math.Round(rng.NormFloat64()*64)/64)
+		}
+	}
+	return a
+}
+
+// Limits is the class of rules that are off where a value is infinite, NaN or nearly too large for its
+// type, as those are that compute constants ahead: (x*a)*b may be infinite where x*(a*b) is not.
+const Limits rulecheck.Class = "limits"
+
+// compareArrays returns the class of a difference.
+func compareArrays(left, right any) rulecheck.Class {
+	a, b := left.(*array.Array), right.(*array.Array)
+	if a.DType() != b.DType() || !slices.Equal(a.Shape(), b.Shape()) {
+		return rulecheck.Wrong
+	}
+	class := rulecheck.Exact
+	norm := 0.0
+	for i := range a.Len() {
+		if x := math.Abs(a.Float(i)); x > norm && !math.IsInf(x, 0) {
+			norm = x
+		}
+	}
+	for i := range a.Len() {
+		x, y := a.Float(i), b.Float(i)
+		finite := !math.IsNaN(x) && !math.IsInf(x, 0) && !math.IsNaN(y) && !math.IsInf(y, 0)
+		switch {
+		case x == y || math.IsNaN(x) && math.IsNaN(y):
+		case !a.DType().IsFloat():
+			return rulecheck.Wrong
+		case !finite || norm > 1e15:
+			class = Limits
+		case math.Abs(x-y) <= 1e-4*math.Abs(x)+1e-5*norm+1e-7:
+			if class == rulecheck.Exact {
+				class = rulecheck.Rounding
+			}
+		default:
+			return rulecheck.Wrong
+		}
+	}
+	return class
+}
+
+// smaller yields simpler values of the same shape.
+func smaller(_ fgraph.Type, value any) iter.Seq[any] {
+	return func(yield func(any) bool) {
+		a := value.(*array.Array)
+		for i := range a.Len() {
+			for _, to := range []float64{0, 1} {
+				x := a.Float(i)
+				if x == to || x == 0 || to == 1 && math.Abs(x) <= 1 {
+					continue
+				}
+				b := a.Clone()
+				b.SetFloat(i, to)
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// params are attributes of operators, the simplest first.
+var params = map[string][]string{
+	"Transpose":             {"perm=ints[1,0]", "perm=ints[0,2,1]", "perm=ints[2,0,1]", "perm=ints[1,0,2]", "perm=ints[0,2,3,1]", "perm=ints[0,3,1,2]", "perm=ints[0,1]", "perm=ints[0,1,2]", "perm=ints[1,2,0]", "perm=ints[0,2,1,3]", "", "perm=ints[0,1,3,2]"},
+	"Cast":                  {"to=1", "to=7", "to=6", "to=9", "to=11"},
+	"Conv":                  {"", "pads=ints[1,1,1,1]", "strides=ints[2,2]", "group=3", "pads=ints[1,0,2,1]", "auto_pad=\"SAME_UPPER\"", "group=4", "dilations=ints[2,2], pads=ints[2,2,2,2]", "auto_pad=\"VALID\"", "group=3, pads=ints[1,1,1,1]", "group=2"},
+	"ConvTranspose":         {"", "strides=ints[2,2]", "pads=ints[1,1,1,1]", "group=3", "strides=ints[2,2], output_padding=ints[1,1]"},
+	"MaxPool":               {"kernel_shape=ints[2,2]", "kernel_shape=ints[3,3], pads=ints[1,1,1,1]", "kernel_shape=ints[2,2], strides=ints[2,2]", "kernel_shape=ints[2,2], ceil_mode=1, strides=ints[2,2]", "auto_pad=\"SAME_UPPER\", kernel_shape=ints[2,2]"},
+	"AveragePool":           {"kernel_shape=ints[2,2]", "kernel_shape=ints[3,3], pads=ints[1,1,1,1]", "count_include_pad=1, kernel_shape=ints[3,3], pads=ints[1,1,1,1]", "kernel_shape=ints[2,2], strides=ints[2,2]", "ceil_mode=1, kernel_shape=ints[2,2], strides=ints[2,2]"},
+	"Gemm":                  {"", "transB=1", "transA=1", "alpha=2.0", "beta=0.5", "alpha=0.5, beta=2.0, transB=1"},
+	"Resize":                {"mode=\"nearest\"", "coordinate_transformation_mode=\"asymmetric\", mode=\"nearest\"", "mode=\"linear\""},
+	"LayerNormalization":    {"", "axis=-1", "axis=1", "axis=-1, epsilon=0.1"},
+	"BatchNormalization":    {"", "epsilon=0.1"},
+	"LeakyRelu":             {"", "alpha=0.5", "alpha=-0.5", "alpha=2.0"},
+	"Elu":                   {"", "alpha=2.0"},
+	"HardSigmoid":           {"", "alpha=0.1666667, beta=0.5"},
+	"Pad":                   {"", "mode=\"constant\"", "mode=\"reflect\"", "mode=\"edge\""},
+	"ArgMax":                {"", "axis=1", "axis=1, keepdims=0", "axis=-1, select_last_index=1"},
+	"Shape":                 {"", "start=1", "end=1", "end=-1, start=0"},
+	"Einsum":                {"equation=\"ij,jk->ik\"", "equation=\"ij,kj->ik\"", "equation=\"bij,bjk->bik\"", "equation=\"ij,ij->i\""},
+	"DepthToSpace":          {"blocksize=2", "blocksize=2, mode=\"CRD\""},
+	"Reshape":               {"", "allowzero=1"},
+	"Split":                 {"axis=0", "axis=1", "axis=-1"},
+	"InstanceNormalization": {"", "epsilon=0.1"},
+	"Gelu":                  {"", "approximate=\"tanh\""},
+	"LpNormalization":       {"", "axis=1, p=1"},
+	"Squeeze":               {""}, "Unsqueeze": {""}, "Expand": {""}, "Clip": {""}, "Slice": {""},
+}
+
+// paramsOf returns attributes for a family: those that its operator has, or axes.
+func paramsOf(family string) []any {
+	list, ok := params[family]
+	switch {
+	case ok:
+	case strings.HasPrefix(family, "Reduce"):
+		list = []string{"keepdims=1", "keepdims=0", "", "keepdims=0, noop_with_empty_axes=1"}
+	default:
+		list = []string{"", "axis=0", "axis=1", "axis=-1", "axis=2"}
+	}
+	all := make([]any, len(list))
+	for i, text := range list {
+		all[i] = onnxpass.Attributes(text)
+	}
+	return all
+}

@@ -1,0 +1,111 @@
+package models
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool"
+)
+
+func (o Options) evalVerb() tool.Verb {
+	return tool.Verb{
+		Name:     "eval",
+		Before:   "version",
+		Args:     "MODEL.onnx",
+		Synopsis: "run an ONNX model",
+		Detail: `
+MODEL.onnx is lowered to a graph of tensors, for which --query selects passes, and run. Passes that change results
+where something overflows, is infinite or NaN are left out, unless the query names their tags, +overflow and +unsafe_nan. An input has the value that --input or --set
+gives it, else that of its initializer, else a random one. Random floats are normally distributed, random integers and bools are 0 or 1.
+Where the model does not say how large an input is, --shape does; a size with a name is the same in all inputs. Each output is printed
+as its type and its first elements. --output-folder writes output_0.pb, output_1.pb, …, tensors of ONNX.`,
+		Examples: `
+$0 eval --shape x=2x3 model.onnx
+$0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
+		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
+			passes := declarePasses(cfg, fs)
+			arguments := declareArguments(fs)
+			folder := fs.String("output-folder", "", "Write the outputs to this folder, which is made if there is none")
+			return tool.Taking(1, 1, "MODEL.onnx", func(ctx context.Context, c *tool.Console, args []string) error {
+				_, opt, err := passes.Build()
+				if err != nil {
+					return err
+				}
+				m, err := onnx.ReadFile(args[0])
+				if err != nil {
+					return err
+				}
+				inputs, drawn, err := arguments.arguments(m)
+				if err != nil {
+					return err
+				}
+				if err := c.InVainIf(len(drawn) == 0, "without a random input", "srand"); err != nil {
+					return err
+				}
+				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(args[0]), opt), inputs)
+				if err != nil {
+					return err
+				}
+				outputs, err := f.Call(ctx, inputs)
+				if err != nil {
+					return err
+				}
+				if *folder != "" {
+					return writeOutputs(ctx, *folder, f, outputs)
+				}
+				for _, o := range f.Outputs() {
+					c.Print("%s: %s\n", o.Name, describe(outputs[o.Name], o.Elem))
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// writeOutputs writes the outputs as files output_K.pb.
+func writeOutputs(ctx context.Context, folder string, f *lower.Function, outputs map[string]*array.Array) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for k, o := range f.Outputs() {
+		t, err := lower.TensorOf(o.Name, outputs[o.Name], o.Elem)
+		if err != nil {
+			return fmt.Errorf("output %s: %w", fileio.Excerpt(o.Name, 0), err)
+		}
+		if err := fileio.Write(ctx, filepath.Join(folder, fmt.Sprintf("output_%d.pb", k)), t.Write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shown is how many elements of an output are printed.
+const shown = 8
+
+// describe returns the type of an array and its first elements.
+func describe(a *array.Array, elem onnx.DataType) string {
+	var b strings.Builder
+	b.WriteString(elem.String())
+	if a.NDim() > 0 {
+		b.WriteString(strings.ReplaceAll(fmt.Sprint(a.Shape()), " ", ", "))
+	}
+	for i := range min(a.Len(), shown) {
+		if a.DType().IsFloat() {
+			fmt.Fprintf(&b, " %.6g", a.Float(i))
+		} else {
+			fmt.Fprintf(&b, " %d", a.Int(i))
+		}
+	}
+	if a.Len() > shown {
+		b.WriteString(" …")
+	}
+	return b.String()
+}

@@ -1,0 +1,216 @@
+package models
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool"
+)
+
+// optVerb is opt for models.
+func (o Options) optVerb() tool.Verb {
+	return tool.Verb{
+		Name:     "opt",
+		Args:     "MODEL.onnx",
+		Synopsis: "or an ONNX model, and write it",
+		Of:       aModel,
+		Claims:   isModel,
+		Detail: `
+An ONNX model is optimized as a graph of its nodes. --output writes the result as a model again, with the names of its inputs, outputs
+and whatever is left, and reports what was done: how many nodes there are of each operator before and after, and which rules made the
+difference; --changes lists every replacement, with the names of the values. --shape and --set fix sizes and values of inputs, which
+stay inputs. Unless --verify=false, both models are run on random inputs, and a difference is an error: nothing is written then.
+Without --output, the graph is printed.`,
+		Examples: `
+$0 opt --output small.onnx model.onnx
+$0 opt --shape x=2x3 --query=+simplify model.onnx`,
+		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
+			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
+			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")
+			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights")
+			fs.Int64Var(&f.opset, "opset", 0, "Raise the version of ONNX's operators up to this one, for operators that do what several did (default 17)")
+			fs.BoolVar(&f.changes, "changes", false, "List all replacements")
+			fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object")
+			fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost, to standard error")
+			return tool.Taking(1, 1, "MODEL.onnx", f.run)
+		},
+	}
+}
+
+type optFlags struct {
+	*modelFlags
+	output                         string
+	verify, changes, json, profile bool
+}
+
+func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) error {
+	s, err := f.open(args[0])
+	if err != nil {
+		return err
+	}
+	g, err := s.graph()
+	if err != nil {
+		return err
+	}
+	source := ir.SourceOf(g)
+	r := &optReport{Before: count(g)}
+	rec := profile.New(s.opt.Name(), s.opt.Class())
+	watched, told := f.watch.Start(ctx, c, s.opt)
+	if err := s.opt.Rewrite(watched, g, rec); err != nil {
+		return s.failed(ctx, c, fmt.Errorf("optimizing: %w", err))
+	}
+	rec.End()
+	if err := told(); err != nil {
+		return err
+	}
+	if f.profile {
+		if err := rec.Record().WriteText(c.Stderr); err != nil {
+			return err
+		}
+	}
+	if f.output == "" {
+		return f.print(c, s, g)
+	}
+	m, err := ir.Export(g)
+	if err != nil {
+		return err
+	}
+	r.After, r.Changes = count(g), source.Changes()
+	switch {
+	case !f.verify:
+	case c.InVain("", "verify") == nil && s.weights() > maxVerified:
+		r.Verified = "not verified: there is more than 1 GB of weights, all of which would be read; --verify does it"
+	default:
+		if r.Verified, err = s.compare(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := m.WriteFile(ctx, f.output); err != nil {
+		return err
+	}
+	return r.print(c, f)
+}
+
+// maxVerified bounds the bytes of weights that are read although nobody asked for it.
+const maxVerified = 1e9
+
+// weights returns the bytes of the initializers.
+func (s *opened) weights() (n int64) {
+	for _, t := range s.model.Graph.Initializers {
+		_, bytes, _ := t.Size() // faults are found elsewhere
+		n += bytes
+	}
+	return n
+}
+
+// print prints the graph.
+func (f *optFlags) print(c *tool.Console, s *opened, g *fgraph.FunctionGraph) error {
+	file := &graphfile.File{Graph: g, Head: s.notes()}
+	text, err := graphfile.Format(file, s.text(ir.SourceOf(g)))
+	c.Print("%s", text)
+	return err
+}
+
+// An optReport says what became of a model.
+type optReport struct {
+	Before   map[string]int `json:"before"` // nodes by operator, without constants
+	After    map[string]int `json:"after"`
+	Changes  []ir.Change    `json:"changes,omitempty"`
+	Verified string         `json:"verified,omitempty"`
+}
+
+// count counts the nodes of each operator.
+func count(g *fgraph.FunctionGraph) map[string]int {
+	ops := make(map[string]int)
+	for a := range g.Applies() {
+		ops[a.Op().(*ir.Op).Name()]++
+	}
+	return ops
+}
+
+func total(ops map[string]int) (n int) {
+	for _, k := range ops {
+		n += k
+	}
+	return n
+}
+
+// print prints the report.
+func (r *optReport) print(c *tool.Console, f *optFlags) error {
+	if f.json {
+		return tool.WriteJSON(c.Stdout, r)
+	}
+	c.Print("nodes, without constants: %d, before %d\n", total(r.After), total(r.Before))
+	all := maps.Clone(r.Before)
+	maps.Copy(all, r.After)
+	for _, op := range slices.Sorted(maps.Keys(all)) {
+		if r.Before[op] != r.After[op] {
+			c.Print("  %-28s %5d, before %5d\n", fileio.Excerpt(op, 0), r.After[op], r.Before[op])
+		}
+	}
+	byRule := make(map[string]int)
+	for _, ch := range r.Changes {
+		byRule[ch.Reason.String()]++
+	}
+	for _, rule := range slices.SortedFunc(maps.Keys(byRule), func(a, b string) int { return cmp.Or(byRule[b]-byRule[a], cmp.Compare(a, b)) }) {
+		c.Print("  %5d by %s\n", byRule[rule], rule)
+	}
+	if f.changes {
+		for _, ch := range r.Changes {
+			c.Print("%v: %s (%s) -> %s (%s)\n", ch.Reason, fileio.Excerpt(ch.Old, 0), ch.Op, fileio.Excerpt(ch.New, 0), ch.By)
+		}
+	}
+	if r.Verified != "" {
+		c.Print("%s\n", r.Verified)
+	}
+	return nil
+}
+
+// compare runs the model and another one on the same inputs. It returns what was found, or an error
+// if they differ.
+func (s *opened) compare(ctx context.Context, m *onnx.Model) (string, error) {
+	g, err := s.graph()
+	if err != nil {
+		return "", err
+	}
+	source := ir.SourceOf(g)
+	w := world{source: source, options: s.lowering(source.Dir, nil)}
+	inputs, err := w.Random(ctx, g, 1)
+	if err == nil {
+		var right []any
+		if right, err = w.Evaluate(ctx, g, inputs); err == nil {
+			return s.differ(ctx, w, m, inputs, right)
+		}
+	}
+	if no := ctx.Err(); no != nil {
+		return "", no
+	}
+	return fmt.Sprintf("not verified: the model can't be run here: %v", err), nil
+}
+
+// differ runs the optimized model.
+func (s *opened) differ(ctx context.Context, w world, m *onnx.Model, inputs, right []any) (string, error) {
+	opts := s.opts
+	g, err := ir.Import(m, opts)
+	if err != nil {
+		return "", fmt.Errorf("the optimized model is faulty: %w", err)
+	}
+	got, err := w.Evaluate(ctx, g, inputs)
+	if err != nil {
+		return "", fmt.Errorf("the optimized model can't be run, and the model can: %w", err)
+	}
+	if text := w.Differ(got, right); text != "" {
+		return "", fmt.Errorf("the optimized model computes something else: %s; \"bisect\" finds the rewrite to blame", text)
+	}
+	return "verified on random inputs: both models compute the same", nil
+}

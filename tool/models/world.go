@@ -1,0 +1,169 @@
+package models
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/repro"
+)
+
+// tolerance is the relative difference that rounding may explain.
+const tolerance = 1e-4
+
+// World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
+// Values are arrays. source may be that of no model.
+func World(source *ir.Source, d graphfile.Dialect, o lower.Options) repro.World {
+	return world{source, d, o}
+}
+
+type world struct {
+	source  *ir.Source
+	dialect graphfile.Dialect
+	options lower.Options
+}
+
+func (w world) Dialect() graphfile.Dialect { return w.dialect }
+
+func (w world) Attach(g, _ *fgraph.FunctionGraph, _, _ []int) error { return g.Attach(w.source.For()) }
+
+func (w world) Complete(g *fgraph.FunctionGraph) error { return g.Attach(w.source.For()) }
+
+// Random returns values for inputs of types with sizes that are not known, too: the same for the same
+// symbol.
+func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
+	return sample(ctx, w, g, seed)
+}
+
+// sizes are tried in turn for those that are not known, of a batch and others. Networks of images
+// halve them several times; that of a recurrent one may be small.
+var sizes = [][2]int{{1, 64}, {1, 32}, {1, 16}, {1, 8}, {2, 4}, {1, 3}, {1, 2}, {1, 1}, {1, 128}, {1, 224}, {1, 256}, {1, 512}, {1, 640}}
+
+// sample draws inputs for which the graph can be computed.
+func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
+	var first error
+	for _, s := range sizes {
+		values, unknown, err := draw(g, seed, s)
+		if err != nil {
+			return nil, err
+		}
+		if !unknown {
+			return values, nil
+		}
+		c, err := fgraph.NewCopy(g.Inputs(), g.Outputs(), w.source.For())
+		if err != nil {
+			return nil, err
+		}
+		if _, err = w.Evaluate(ctx, c, values); err == nil {
+			return values, nil
+		}
+		if no := ctx.Err(); no != nil {
+			return nil, no
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("no sizes of inputs were found for which it can be computed; give some by --shape: %w", first)
+}
+
+// draw draws inputs. size has the sizes of first dimensions and of others that are not known.
+func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int) (values []any, unknown bool, err error) {
+	rng := rand.New(rand.NewPCG(seed, 0x0991))
+	symbols := make(map[string]int)
+	for _, v := range g.Inputs() {
+		t := ir.TypeOf(v)
+		dims, ranked := t.Shape()
+		if !ranked {
+			return nil, false, fmt.Errorf("input %s is %v, of which nothing can be made", v.Name(), t)
+		}
+		shape := make([]int, len(dims))
+		for i, d := range dims {
+			n, ok := d.Number()
+			shape[i] = int(n)
+			if ok {
+				continue
+			}
+			unknown = true
+			if shape[i] = symbols[d.String()]; shape[i] == 0 {
+				shape[i] = size[min(i, 1)]
+				symbols[d.String()] = shape[i]
+			}
+		}
+		a, err := lower.NewArray(t.Elem(), shape...)
+		if err != nil {
+			return nil, false, fmt.Errorf("input %s: %w", v.Name(), err)
+		}
+		for i := range a.Len() {
+			if a.DType().IsFloat() {
+				a.SetFloat(i, rng.NormFloat64())
+			} else {
+				a.SetFloat(i, float64(rng.IntN(2))) // which any index may be
+			}
+		}
+		values = append(values, a)
+	}
+	return values, unknown, nil
+}
+
+func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
+	m, err := ir.Export(g)
+	if err != nil {
+		return nil, err
+	}
+	args := make(map[string]*array.Array)
+	for i, v := range inputs {
+		a, ok := v.(*array.Array)
+		if !ok {
+			return nil, fmt.Errorf("a %T for input %v", v, g.Inputs()[i])
+		}
+		args[m.Graph.Inputs[i].Name] = a
+	}
+	f, err := lower.Model(ctx, m, w.options, args)
+	if err != nil {
+		return nil, err
+	}
+	results, err := f.Call(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	outputs := make([]any, len(m.Graph.Outputs))
+	for i, o := range m.Graph.Outputs {
+		outputs[i] = results[o.Name]
+	}
+	return outputs, nil
+}
+
+func (w world) Differ(outputs, right []any) string {
+	if len(outputs) != len(right) {
+		return fmt.Sprintf("there are %d outputs, not %d", len(outputs), len(right))
+	}
+	for i, v := range right {
+		a, b := outputs[i].(*array.Array), v.(*array.Array)
+		if d := array.MaxRelDiff(a, b); a.DType() != b.DType() || !(d <= tolerance) {
+			return fmt.Sprintf("output %d is %s, not %s", i, fileio.Excerpt(a.String(), 0), fileio.Excerpt(b.String(), 0))
+		}
+	}
+	return ""
+}
+
+// FormatValue returns an array as the data of a constant.
+func (w world) FormatValue(t fgraph.Type, value any) (string, error) {
+	x, err := lower.TensorOf("", value.(*array.Array), t.(ir.Type).Elem())
+	if err != nil {
+		return "", err
+	}
+	c := ir.Constant(ir.NewValue(x, ""), "")
+	text, err := w.dialect.DataText(c.Type(), c.Data())
+	return c.Type().String() + " " + text, err
+}
+
+func (w world) ParseValue(_ fgraph.Type, text string) (any, error) {
+	return parseValue(w.dialect, text)
+}

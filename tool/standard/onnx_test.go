@@ -1,0 +1,311 @@
+package standard_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/standard"
+)
+
+// writeONNX writes a small ONNX model.
+func writeONNX(ctx context.Context, name string) error {
+	floats := &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Name:    "relu",
+		Nodes:   []*onnx.Node{{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}}},
+		Inputs:  []*onnx.ValueInfo{{Name: "x", Type: floats}},
+		Outputs: []*onnx.ValueInfo{{Name: "y", Type: floats}},
+	}}
+	return m.WriteFile(ctx, name)
+}
+
+// writeONNXCase writes a case of that model, for x = [1, -2].
+func writeONNXCase(ctx context.Context, dir string, y ...float32) error {
+	set := filepath.Join(dir, "test_data_set_0")
+	err := os.MkdirAll(set, 0o777)
+	return errors.Join(err, writeONNX(ctx, filepath.Join(dir, "model.onnx")),
+		writePB(filepath.Join(set, "input_0.pb"), "x", array.Of([]float32{1, -2}, 2)), writePB(filepath.Join(set, "output_0.pb"), "y", array.Of(y, len(y))))
+}
+
+// writePB writes floats as a tensor.
+func writePB(file, name string, a *array.Array) error {
+	v, err := lower.TensorOf(name, a, onnx.Float)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	return errors.Join(v.Write(&b), os.WriteFile(file, b.Bytes(), 0o666))
+}
+
+// readPB reads a tensor.
+func readPB(t *testing.T, file string) *array.Array {
+	t.Helper()
+	v, err := lower.ReadTensor(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := lower.ArrayOf(v, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// affineONNX writes a model with symbolic sizes: y = x·w + b, where b is an initializer and an input,
+// and z, the elements of x at the indexes of at.
+func affineONNX(t *testing.T) string {
+	t.Helper()
+	dims := func(list ...any) *onnx.Shape {
+		s := new(onnx.Shape)
+		for _, d := range list {
+			switch d := d.(type) {
+			case int:
+				n := int64(d)
+				s.Dims = append(s.Dims, &onnx.Dim{Value: &n})
+			case string:
+				s.Dims = append(s.Dims, &onnx.Dim{Param: d})
+			}
+		}
+		return s
+	}
+	value := func(name string, elem onnx.DataType, shape *onnx.Shape) *onnx.ValueInfo {
+		return &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: elem, Shape: shape}}}
+	}
+	b, err := lower.TensorOf("b", array.Of([]float32{10, 20}, 2), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Nodes: []*onnx.Node{
+			{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"xw"}},
+			{Op: "Add", Name: "bias", Inputs: []string{"xw", "b"}, Outputs: []string{"y"}},
+			{Op: "Gather", Inputs: []string{"x", "at"}, Outputs: []string{"z"}},
+		},
+		Inputs: []*onnx.ValueInfo{
+			value("x", onnx.Float, dims("batch", 3)), value("w", onnx.Float, dims(3, 2)), value("b", onnx.Float, dims(2)), value("at", onnx.Int64, dims("batch")),
+		},
+		Outputs:      []*onnx.ValueInfo{value("y", onnx.Float, nil), value("z", onnx.Float, nil)},
+		Initializers: []*onnx.Tensor{b},
+	}}
+	file := filepath.Join(t.TempDir(), "affine.onnx")
+	if err := m.WriteFile(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestInfoONNX describes an ONNX model as text and as JSON, and refuses what is none.
+func TestInfoONNX(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := writeONNX(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, nnopt(t, "info", name).ok(t).stdout, "opset: 17\ninput x: float[]\noutput y: float[]\n", "nodes: 1\n  Relu ")
+	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `"ops":[{"op":"Relu","nodes":1}]}`)
+	nnopt(t, "info", "--srand=1", name).fails(t, statusUsage, "--srand has no meaning for an ONNX model")
+	nnopt(t, "info", file(t, "text.onnx", "no model")).fails(t, statusFault, "text.onnx", "not a model")
+	nnopt(t, "info", filepath.Join(t.TempDir(), "none.onnx")).fails(t, statusFault, "none.onnx")
+}
+
+// TestInfoONNXGaps: what can't be computed is said by node.
+func TestInfoONNXGaps(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	m := &onnx.Model{Graph: &onnx.Graph{Nodes: []*onnx.Node{{Op: "Relu"}, {Op: "Loop", Name: "again"}, {Op: "Mine", Domain: "com.example"}}}}
+	if err := m.WriteFile(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, nnopt(t, "info", name).ok(t).stdout, "not computed: node 1, Loop again: not supported: operator Loop\nnot computed: node 2, Mine: not supported: operator com.example.Mine is unknown\n")
+	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `{"where":"node 1, Loop again","op":"Loop","reason":`, `{"where":"node 2, Mine","op":"com.example.Mine","unknown":true,"reason":`)
+}
+
+// TestVerifyONNX runs cases of models, also beside those of networks.
+func TestVerifyONNX(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := errors.Join(writeONNXCase(t.Context(), filepath.Join(dir, "good"), 1, 0), writeONNXCase(t.Context(), filepath.Join(dir, "wrong"), 1, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"none", "fast_run", "debug", "+fast_run +saturate"} {
+		r := nnopt(t, "verify", "--json", "--query", query, filepath.Join(dir, "good")).ok(t)
+		contains(t, r.stdout, fmt.Sprintf(`{"case":"good","query":%q,"ok":true,"max_rel_diff":0,`, query))
+		contains(t, r.stderr, "1 of 1 cases of ONNX models agree under")
+	}
+	r := nnopt(t, "verify", dir)
+	if r.status != statusFault {
+		t.Errorf("status %d", r.status)
+	}
+	contains(t, r.stdout, "\nok    good ", "\nFAIL  wrong ", "\n      test_data_set_0: output y: differs: element 1 is 0, and should be 2\n")
+	contains(t, r.stderr, "1 of 2 cases")
+
+	r = nnopt(t, "verify", "--json", recipes+"/tdnnf_infer", filepath.Join(dir, "good")).ok(t)
+	contains(t, r.stdout, `{"case":"tdnnf_infer",`, `{"case":"good",`)
+	contains(t, r.stderr, "1 of 1 cases agree with Kaldi", "1 of 1 cases of ONNX models agree")
+	nnopt(t, "verify", t.TempDir()).fails(t, statusFault, "case.json")
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough is enough"))
+	var stdout, stderr bytes.Buffer
+	if status := (standard.Program{}).Run(ctx, []string{"verify", dir}, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "enough is enough") {
+		t.Errorf("status %d, stderr %s", status, stderr.String())
+	}
+}
+
+// TestNaN: 0·(1/x) is NaN for x = 0, unless the query says that it need not be.
+func TestNaN(t *testing.T) {
+	t.Parallel()
+	zero, err := lower.TensorOf("zero", array.Scalar(float32(0)), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Nodes:        []*onnx.Node{{Op: "Reciprocal", Inputs: []string{"x"}, Outputs: []string{"r"}}, {Op: "Mul", Inputs: []string{"r", "zero"}, Outputs: []string{"y"}}},
+		Inputs:       []*onnx.ValueInfo{{Name: "x", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}},
+		Outputs:      []*onnx.ValueInfo{{Name: "y"}},
+		Initializers: []*onnx.Tensor{zero},
+	}}
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := m.WriteFile(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{"none": "NaN", "fast_run": "NaN", "debug": "NaN", "+fast_run +saturate": "NaN", "+fast_run +unsafe_nan": "0", "[canonicalize(local_mul_canonizer, local_zero_div)]": "0"} {
+		selection := "--query=" + query
+		if list, ok := strings.CutPrefix(query, "["); ok {
+			selection = "--pipeline=" + strings.TrimSuffix(list, "]")
+		}
+		if out := nnopt(t, "eval", selection, "--set=x=0", name).ok(t).stdout; out != "y: float "+want+"\n" {
+			t.Errorf("%s: %s", query, out)
+		}
+	}
+}
+
+// TestSignedZero: -2·0 + 0 is 0 and not -0, of which the reciprocal is -Inf.
+func TestSignedZero(t *testing.T) {
+	t.Parallel()
+	zero, err := lower.TensorOf("zero", array.Scalar(float32(0)), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Nodes: []*onnx.Node{
+			{Op: "Mul", Inputs: []string{"x", "zero"}, Outputs: []string{"m"}}, {Op: "Add", Inputs: []string{"m", "zero"}, Outputs: []string{"s"}},
+			{Op: "Reciprocal", Inputs: []string{"s"}, Outputs: []string{"y"}},
+			{Op: "Sub", Inputs: []string{"x", "x2"}, Outputs: []string{"d"}}, {Op: "Neg", Inputs: []string{"d"}, Outputs: []string{"n"}},
+			{Op: "Reciprocal", Inputs: []string{"n"}, Outputs: []string{"z"}},
+		},
+		Inputs: []*onnx.ValueInfo{
+			{Name: "x", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}, {Name: "x2", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}},
+		},
+		Outputs:      []*onnx.ValueInfo{{Name: "y"}, {Name: "z"}},
+		Initializers: []*onnx.Tensor{zero},
+	}}
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := m.WriteFile(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"none", "fast_run", "debug", "+fast_run +saturate"} {
+		if out := nnopt(t, "eval", "--query", query, "--set=x=-2", "--set=x2=-2", name).ok(t).stdout; out != "y: float +Inf\nz: float -Inf\n" {
+			t.Errorf("%s: %s", query, out)
+		}
+	}
+}
+
+// TestEval runs a model on inputs of all kinds.
+func TestEval(t *testing.T) {
+	t.Parallel()
+	model, dir := affineONNX(t), t.TempDir()
+	x, w := filepath.Join(dir, "x.pb"), filepath.Join(dir, "w.npy")
+	if err := writePB(x, "", array.Of([]float32{1, 2, 3, 4, 5, 6}, 2, 3)); err != nil {
+		t.Fatal(err)
+	}
+	header := fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }")
+	data := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), 0)
+	data = append(data, header...)
+	for _, v := range []float32{1, 0, 0, 1, 0, 0} {
+		data, _ = binary.Append(data, binary.LittleEndian, v)
+	}
+	if err := os.WriteFile(w, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	given := []string{"eval", model, "--input", "x=" + x, "--input", "w=" + w, "--set", "at=1,0"}
+	r := nnopt(t, given...).ok(t)
+	if want := "y: float[2, 2] 11 22 14 25\nz: float[2, 3] 4 5 6 1 2 3\n"; r.stdout != want {
+		t.Errorf("%q, want %q", r.stdout, want)
+	}
+	// An initializer is overridden, by a number for all elements or one for each.
+	contains(t, nnopt(t, append(given, "--set", "b=0")...).ok(t).stdout, "y: float[2, 2] 1 2 4 5\n")
+	contains(t, nnopt(t, append(given, "--set", "b=0,1")...).ok(t).stdout, "y: float[2, 2] 1 3 4 6\n")
+
+	out := filepath.Join(dir, "new", "folder")
+	if r := nnopt(t, append(given, "--output-folder", out)...).ok(t); r.stdout != "" {
+		t.Errorf("%q", r.stdout)
+	}
+	if y, z := readPB(t, filepath.Join(out, "output_0.pb")), readPB(t, filepath.Join(out, "output_1.pb")); fmt.Sprint(y.Shape(), y.Floats(), z.Shape()) != "[2 2] [11 22 14 25] [2 3]" {
+		t.Errorf("%v %v, %v", y.Shape(), y.Floats(), z.Shape())
+	}
+
+	// Inputs that are not given are random, the same for the same seed, and sizes of one name are the
+	// same.
+	random := nnopt(t, "eval", model, "--shape=x=4x3").ok(t).stdout
+	contains(t, random, "y: float[4, 2] ", "z: float[4, 3] ")
+	if again := nnopt(t, "eval", model, "--shape=x=4x3").ok(t).stdout; again != random {
+		t.Errorf("%s, then %s", random, again)
+	}
+	if other := nnopt(t, "eval", model, "--shape=x=4x3", "--srand=1").ok(t).stdout; other == random {
+		t.Error("another seed changes nothing")
+	}
+}
+
+// TestEvalFaults: what is wrong with inputs is said by their names, with what to do.
+func TestEvalFaults(t *testing.T) {
+	t.Parallel()
+	model := affineONNX(t)
+	eval := func(more ...string) result { return nnopt(t, append([]string{"eval", model}, more...)...) }
+	eval().fails(t, statusUsage, "input x is float[batch, 3]", "--shape x=1x3", "--input x=FILE", "input at is ")
+	eval("--shape=x=2x3", "--set=y=1").fails(t, statusUsage, "no input y; it has x, w, b, at")
+	eval("--shape=x=2x").fails(t, statusUsage, "1x3x8")
+	eval("--shape=x").fails(t, statusUsage, "want NAME=1x3x8")
+	eval("--set=at=one").fails(t, statusUsage, `"one" is no number`)
+	eval("--set=b=1", "--set=b=2").fails(t, statusUsage, "b is given twice")
+	eval("--shape=x=2x3", "--set=b=1,2,3").fails(t, statusUsage, "--set b: 3 numbers for shape [2]")
+	eval("--shape=x=2x3", "--set=at=7,0").fails(t, statusFault, "7")
+	eval("--shape=x=2x3", "--shape=w=2x2").fails(t, statusFault, "MatMul")
+	eval("--input=x="+file(t, "x.pb", "no tensor")).fails(t, statusFault, "x.pb")
+	eval("--input=x="+file(t, "x.npy", "no array")).fails(t, statusFault, "x.npy", "NumPy")
+	eval("--input=x=nowhere.pb").fails(t, statusFault, "nowhere.pb")
+	eval("--query=+fast_rum", "--shape=x=2x3").fails(t, statusUsage, "fast_run")
+	nnopt(t, "eval", file(t, "x.onnx", "no model")).fails(t, statusFault, "x.onnx")
+}
+
+// TestBenchONNX measures a model.
+func TestBenchONNX(t *testing.T) {
+	t.Parallel()
+	model := affineONNX(t)
+	var report struct {
+		RunSeconds float64 `json:"run_seconds"`
+		Applies    int
+		Threads    int
+		Runs       int
+	}
+	out := nnopt(t, "bench", "onnx", "--json", "--threads=2", "--model", model, "--shape=x=2x3").ok(t).stdout
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.RunSeconds <= 0 || report.Applies == 0 || report.Threads != 1 || report.Runs < 15 {
+		t.Errorf("%s: %v", out, err)
+	}
+	bench := func(more ...string) result { return nnopt(t, append([]string{"bench"}, more...)...) }
+	bench("onnx").fails(t, statusUsage, "--model expected")
+	bench("onnx", "--model", model, "--unit=x").fails(t, statusUsage, "--unit has no meaning for an ONNX model")
+	bench("onnx", "--model", model, "--threads=0").fails(t, statusUsage, "--threads=0")
+	bench("nnet3", "--model", model, "--set=x=1").fails(t, statusUsage, "--set has no meaning for a network")
+}
