@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/kernel/kerneltest"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 )
@@ -79,7 +81,51 @@ func TestSameBits(t *testing.T) {
 			}
 		}
 	}
+	preparedBits(t, &c)
 	c.Golden(t, "testdata/bits.txt", "functions of tensors", *update)
+}
+
+// preparedBits computes products and convolutions of float32s with constant factors, which passes
+// make others of.
+func preparedBits(t *testing.T, c *kerneltest.Checksums) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	numbers := func(shape ...int) *fgraph.Variable {
+		a := array.New(array.Float32, shape...)
+		for i, v := range kerneltest.Numbers(r, a.Len()) {
+			a.SetFloat(i, float64(v))
+		}
+		return tensor.Constant(a)
+	}
+	relu := func(x *fgraph.Variable) *fgraph.Variable { return tensor.Maximum(x, tensor.Number(0, x)) }
+	one := tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}
+	x := fgraph.NewInput(tensor.NewType(array.Float32, 1, 21, 13, 11), "x")
+	y := relu(tensor.Conv(x, numbers(40, 21, 3, 3), numbers(40), one, 1))
+	z := tensor.Mul(tensor.Conv(y, numbers(40, 1, 3, 3), numbers(40), one, 40), numbers(1, 40, 1, 1))
+	z = relu(tensor.Add(tensor.Conv(z, numbers(40, 40, 1, 1), numbers(40), tensor.Slide{}, 1), y))
+	rows := tensor.Reshape(z, tensor.Int(1), tensor.Int(40), tensor.Int(143))
+	product := tensor.Matmul(tensor.Join(-1, rows, tensor.Exp(rows)), numbers(286, 70))
+	arg := tensor.ConstantOf(numbers(1, 21, 13, 11))
+	for name, v := range map[string]*fgraph.Variable{
+		"conv": y, "residual": z, "max_pool": tensor.MaxPool(z, []int{3, 3}, one, false), "average_pool": tensor.AveragePool(z, []int{3, 3}, one, false, false),
+		"splice": tensor.Sigmoid(tensor.Add(product, numbers(70))),
+	} {
+		for _, query := range []string{"", "+fast_run"} {
+			var opts exec.FunctionOptions
+			if query != "" {
+				opts.Optimizer = fastRun(t)
+			}
+			f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{v}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values, err := f.Call(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Float64s("prepared"+query+":"+name, values[0].Floats()...)
+		}
+	}
 }
 
 // TestSameBitsEverySet is TestSameBits with every set of kernels.

@@ -201,13 +201,20 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float64Map log1p":   double1("log1p"),
 	"Float64Map sin":     double1("sin"),
 	"Float64Map cos":     double1("cos"),
-	"Float32Map add":     single("add"),
-	"Float32Map sub":     single("sub"),
-	"Float32Map mul":     single("mul"),
-	"Float32Map div":     single("div"),
-	"Float32Map max":     single("max"),
-	"Float32Map min":     single("min"),
-	"Float32Map sqrt":    single("sqrt"),
+	"Depthwise": func(a *arena, rows, cols int) {
+		more := 0
+		if rows > 0 {
+			more = cols
+		}
+		Depthwise(a.out(rows*cols), cols, a.in(rows*cols+more), cols, a.in(2*more), []Tap{{0, 0}, {more, more}}, rows, cols)
+	},
+	"Float32Map add":  single("add"),
+	"Float32Map sub":  single("sub"),
+	"Float32Map mul":  single("mul"),
+	"Float32Map div":  single("div"),
+	"Float32Map max":  single("max"),
+	"Float32Map min":  single("min"),
+	"Float32Map sqrt": single("sqrt"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {

@@ -17,7 +17,7 @@ type multiplier interface {
 }
 
 // EpilogueOp is a product whose results go through a program of element-wise operations while they
-// are in a cache. Its inputs are two factors, and the inputs of the program behind the first one.
+// are in a cache. Its inputs are those of the product, and the inputs of the program behind the first one.
 type EpilogueOp struct{ epilogueOp }
 
 // epilogueOp is not comparable: what looks for an op by == must use fgraph.OpsEqual.
@@ -27,8 +27,8 @@ type epilogueOp struct {
 	_    [0]func()
 }
 
-// NewEpilogue returns the op for a product, which is a [ConvLastOp], a [MatmulOp] or a [Dot22Op], and
-// for a program with one output, of the type of the product. It returns nil for others.
+// NewEpilogue returns the op for a product, which is a [ConvLastOp], a [MatmulOp], a [SpliceMatmulOp] or a
+// [Dot22Op], and for a program with one output, of the type of the product. It returns nil for others.
 func NewEpilogue(base Op, p *array.Program) *EpilogueOp {
 	b, ok := base.(multiplier)
 	if !ok || p.NumOutputs() != 1 || p.NumInputs() < 1 || p.Type(0) != p.OutputType(0) {
@@ -60,14 +60,12 @@ func (op *epilogueOp) EqualOp(o fgraph.Op) bool {
 // HashOp returns a hash that agrees with EqualOp.
 func (op *epilogueOp) HashOp() uint64 { return op.prog.Hash() }
 
-// factors is the number of inputs of the product.
-const factors = 2
+// factors is the number of inputs of the product, of n.
+func (op *epilogueOp) factors(n int) int { return max(n-op.prog.NumInputs()+1, 0) }
 
 // Infer implements Op.
 func (op *epilogueOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	if len(in) != factors+op.prog.NumInputs()-1 {
-		return nil, wrongCount(op, in, factors+op.prog.NumInputs()-1)
-	}
+	factors := op.factors(len(in))
 	types, err := op.base.Infer(in[:factors])
 	if err != nil {
 		return nil, err
@@ -92,11 +90,12 @@ func (op *epilogueOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 
 // Compile implements Op.
 func (op *epilogueOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	return op.base.compileProduct(a, array.NewEpilogue(op.prog, argKinds(a)))
+	return op.base.compileProduct(a, array.NewEpilogue(op.prog, argKinds(a, op.factors(len(a.Inputs())))))
 }
 
-// argKinds tells what kinds of inputs a product has for its program, as far as types tell.
-func argKinds(a *fgraph.Apply) []array.ArgKind {
+// argKinds tells what kinds of inputs a product has for its program behind the factors, as far as types
+// tell.
+func argKinds(a *fgraph.Apply, factors int) []array.ArgKind {
 	out := TypeOf(a.Out())
 	last := out.NDim() - 1
 	kinds := make([]array.ArgKind, len(a.Inputs())-factors+1)
@@ -122,7 +121,7 @@ func argKinds(a *fgraph.Apply) []array.ArgKind {
 // InferShape implements ShapeInferer: the shape is that of the product.
 func (op *epilogueOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	inferer, ok := op.base.(ShapeInferer)
-	base, err := Make(op.base, a.Inputs()[:factors]...)
+	base, err := Make(op.base, a.Inputs()[:op.factors(len(a.Inputs()))]...)
 	if !ok || err != nil {
 		return nil
 	}
@@ -131,7 +130,7 @@ func (op *epilogueOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variabl
 
 // Cost implements Coster.
 func (op *epilogueOp) Cost(a *fgraph.Apply) float64 {
-	base, err := Make(op.base, a.Inputs()[:factors]...)
+	base, err := Make(op.base, a.Inputs()[:op.factors(len(a.Inputs()))]...)
 	if err != nil {
 		return callCost
 	}

@@ -74,6 +74,10 @@ func (l *layouts) moved(a *apply) *variable {
 	switch op := a.Op().(type) {
 	case tensor.ConvOp:
 		return l.conv(a, op)
+	case tensor.ConvTransposeOp:
+		return l.apart(a, op)
+	case tensor.ReshapeOp:
+		return l.repeated(a)
 	case tensor.PoolOp:
 		if l.any(a) && dtypeOf(a.Out()) == array.Float32 {
 			return l.again(tensor.PoolLastOp(op), a)
@@ -132,6 +136,98 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 	}
 	turned := tensor.LastWeights(w)
 	return tensor.MustApply(tensor.ConvLastOp(op), l.channelsLast(x), folded(turned))
+}
+
+// apart makes a product of a transposed convolution whose windows lie side by side in the result: each
+// position of the input has a row of the product, which is moved to the window.
+func (l *layouts) apart(a *apply, op tensor.ConvTransposeOp) *variable {
+	x, w := a.Inputs()[0], a.Inputs()[1]
+	weights, dims := tensor.ConstantOf(w), op.Window.Dims
+	if weights == nil || weights.DType() != array.Float32 || op.Groups != 1 {
+		return nil
+	}
+	shape := typeOf(x).Shape()
+	sizes := slices.Clone(shape[:1]) // of the product: N, positions, window, channels
+	window, rows := []int{}, 1
+	for d := range dims {
+		n := weights.Dim(d + 2)
+		if op.Window.Stride[d] != n || op.Window.Dilation[d] != 1 || typeOf(a.Out()).Dim(d+2) != shape[d+2]*n || op.Window.Before[d] != 0 {
+			return nil
+		}
+		window, rows = append(window, n), rows*n
+	}
+	if slices.Contains(shape, tensor.Unknown) || 2+2*dims > array.MaxDims {
+		return nil
+	}
+	channels := weights.Dim(1)
+	sizes = append(append(append(sizes, shape[2:]...), window...), channels)
+	order, result := []int{0}, []int{shape[0]}
+	for d := range dims {
+		order, result = append(order, 1+d, 1+dims+d), append(result, shape[d+2]*window[d])
+	}
+	// In memory, the elements of the window are behind the channels of the input, and before those of
+	// the result.
+	turned := []int{0}
+	for d := range dims {
+		turned = append(turned, d+2)
+	}
+	matrix := tensor.Constant(weights.Transpose(append(turned, 1)...).Clone().Reshape(weights.Dim(0), rows*channels))
+	y := tensor.Reshape(tensor.Matmul(l.channelsLast(x), matrix), ints(sizes)...)
+	return tensor.Reshape(tensor.DimShuffle(y, append(order, 1+2*dims)...), ints(append(result, channels))...)
+}
+
+// ints returns constants.
+func ints(list []int) []*variable {
+	vars := make([]*variable, len(list))
+	for i, n := range list {
+		vars[i] = tensor.Int(n)
+	}
+	return vars
+}
+
+// repeated moves the channels of what repeats positions: of a Reshape of an Alloc of a DimShuffle that
+// adds a dimension behind another one, as tensor.Repeat makes it.
+func (l *layouts) repeated(a *apply) *variable {
+	alloc, _, ok := owner[tensor.AllocOp](a.Inputs()[0])
+	if !ok {
+		return nil
+	}
+	view, op, ok := owner[tensor.DimShuffleOp](alloc.Inputs()[0])
+	if !ok || l.last[view.Inputs()[0]] == nil {
+		return nil
+	}
+	x := view.Inputs()[0]
+	n, shape, out := typeOf(x).NDim(), typeOf(x).Shape(), typeOf(a.Out()).Shape()
+	d := slices.Index(op.NewOrder(), array.NewAxis) - 1 // the dimension that is repeated
+	if d < 2 || len(op.NewOrder()) != n+1 || len(out) != n || slices.Contains(shape, tensor.Unknown) || slices.Contains(out, tensor.Unknown) {
+		return nil
+	}
+	times := out[d] / max(shape[d], 1)
+	for k := range n {
+		// Of all sizes only the one of that dimension changes, and the new dimension has the rest.
+		want := shape[k]
+		if k == d {
+			want *= times
+		}
+		if out[k] != want || op.NewOrder()[k+min(1, max(0, k-d))] != k {
+			return nil
+		}
+	}
+	last, place := l.channelsLast(x), placeOf(d, n)
+	sizes := typeOf(last).Shape()
+	order := slices.Insert(upTo(n), place+1, array.NewAxis)
+	repeats := tensor.Alloc(tensor.DimShuffle(last, order...), ints(slices.Insert(slices.Clone(sizes), place+1, times))...)
+	sizes[place] *= times
+	return tensor.Reshape(repeats, ints(sizes)...)
+}
+
+// upTo returns 0, 1, …, n-1.
+func upTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
 }
 
 // folded returns a constant view as a constant of its own.

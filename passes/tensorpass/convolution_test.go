@@ -42,6 +42,14 @@ var productCases = []struct {
 		joined := tensor.Join(1, z, relu(tensor.Conv(z, float32s(r, 4, 1, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 4)))
 		return tensor.Sum(joined, 2, 3)
 	}, "Epilogue ConvLast{2}{pads=1,1,1,1}; Epilogue ConvLast{2}; MaxPoolLast{3,3}{pads=1,1,1,1}; AveragePoolLast{2,2}{strides=2,1}{pads=1,1,1,0}; Epilogue ConvLast{2}{pads=1,1,1,1}{groups=4}; Join{3}; sum{axis=1,2}"},
+	{"windows side by side, and positions that are repeated", func(r *rand.Rand, x variable) variable {
+		y := tensor.ConvTranspose(x, float32s(r, 6, 4, 2, 3), float32s(r, 4), tensor.Slide{Strides: []int{2, 3}}, nil, 1)
+		z := tensor.Repeat(tensor.Repeat(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Int(2), 2), tensor.Int(3), 3)
+		return tensor.Sum(tensor.Mul(y, z), 2, 3)
+	}, "ConvLast{2}; Alloc; Reshape{4}; Alloc; Reshape{4}; Matmul; Reshape{6}; Reshape{4}; Composite; sum{axis=1,2}"},
+	{"windows that overlap", func(r *rand.Rand, x variable) variable {
+		return tensor.ConvTranspose(x, float32s(r, 6, 4, 3, 3), nil, tensor.Slide{Strides: []int{2, 2}}, nil, 1)
+	}, "ConvTranspose{2}{strides=2,2}"},
 	{"a convolution whose weights are no constant", func(r *rand.Rand, x variable) variable {
 		return tensor.Conv(x, tensor.Exp(float32s(r, 4, 6, 3, 3)), nil, tensor.Slide{}, 1)
 	}, "exp; Conv{2}"},
@@ -54,6 +62,14 @@ var productCases = []struct {
 	{"a product with a bias", func(r *rand.Rand, x variable) variable {
 		return tensor.Tanh(tensor.Add(tensor.Matmul(x, float32s(r, 6, 3)), float32s(r, 3)))
 	}, "Epilogue Matmul"},
+	{"a product of joined tensors", func(r *rand.Rand, x variable) variable {
+		part := tensor.Subtensor(x, tensor.Everything(), tensor.SliceOf(tensor.Int(1), tensor.Int(4), 1))
+		other := tensor.Subtensor(x, tensor.Everything(), tensor.SliceOf(tensor.Int(0), tensor.Int(5), 2))
+		return tensor.Add(tensor.Matmul(tensor.Join(-1, part, other), float32s(r, 12, 3)), float32s(r, 3))
+	}, "Subtensor{:,1:4}; Subtensor{:,0:5:2}; Epilogue SpliceMatmul{2}"},
+	{"a product of tensors that are joined in another dimension", func(r *rand.Rand, x variable) variable {
+		return tensor.Matmul(tensor.Join(1, x, x), float32s(r, 6, 3))
+	}, "Join{1}; Matmul"},
 	{"a product that two read", func(r *rand.Rand, x variable) variable {
 		y := tensor.Matmul(x, float32s(r, 6, 3))
 		return tensor.Dot(tensor.Reshape(tensor.Exp(y), tensor.Int(10), tensor.Int(3)), tensor.Reshape(tensor.Softmax(tensor.Reshape(y, tensor.Int(3), tensor.Int(10))), tensor.Int(3), tensor.Int(10)))
@@ -72,7 +88,7 @@ func TestProducts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			shape := []int{2, 6, 9, 7}
-			if strings.Contains(c.want, "Matmul") {
+			if strings.Contains(c.want, "Matmul") && !strings.Contains(c.want, "ConvLast") {
 				shape = []int{2, 5, 6}
 			}
 			x := fgraph.NewInput(tensor.NewType(array.Float32, shape...), "x")
@@ -85,7 +101,7 @@ func TestProducts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rewritetest.Run(t, rewrite.NewSequence("products", tensorpass.Pass("channels_last"), tensorpass.Pass("composite_elemwise_fusion"), tensorpass.Pass("fuse_product_epilogue")), g)
+			rewritetest.Run(t, rewrite.NewSequence("products", tensorpass.Pass("channels_last"), tensorpass.Pass("composite_elemwise_fusion"), tensorpass.Pass("splice_products"), tensorpass.Pass("fuse_product_epilogue")), g)
 			if got := opsOf(g); got != c.want {
 				t.Errorf("%s left, want %s", got, c.want)
 			}

@@ -49,8 +49,8 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 // left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
 	switch a.Op().(type) {
-	case tensor.ConvLastOp, tensor.MatmulOp, tensor.Dot22Op:
-		w := tensor.ConstantOf(a.Inputs()[1])
+	case tensor.ConvLastOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op:
+		w := tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
 		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 	}
 	return false
@@ -91,4 +91,40 @@ func withEpilogue(a, reader *apply) *variable {
 		return nil
 	}
 	return tensor.MustApply(op, append(slices.Clone(a.Inputs()), in[1:]...)...)
+}
+
+// spliceProducts returns the pass splice_products: a product of joined tensors and a constant matrix
+// reads the tensors where they are.
+func spliceProducts() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "splice_products", Class: profile.ClassFusion, Fn: spliceAll,
+		Doc: "a product with a constant factor reads what is joined without joining it: Matmul(Join(-1, x, y), w) → SpliceMatmul(x, y, w)",
+	}
+}
+
+// maxSpliced bounds the tensors that a product reads.
+const maxSpliced = 32
+
+func spliceAll(_ context.Context, h *rewrite.Handle) error {
+	for _, a := range slices.Collect(h.Graph().Ordered()) {
+		if _, ok := a.Op().(tensor.MatmulOp); !ok || !hasEpilogue(a) {
+			continue
+		}
+		joined, w := a.Inputs()[0], a.Inputs()[1]
+		j, op, ok := owner[tensor.JoinOp](joined)
+		if !ok || int(op.Axis) != typeOf(joined).NDim()-1 || len(j.Inputs()) > maxSpliced || !usedOnce(joined) {
+			continue
+		}
+		v, err := tensor.Try(func() *variable {
+			return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(j.Inputs()))}, append(slices.Clone(j.Inputs()), w)...)
+		})
+		if err != nil || !a.Out().Type().Accepts(v.Type()) {
+			continue
+		}
+		v.Owner().SetOrigin(a.Origin())
+		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

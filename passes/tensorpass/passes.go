@@ -24,7 +24,7 @@ import (
 //   - local_pow_specialize_device writes powers out as multiplications.
 //   - composite_elemwise_fusion makes one op of several element-wise ones.
 //   - channels_last moves the channels of convolutions, and of what lies between them.
-//   - fuse_product_epilogue lets products complete their results.
+//   - splice_products lets products read what is joined; fuse_product_epilogue lets products complete their results.
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
 //     memory that nothing reads any more.
 //
@@ -44,6 +44,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return elemwiseFusion()
 	case "channels_last":
 		return channelsLast()
+	case "splice_products":
+		return spliceProducts()
 	case "fuse_product_epilogue":
 		return productEpilogue()
 	case "local_inplace_setsubtensor":

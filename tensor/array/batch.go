@@ -8,7 +8,7 @@ import "fmt"
 // single right-hand matrix may have been prepared; otherwise prepared is nil. The
 // epilogue, if there is one, completes c; its other inputs are args.
 func (ws *Workspace) BatchMatMul(c, a, b *Array, prepared *Factor, e *Epilogue, args []*Array) error {
-	rows, ok := a.stacked()
+	rows, ok := a.asRows()
 	if ok = ok && b.oneMatrix() && c.Len() > 0 && a.shape[a.ndim-1] > 0 && a.shape[a.ndim-1] == b.shape[b.ndim-2]; !ok {
 		prepared = nil
 	}

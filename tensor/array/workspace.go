@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"reflect"
 	"slices"
+
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // ErrTooLarge is wrapped if an array needs more memory than a Workspace may hand out.
@@ -24,6 +26,7 @@ type Workspace struct {
 	epilogue *loop    // of an Epilogue, if there was one: products need the other loop meanwhile
 	args     []*Array // of the epilogue
 	zeros    []float32
+	segments []kernel.Segment
 	sums     []float64
 	places   []int                         // of Take and Put
 	free     *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once

@@ -61,6 +61,10 @@ var ops = map[string]maker{
 	"AdvancedSetSubtensor1": advancedInc1(true), "AdvancedSetSubtensor": advancedInc(true),
 
 	"argmax": extremePlaceOp(false), "argmin": extremePlaceOp(true), "Matmul": plain(tensor.MatmulOp{}),
+	"SpliceMatmul": func(params []string) (tensor.Op, bool) {
+		op, ok := single(params, 100)
+		return tensor.SpliceMatmulOp{N: int8(op)}, ok && op > 0
+	},
 	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
 	"cumprod": onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
 	"sort":    onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
@@ -93,15 +97,21 @@ func placed(make func(inplace bool) tensor.Op) maker {
 // numbered returns the maker of an op with a small number.
 func numbered(make func(n int8) tensor.Op) maker {
 	return func(params []string) (tensor.Op, bool) {
-		if len(params) != 1 {
-			return nil, false
-		}
-		n, ok := integers(params[0], "", array.MaxDims)
-		if !ok || len(n) != 1 {
-			return nil, false
-		}
-		return make(int8(n[0])), true
+		n, ok := single(params, array.MaxDims)
+		return make(int8(n)), ok
 	}
+}
+
+// single reads a parameter that is a number from 0 to most.
+func single(params []string, most int) (int, bool) {
+	if len(params) != 1 {
+		return 0, false
+	}
+	n, ok := integers(params[0], "", most)
+	if !ok || len(n) != 1 {
+		return 0, false
+	}
+	return n[0], true
 }
 
 // integers reads a list of numbers from 0 to most. The wildcard, if there is one, reads as -1.
