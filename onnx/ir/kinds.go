@@ -60,10 +60,9 @@ func (c *Call) checkElements() {
 	}
 }
 
-// listInputs are the inputs of operators that are lists of integers or one: sizes, axes, places.
+// listInputs are the inputs of operators that are lists of integers: sizes, axes, places.
 var listInputs = map[string][]int{
-	"ConstantOfShape": {0}, "Expand": {1}, "Gather": {1}, "GatherElements": {1}, "GatherND": {1}, "Pad": {1, 3}, "Reshape": {1}, "ScatterElements": {1},
-	"ScatterND": {1}, "Slice": {1, 2, 3, 4}, "Split": {1}, "Squeeze": {1}, "Tile": {1}, "TopK": {1}, "Unsqueeze": {1}, "ReduceL1": {1}, "ReduceL2": {1},
+	"ConstantOfShape": {0}, "Expand": {1}, "Pad": {1, 3}, "Reshape": {1}, "Slice": {1, 2, 3, 4}, "Split": {1}, "Squeeze": {1}, "Tile": {1}, "TopK": {1}, "Unsqueeze": {1}, "ReduceL1": {1}, "ReduceL2": {1},
 	"ReduceLogSum": {1}, "ReduceLogSumExp": {1}, "ReduceMax": {1}, "ReduceMean": {1}, "ReduceMin": {1}, "ReduceProd": {1}, "ReduceSum": {1}, "ReduceSumSquare": {1},
 }
 
@@ -75,6 +74,9 @@ func (c *Call) checkLists() {
 	for _, k := range listInputs[c.Op.Type] {
 		if t := c.Elem(k); t != onnx.Undefined && kindOf(t)&signed == 0 {
 			c.Fail("input %d has elements of type %v, not int64", k, t)
+		}
+		if n := c.In(k).Rank(); n > 1 {
+			c.Fail("input %d has %d dimensions, and should be a list", k, n)
 		}
 	}
 }

@@ -51,6 +51,11 @@ func inferLayerNormalization(c *Call) {
 			dims[i] = Known(1)
 		}
 	}
+	for k := 1; k <= 2; k++ {
+		if n := c.In(k).Rank(); ranked && n > len(dims) {
+			c.Fail("input %d has %d dimensions, more than the first one", k, n)
+		}
+	}
 	elem := c.to("stash_type", onnx.Float)
 	c.Set(1, tensor(elem, dims, ranked))
 	c.Set(2, tensor(elem, dims, ranked))

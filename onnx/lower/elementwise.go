@@ -129,13 +129,13 @@ var elementwise = map[string]func(c *call) []*value{
 		low, high := c.attribute("min"), c.attribute("max")
 		switch {
 		case c.has(1):
-			x = tensor.Maximum(x, tensor.Cast(c.x(1), tensor.TypeOf(x).DType()))
+			x = tensor.Maximum(x, tensor.Cast(c.bound(1), tensor.TypeOf(x).DType()))
 		case low != nil:
 			x = tensor.Maximum(x, number(float64(low.Float), x))
 		}
 		switch {
 		case c.has(2):
-			x = tensor.Minimum(x, tensor.Cast(c.x(2), tensor.TypeOf(x).DType()))
+			x = tensor.Minimum(x, tensor.Cast(c.bound(2), tensor.TypeOf(x).DType()))
 		case high != nil:
 			x = tensor.Minimum(x, number(float64(high.Float), x))
 		}
@@ -273,4 +273,13 @@ func product(list []int) int {
 		n *= v
 	}
 	return n
+}
+
+// bound returns an input that is one number, without the dimension that some programs give it.
+func (c *call) bound(k int) *fgraph.Variable {
+	v := c.x(k)
+	if ndim(v) == 0 {
+		return v
+	}
+	return c.reshape(v, nil)
 }
