@@ -45,10 +45,12 @@ func linearFunctions(v vocabulary) []pattern.Function {
 		pattern.NewGuardOfEach("unpadded(n)", 2, "the convolution of n has no padding", unpadded),
 		pattern.NewGuardOfEach("pointwise(n)", 2, "n is a convolution with kernels and steps of size 1 and without groups", pointwise),
 		pattern.NewGuardOfEach("ungrouped(n)", 2, "n is a convolution without groups", func(n *fgraph.Variable) bool { return groupsOf(n) == 1 }),
-		pattern.NewGuardOfEach("inference(n)", 2, "n is a batch normalization that is not trained", func(n *fgraph.Variable) bool {
+		pattern.NewGuardOfEach("inference(n)", 2, "n is a batch normalization that is not trained, of vectors", func(n *fgraph.Variable) bool {
 			op := opOf(n)
-			return op != nil && op.Outputs == 1 && op.Int("training_mode", 0) == 0
+			return op != nil && op.Outputs == 1 && op.Int("training_mode", 0) == 0 &&
+				!slices.ContainsFunc(n.Owner().Inputs()[1:], func(v *fgraph.Variable) bool { return !isVector(v) })
 		}),
+		pattern.NewGuardOfEach("vector(x)", 1, "x has one dimension", isVector),
 		pattern.NewBuilder("(slope n)", 2, "the factors that a batch normalization is: scale/sqrt(variance + epsilon)", v.slope),
 		pattern.NewBuilder("(offset n)", 2, "the terms that a batch normalization adds to its factors: bias - mean*scale/sqrt(variance + epsilon)", v.offset),
 		pattern.NewGuard("smaller(a, b)", 1, "the product of the matrices that the weights a and b are is no larger than both together", func(a pattern.Args) bool {
@@ -57,6 +59,8 @@ func linearFunctions(v vocabulary) []pattern.Function {
 		pattern.NewBuilder("(mix_outputs n w)", 2, "the weights of the convolution n with the channels that a pointwise one with the weights w makes of its own", v.mixOutputs),
 	}
 }
+
+func isVector(v *fgraph.Variable) bool { return ir.TypeOf(v).Rank() == 1 }
 
 // opOf returns what computes a value, nil for one that no node computes.
 func opOf(n *fgraph.Variable) *ir.Op {
