@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // aModel is what a model is called in errors.
@@ -35,7 +36,7 @@ func Dialect(o Options) *tool.Dialect {
 	if o.Operators == nil {
 		o.Operators = ir.Standard()
 	}
-	return &tool.Dialect{
+	d := &tool.Dialect{
 		Name:       ir.Dialect,
 		Fields:     []string{fieldModel, fieldShapes, fieldValues},
 		Files:      []string{fieldModel},
@@ -46,6 +47,8 @@ func Dialect(o Options) *tool.Dialect {
 		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
 		Verbs:      []tool.Verb{o.evalVerb(), o.verifyVerb(), o.benchVerb(), o.infoVerb(), o.optVerb()},
 	}
+	d.Rules = func(cfg *tool.Config, entries []optdb.Listing) []rulecheck.Entry { return o.rules(cfg, d, entries) }
+	return d
 }
 
 // declarePasses declares the flags that select passes for the graph of tensors. Models mean the same

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"hash/fnv"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -11,8 +12,10 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/onnxpass"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -28,6 +31,13 @@ func Domain(o Options) rulecheck.Domain {
 		Evaluate: World(ir.NewSource(o.Operators), nil, o.lowering("", nil)).(world).Evaluate,
 		Compare:  compareArrays,
 		Smaller:  smaller,
+		Parse: func(c rulecheck.Case) [][]*fgraph.Variable {
+			g, err := onnxpass.ParseGraph(c.Expr, o.Operators)
+			if err != nil {
+				return nil // the tests of the rules have read it
+			}
+			return [][]*fgraph.Variable{g.Outputs()}
+		},
 		Attach: func(g *fgraph.FunctionGraph) error {
 			s := ir.NewSource(o.Operators)
 			s.Evaluator = lower.Evaluator{Options: o.lowering("", nil)}
@@ -38,6 +48,29 @@ func Domain(o Options) rulecheck.Domain {
 		w.Types = append(w.Types, mustType(text))
 	}
 	return &domain{Domain: w.Domain(), vocabulary: w.Rules}
+}
+
+// rules lists the rules of a database, with the graphs of their tests.
+func (o Options) rules(cfg *tool.Config, d *tool.Dialect, list []optdb.Listing) []rulecheck.Entry {
+	cases := make(map[string][]rulecheck.Case)
+	for _, c := range onnxpass.Cases() {
+		if c.Want != "!" {
+			cases[c.Rule] = append(cases[c.Rule], rulecheck.Case{Expr: c.Graph})
+		}
+	}
+	inDatabase, ours := make(map[string]bool), make(map[string]bool)
+	for i := range list {
+		inDatabase[list[i].Name] = true
+	}
+	var entries []rulecheck.Entry
+	for _, l := range onnxpass.Rules() {
+		name := rewrite.Describe(l.Rule).Name
+		ours[name] = true
+		if inDatabase[name] {
+			entries = append(entries, rulecheck.Entry{Rule: l.Rule, Groups: l.Groups, Tags: l.Tags, Cases: cases[name]})
+		}
+	}
+	return append(entries, cfg.TextRules(d, list, func(name string) bool { return ours[name] })...)
 }
 
 func (o Options) domain(types string) (rulecheck.Domain, error) {
@@ -83,7 +116,12 @@ func sizeOf(d ir.Dim, rng *rand.Rand) int {
 	if n, ok := d.Number(); ok {
 		return int(n)
 	}
-	return rng.IntN(4)
+	if d.IsUnknown() {
+		return rng.IntN(4)
+	}
+	h := fnv.New32a()
+	h.Write([]byte(d.String()))
+	return int(h.Sum32()%3) + 2 // the same for all inputs
 }
 
 // A drawer draws the variables of one expression. What an operator can do with few shapes is drawn for
@@ -260,7 +298,7 @@ var literals = [][]int64{{}, {1}, {3}, {1, 1}, {2, 1}, {1, 3, 1, 1}, {2, 3}, {1,
 // Literal makes a constant all of whose elements are a number.
 func (d *drawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
 	elem := d.like.Elem()
-	if len(d.inputs) > 0 && ir.TypeOf(d.inputs[0]).IsTensor() {
+	if len(d.inputs) > 0 && ir.TypeOf(d.inputs[0]).IsTensor() && d.op != "Where" {
 		elem = ir.TypeOf(d.inputs[0]).Elem()
 	}
 	if d.lists(len(d.inputs)) {
@@ -330,10 +368,14 @@ func compareArrays(left, right any) rulecheck.Class {
 		return rulecheck.Wrong
 	}
 	class := rulecheck.Exact
-	norm := 0.0
+	// Near the limits of floats a sum may lose all digits of its smaller terms, also in elements that
+	// are not large themselves.
+	norm, limits := 0.0, false
 	for i := range a.Len() {
-		if x := math.Abs(a.Float(i)); x > norm && !math.IsInf(x, 0) {
-			norm = x
+		x, y := math.Abs(a.Float(i)), math.Abs(b.Float(i))
+		limits = limits || !(x < 1e15 && y < 1e15)
+		if x < math.Inf(1) {
+			norm = max(norm, x)
 		}
 	}
 	for i := range a.Len() {
@@ -343,12 +385,12 @@ func compareArrays(left, right any) rulecheck.Class {
 		case x == y || math.IsNaN(x) && math.IsNaN(y):
 		case !a.DType().IsFloat():
 			return rulecheck.Wrong
-		case !finite || norm > 1e15:
-			class = Limits
-		case math.Abs(x-y) <= 1e-4*math.Abs(x)+1e-5*norm+1e-7:
+		case finite && math.Abs(x-y) <= 1e-4*math.Abs(x)+1e-7 || finite && !limits && math.Abs(x-y) <= 1e-5*norm:
 			if class == rulecheck.Exact {
 				class = rulecheck.Rounding
 			}
+		case limits || !finite:
+			class = Limits
 		default:
 			return rulecheck.Wrong
 		}
