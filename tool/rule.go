@@ -45,6 +45,7 @@ $0 rule check --file=my.rules`,
 			fs.StringVar(&f.vars, "vars", "", "Types of the names of patterns, such as \"x: float32 matrix; n: int64 scalar\"")
 			fs.StringVar(&f.file, "file", "", "Check the rules of this file")
 			fs.BoolVar(&f.all, "all", false, "Check the rules of the database")
+			fs.StringVar(&f.dialect, "dialect", "", "The dialect of the rules, where several have ops of the same names: "+strings.Join(cfg.checkableNames(), ", "))
 			fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object a line, for each rule")
 			fs.Uint64Var(&f.options.Seed, "srand", 0, "Seed of the choice of expressions and values")
 			return f.run
@@ -56,6 +57,7 @@ $0 rule check --file=my.rules`,
 type ruleFlags struct {
 	cfg         *Config
 	vars, file  string
+	dialect     string
 	all, asJSON bool
 	options     rulecheck.Options
 }
@@ -67,6 +69,9 @@ var errRules = errors.New("not every rule is what its tags promise")
 func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
 	if len(args) == 0 || args[0] != "check" {
 		return Usagef("\"rule check\" expected")
+	}
+	if err := f.restrict(); err != nil {
+		return err
 	}
 	found, err := f.check(ctx, args[1:])
 	if err != nil {
@@ -177,6 +182,29 @@ func (cfg *Config) checkable() []*Dialect {
 		}
 	}
 	return list
+}
+
+func (cfg *Config) checkableNames() []string {
+	var names []string
+	for _, d := range cfg.checkable() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// restrict leaves the dialect that a flag names.
+func (f *ruleFlags) restrict() error {
+	if f.dialect == "" {
+		return nil
+	}
+	names := f.cfg.checkableNames()
+	if !slices.Contains(names, f.dialect) {
+		return Usagef("--dialect=%s: the rules that can be checked are of %s", fileio.Excerpt(f.dialect, 0), strings.Join(names, ", "))
+	}
+	cfg := *f.cfg
+	cfg.Dialects = slices.DeleteFunc(slices.Clone(cfg.Dialects), func(d *Dialect) bool { return d.Name != f.dialect })
+	f.cfg = &cfg
+	return nil
 }
 
 // compile compiles a rule in the vocabulary of the first dialect that knows its names. The error is

@@ -206,7 +206,10 @@ func (d *drawer) fitting(asked bool) (*fgraph.Variable, error) {
 		}
 	case d.op == "Gemm" && k == 2:
 		return float([][]int64{{4}, {}, {1, 4}, {2, 4}, {1}}[d.tape.Draw(5)]...)
-	case d.op == "Clip":
+	case d.op == "Clip", d.op == "Pad" && k == 2:
+		if d.tape.Draw(3) == 0 {
+			return ir.Filled(0, x.Elem())
+		}
 		return float()
 	case asked && rank > 0 && (d.op == "Add" || d.op == "Sub" || d.op == "Mul" || d.op == "Div" || d.op == "Max" || d.op == "Min" || d.op == "Pow"):
 		return d.operand(dims, channels, ok)
@@ -229,28 +232,43 @@ func (d *drawer) lists(k int) bool {
 
 // list makes a list of integers: one of lists, or one that follows from the sizes of the first input.
 func (d *drawer) list(dims []ir.Dim) (*fgraph.Variable, error) {
-	if i := d.tape.Draw(len(lists) + 12); i < len(lists) {
-		return ir.Int64s(lists[i]...), nil
+	if d.tape.Draw(4) == 0 {
+		return ir.Int64s(lists[d.tape.Draw(len(lists))]...), nil
 	}
+	kinds := d.kinds(dims)
+	return ir.Int64s(kinds[d.tape.Draw(len(kinds))]...), nil
+}
+
+// kinds returns lists that make sense for an operator and the sizes of its first input.
+func (d *drawer) kinds(dims []ir.Dim) [][]int64 {
 	n := len(dims)
 	all := func(v int64) []int64 { return slices.Repeat([]int64{v}, n) }
-	sizes := all(-1)
+	sizes, axes := all(-1), all(0)
 	for i, dim := range dims {
+		axes[i] = int64(i)
 		if k, ok := dim.Number(); ok {
 			sizes[i] = k
 		}
 	}
-	axes := all(0)
-	for i := range axes {
-		axes[i] = int64(i)
+	switch d.op {
+	case "Reshape", "Expand":
+		turned := slices.Clone(sizes)
+		slices.Reverse(turned)
+		return [][]int64{sizes, turned, {-1}, {0, -1}, {-1, 0}, all(0), append(all(0), 1), slices.Concat([]int64{1}, sizes), {6, 4}, {4, -1}, all(1)}
+	case "Pad":
+		border := slices.Concat(all(0), all(0))
+		for i := 2; i < n; i++ {
+			border[i], border[n+i] = 1, 1
+		}
+		one := slices.Concat(all(0), all(0))
+		if n > 0 {
+			one[n-1] = 1
+		}
+		return [][]int64{border, one, slices.Concat(all(0), all(0)), slices.Concat(all(1), all(0)), slices.Concat(all(-1), all(1)), axes}
+	case "Slice":
+		return [][]int64{{0}, {1}, {-1}, {-2}, {2}, {1 << 40}, axes, all(0), all(1), sizes, all(1 << 40)}
 	}
-	pads := slices.Concat(all(0), all(0))
-	if n > 2 {
-		copy(pads[2:n], slices.Repeat([]int64{1}, n))
-		copy(pads[n+2:], slices.Repeat([]int64{1}, n))
-	}
-	kinds := [][]int64{sizes, all(0), all(1), axes, pads, slices.Concat(all(0), all(0)), all(1 << 40), append(slices.Clone(sizes), 1), slices.Concat([]int64{1}, sizes)}
-	return ir.Int64s(kinds[d.tape.Draw(len(kinds))]...), nil
+	return [][]int64{{0}, {1}, {-1}, {0, 1}, axes, all(1), sizes, {int64(n)}}
 }
 
 // operand makes a constant that is broadcast in one of the ways that occur: one number, one for each
@@ -321,7 +339,7 @@ func (d *drawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
 func (d *drawer) Indexes(pattern.Operator, int) int { return -1 }
 
 func (d *drawer) Rest(name string, _ bool) *fgraph.Variable {
-	if v, err := d.Argument(name, false); err == nil && !v.IsConstant() {
+	if v, err := d.Argument(name, true); err == nil {
 		return v
 	}
 	return fgraph.NewInput(d.like, name)

@@ -168,10 +168,7 @@ func (b *builder) call(e *pattern.Call) (*fgraph.Variable, error) {
 		retries = 6
 	}
 	if len(fixed) < len(e.Args) {
-		if placer != nil {
-			placer.Place(base, args)
-		}
-		args = append(args, b.rest(string(e.Args[len(fixed)].(pattern.Rest)), op, len(args))...)
+		args = append(args, b.rest(string(e.Args[len(fixed)].(pattern.Rest)), op, base, args)...)
 		retries = 0
 	}
 	// A matcher finds operands of a commutative op in any order, so the expression has them as
@@ -258,7 +255,8 @@ const maxRest = 3
 
 // rest makes the remaining arguments of an op, of which there are some already. If the op has
 // inputs that are indexes, which print as underscores, they are those.
-func (b *builder) rest(name string, op pattern.Operator, have int) []*fgraph.Variable {
+func (b *builder) rest(name string, op pattern.Operator, base string, inputs []*fgraph.Variable) []*fgraph.Variable {
+	have := len(inputs)
 	if list, ok := b.rests[name]; ok && name != "" {
 		return list
 	}
@@ -279,6 +277,9 @@ func (b *builder) rest(name string, op pattern.Operator, have int) []*fgraph.Var
 		label = fmt.Sprintf("%s%d", label, i+1)
 		for b.vars[label] != nil || b.binds[label] != nil {
 			label += "_"
+		}
+		if placer, ok := b.draw.(Placer); ok {
+			placer.Place(base, slices.Concat(inputs, list))
 		}
 		v := b.draw.Rest(label, indexes >= 0)
 		b.vars[label] = v
