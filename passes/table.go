@@ -102,17 +102,17 @@ func table() []row {
 			after: reasons{"uncanonicalize": "rules do not look into fused ops", "local_pow_specialize_device": "the multiplications should be fused",
 				"crossentropy_to_crossentropy_with_softmax": "rules do not look into fused ops"}},
 
-		{position: 1, name: "simplify", rewriter: optdb.NewEquilibriumDB("simplify"), dialect: models, tags: both, doc: "makes nodes fewer and simpler",
+		{position: 1, name: "simplify_nodes", rewriter: optdb.NewEquilibriumDB("simplify_nodes"), dialect: models, tags: both, doc: "makes nodes fewer and simpler",
 			after: reasons{"merge1": "equal nodes are simplified once"}},
 		{position: 1.9, name: "fuse_qkv", rewriter: onnxpass.FuseQKV(), dialect: models, tags: "fast_run reassoc",
-			after: reasons{"simplify": "until then factors are not part of the weights"}},
-		{position: 2, name: "compose", rewriter: optdb.NewEquilibriumDB("compose"), dialect: models, tags: "fast_run upward",
+			after: reasons{"simplify_nodes": "until then factors are not part of the weights"}},
+		{position: 2, name: "compose_nodes", rewriter: optdb.NewEquilibriumDB("compose_nodes"), dialect: models, tags: "fast_run upward",
 			doc:   "replaces nodes with the one that ONNX has for what they compute together",
-			after: reasons{"simplify": "its rules match the simple form"}},
-		{in: "simplify", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
-		{in: "simplify", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
-		{in: "simplify", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},
-		{in: "compose", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: run},
+			after: reasons{"simplify_nodes": "its rules match the simple form"}},
+		{in: "simplify_nodes", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
+		{in: "simplify_nodes", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
+		{in: "simplify_nodes", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},
+		{in: "compose_nodes", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: run},
 
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,
@@ -271,7 +271,7 @@ func table() []row {
 	for _, l := range onnxpass.Rules() {
 		for _, group := range l.Groups {
 			tags := both
-			if group == "compose" {
+			if group == "compose_nodes" {
 				tags = run
 			}
 			rows = append(rows, row{in: group, name: rewrite.Outline(l.Rule).Name, rewriter: l.Rule, dialect: models, tags: tags + " " + strings.Join(l.Tags, " ")})

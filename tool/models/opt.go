@@ -33,7 +33,7 @@ stay inputs. Unless --verify=false, both models are run on random inputs, and a 
 Without --output, the graph is printed.`,
 		Examples: `
 $0 opt --output small.onnx model.onnx
-$0 opt --shape x=2x3 --query=+simplify model.onnx`,
+$0 opt --shape x=2x3 --query=+simplify_nodes model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")

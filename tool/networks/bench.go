@@ -181,7 +181,7 @@ func measure(ctx context.Context, c *tool.Console, net *networkFlags, model stri
 
 // timeBuild repeats compiling and optimizing and keeps the best times.
 func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipeline.Plan) error {
-	_, opt, err := net.passes.Build()
+	_, opt, err := net.passes.BuildFor(net.vocabulary())
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func readBenchCases(file string) ([]*benchCase, error) {
 // benchCompile measures compile times for every request of a file and prints a table
 // in Markdown.
 func benchCompile(ctx context.Context, c *tool.Console, net *networkFlags, file, unit string, asJSON bool) error {
-	_, opt, err := net.passes.Build()
+	_, opt, err := net.passes.BuildFor(net.vocabulary())
 	if err != nil {
 		return err
 	}

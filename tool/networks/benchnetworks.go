@@ -44,7 +44,7 @@ type networkTimes struct {
 // benchNetworks measures run times for every request of a file and prints a table in
 // Markdown.
 func benchNetworks(ctx context.Context, c *tool.Console, net *networkFlags, file, unit string, asJSON bool) error {
-	_, opt, err := net.passes.Build()
+	_, opt, err := net.passes.BuildFor(net.vocabulary())
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *str
 	if net.request != "" {
 		return tool.Usagef("streams have no --request")
 	}
-	query, opt, err := net.passes.Build()
+	query, opt, err := net.passes.BuildFor(net.vocabulary())
 	if err != nil {
 		return err
 	}

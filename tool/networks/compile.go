@@ -116,7 +116,7 @@ func tellPrecisions(c *tool.Console, p *pipeline.Plan) {
 // build reads a model, compiles the request and optimizes the computation. It also
 // returns the query.
 func (f *networkFlags) build(ctx context.Context, c *tool.Console, model string, opts pipeline.Options) (string, *pipeline.Plan, error) {
-	query, opt, err := f.passes.Build()
+	query, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return query, nil, err
 	}

@@ -59,7 +59,7 @@ $0 demo --html profile.html --svg memory.svg`,
 			html := fs.String("html", "", "Write the page of \"$0 view\" to this file")
 			svg := fs.String("svg", "", "Draw the memory in use to this file, as an SVG picture")
 			return tool.Taking(0, 0, "the flags", func(ctx context.Context, c *tool.Console, args []string) error {
-				query, opt, err := passes.Build()
+				query, opt, err := passes.BuildFor(o.vocabulary())
 				if err != nil {
 					return err
 				}

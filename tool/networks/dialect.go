@@ -247,7 +247,7 @@ func (o *Options) sameNetwork(c *tool.Console, file string, nn *nnet3.Nnet) (mod
 
 // subject compiles a request to a network.
 func (f *networkFlags) subject(ctx context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
-	_, opt, err := f.passes.Build()
+	_, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +280,7 @@ func (f *networkFlags) subject(ctx context.Context, c *tool.Console, arg string)
 
 // record optimizes a request to a network for a page.
 func (f *networkFlags) record(ctx context.Context, c *tool.Console, model string, in *view.Input) (*view.Subject, error) {
-	query, opt, err := f.passes.Build()
+	query, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package networks_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 	"github.com/nnopt/nnopt/tool/standard"
 )
@@ -58,7 +60,7 @@ func TestDatabaseRules(t *testing.T) {
 		return db
 	}}
 	cfg := p.Config()
-	networks := cfg.Dialects[0]
+	networks := cfg.Dialects[slices.IndexFunc(cfg.Dialects, func(d *tool.Dialect) bool { return d.Name == "nnet3" })]
 	domain, err := networks.Domain("")
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func (f *networkFlags) profile(ctx context.Context, c *tool.Console, model strin
 	if err != nil {
 		return nil, err
 	}
-	_, opt, err := f.passes.Build()
+	_, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return nil, err
 	}

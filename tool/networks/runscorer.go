@@ -21,7 +21,7 @@ type scorer interface {
 
 // scorer reads the model and prepares it.
 func (f *runFlags) scorer(ctx context.Context, c *tool.Console, report *runReport) (scorer, error) {
-	query, opt, err := f.passes.Build()
+	query, opt, err := f.passes.BuildFor(f.options.vocabulary())
 	if err != nil {
 		return nil, err
 	}

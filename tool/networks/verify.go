@@ -38,7 +38,7 @@ $0 verify --query='+fast_run -inplace' cases/tdnnf_infer`,
 				if len(args) == 0 {
 					return tool.Usagef("DIR... expected")
 				}
-				query, opt, err := passes.Build()
+				query, opt, err := passes.BuildFor(o.vocabulary())
 				if err != nil {
 					return err
 				}

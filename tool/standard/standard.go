@@ -64,8 +64,8 @@ func (p Program) Config() tool.Config {
 		Doc:      cmp.Or(p.Doc, name+" optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them."),
 		Database: database,
 		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
-			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
 			models.Dialect(p.Models),
+			networks.Dialect(networks.Options{Components: p.Components, Sections: p.Sections}),
 			tensors.Dialect(tensors.Options{Language: p.Language, Sections: p.Sections})),
 		Verbs: append(texts[:len(texts):len(texts)], p.Verbs...),
 	}

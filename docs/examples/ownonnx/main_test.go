@@ -47,7 +47,7 @@ func TestVerbs(t *testing.T) {
 		{[]string{"info", "model.onnx"}, []string{"com.example.Swish"}},
 		{[]string{"graph", "--query=none", "model.onnx"}, []string{"com.example.Swish{beta=2.0}(%a)", "float[n,3]"}},
 		{[]string{"eval", "--shape=x=1x3", "--set=x=1", "model.onnx"}, []string{"y: float[1, 3] 1.61"}},
-		{[]string{"opt", "--output=out.onnx", "model.onnx"}, []string{"nodes, without constants: 4, before 6", "1 by simplify/fuse_swish", "1 by simplify/drop_relu_of_swish", "both models compute the same"}},
+		{[]string{"opt", "--output=out.onnx", "model.onnx"}, []string{"nodes, without constants: 4, before 6", "1 by simplify_nodes/fuse_swish", "1 by simplify_nodes/drop_relu_of_swish", "both models compute the same"}},
 		{[]string{"eval", "--shape=x=1x3", "--set=x=1", "out.onnx"}, []string{"y: float[1, 3] 1.61"}},
 		{[]string{"opt", "--query=none", "--trace=all", "--rule=(Mul x (Sigmoid x)) => (com.example.Swish x)", "model.onnx"}, []string{"Mul(x, Sigmoid(x)) -> com.example.Swish(x)"}},
 		{[]string{"opt", "--why-not=fuse_swish", "--query=+fuse_swish", "out.onnx"}, []string{"why not"}},
