@@ -25,6 +25,8 @@ type Dialect struct {
 	// Open returns the world of the graphs in a file with that head: how they are written, and what
 	// else package repro can use.
 	Open func(c *Console, name string, head *graphfile.File) (repro.World, error)
+	// Write writes a graph to a file, in the form that programs have for such graphs.
+	Write func(ctx context.Context, w repro.World, g *fgraph.FunctionGraph, name string) error
 	// Fields at the head of a file say what its graphs need from outside. The first one tells the
 	// dialect; a file that has none is of the first dialect without fields.
 	Fields []string

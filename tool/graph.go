@@ -71,6 +71,14 @@ func (f *stepFlags) check() error {
 
 // run optimizes the graphs of a subject one by one, and prints them. rec may be nil.
 func (f *stepFlags) run(ctx context.Context, c *Console, s *Subject, w *Watch, rec *profile.Recorder) error {
+	if err := f.optimize(ctx, c, s, w, rec); err != nil || f.every {
+		return err
+	}
+	return (&stepPrinter{flags: f, console: c, subject: s}).print(&s.File, "")
+}
+
+// optimize optimizes the graphs, and prints steps if --every asks for them.
+func (f *stepFlags) optimize(ctx context.Context, c *Console, s *Subject, w *Watch, rec *profile.Recorder) error {
 	if f.after != "" {
 		names := s.Optimizer.Passes(s.File.Graph.Dialect())
 		if !slices.Contains(names, f.after) {
@@ -85,13 +93,7 @@ func (f *stepFlags) run(ctx context.Context, c *Console, s *Subject, w *Watch, r
 			return err
 		}
 	}
-	if err := done(); err != nil {
-		return err
-	}
-	if f.every {
-		return nil
-	}
-	return p.print(&s.File, "")
+	return done()
 }
 
 // stepPrinter prints the steps of a run.

@@ -22,6 +22,7 @@ $0 opt --every my.graph`,
 			flags := DeclareSelection(cfg, fs)
 			watch := DeclareWatch(fs)
 			steps := declareSteps(fs)
+			output := fs.String("output", "", "Write the result to this file, in the form that such graphs have outside, and print nothing")
 			withProfile := fs.Bool("profile", false, "Print what the optimizer did and what it cost, to standard error")
 			return Taking(1, 1, "FILE", func(ctx context.Context, c *Console, args []string) error {
 				if err := steps.check(); err != nil {
@@ -30,6 +31,9 @@ $0 opt --every my.graph`,
 				s, err := readSubject(cfg, c, args[0], flags)
 				if err != nil {
 					return err
+				}
+				if *output != "" && s.write == nil {
+					return Usagef("--output: there is no form for these graphs but a graph file, which is printed")
 				}
 				var rec *profile.Recorder
 				if *withProfile {
@@ -44,8 +48,17 @@ $0 opt --every my.graph`,
 						}
 					}
 				}
-				if err := steps.run(ctx, c, s, watch, rec); err != nil {
+				run := steps.run
+				if *output != "" {
+					run = steps.optimize
+				}
+				if err := run(ctx, c, s, watch, rec); err != nil {
 					return err
+				}
+				if *output != "" {
+					if err := s.write(ctx, *output); err != nil {
+						return err
+					}
 				}
 				if rec == nil {
 					return nil

@@ -34,6 +34,8 @@ type Subject struct {
 	// compare returns an error with a reproducer if the graph of that number has other values once
 	// it is optimized. It may be nil.
 	compare func(ctx context.Context, graph int) error
+	// write writes the graphs to a file in the form of the dialect. It is nil if there is none.
+	write func(ctx context.Context, name string) error
 }
 
 // SetGraphs sets the graphs, of which there is at least one.
@@ -233,6 +235,9 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 		return cas, nil
 	}
 	s := &Subject{File: *f, Dialect: world.Dialect(), Optimizer: opt}
+	if d.Write != nil {
+		s.write = func(ctx context.Context, name string) error { return d.Write(ctx, world, s.File.Graph, name) }
+	}
 	s.Again = func() ([]*fgraph.FunctionGraph, error) {
 		f, err := parse()
 		if err != nil {

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,11 +103,11 @@ func (e *exporter) main(r *region) *onnx.Graph {
 // outputNames returns the names of the outputs: those of the model, if the graph is its own.
 func (e *exporter) outputNames() []string {
 	if e.outputs == nil {
-		for i := range e.graph.Outputs() {
+		for i, v := range e.graph.Outputs() {
 			if old := e.Model.Graph.Outputs; e.imported == e.graph && i < len(old) {
 				e.outputs = append(e.outputs, old[i].Name)
 			} else {
-				e.outputs = append(e.outputs, e.fresh("output_"+strconv.Itoa(i)))
+				e.outputs = append(e.outputs, e.fresh(cmp.Or(v.Name(), "output_"+strconv.Itoa(i))))
 			}
 		}
 	}

@@ -20,9 +20,6 @@ type Text struct {
 	Source    *Source
 }
 
-// maxText bounds the bytes of a constant that is written although the model has it.
-const maxText = 256
-
 // OpText returns an op as text.
 func (d Text) OpText(op fgraph.Op) (string, error) {
 	o, ok := op.(*Op)

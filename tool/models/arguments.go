@@ -26,9 +26,6 @@ type argumentFlags struct {
 	seed   uint64
 }
 
-// argumentNames are the names of the flags.
-var argumentNames = []string{"input", "shape", "set", "srand"}
-
 func declareArguments(fs *flag.FlagSet) *argumentFlags {
 	a := &argumentFlags{files: make(map[string]string), shapes: make(map[string][]int), values: make(map[string][]float64)}
 	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb) or an array of NumPy (.npy); may be given more than once", func(text string) error {

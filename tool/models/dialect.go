@@ -41,6 +41,7 @@ func Dialect(o Options) *tool.Dialect {
 		Fields:     []string{fieldModel, fieldShapes, fieldValues},
 		Files:      []string{fieldModel},
 		Open:       o.world,
+		Write:      write,
 		Vocabulary: o.vocabulary,
 		Subjects:   o.subjects,
 		Domain:     o.domain,

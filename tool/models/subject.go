@@ -32,6 +32,18 @@ const (
 	fieldValues = "onnx-values" // values of inputs
 )
 
+// noModel is the model of graphs that belong to none.
+const noModel = "none"
+
+// write writes a graph as a model.
+func write(ctx context.Context, _ repro.World, g *fgraph.FunctionGraph, name string) error {
+	m, err := ir.Export(g)
+	if err != nil {
+		return err
+	}
+	return m.WriteFile(ctx, name)
+}
+
 // A given is what a user says about inputs: sizes, and values that become constants.
 type given struct {
 	shapes map[string][]int
@@ -209,6 +221,11 @@ func (s *opened) failed(ctx context.Context, c *tool.Console, err error) error {
 // world returns the world of the graphs in a file that names a model.
 func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repro.World, error) {
 	file := head.Field(fieldModel)
+	if file == noModel {
+		s := ir.NewSource(o.Operators)
+		s.Evaluator = lower.Evaluator{Options: o.lowering("", nil)}
+		return World(s, o.text(nil), o.lowering("", nil)), nil
+	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(name), file)
 	}
