@@ -118,12 +118,3 @@ func compute(ctx context.Context, vars []*fgraph.Variable) ([]*array.Array, erro
 	}
 	return values, err
 }
-
-// Graph lowers a graph of nodes as Model does the model that it is written as.
-func Graph(ctx context.Context, g *fgraph.FunctionGraph, o Options, inputs map[string]*array.Array) (*Function, error) {
-	m, err := ir.Export(g)
-	if err != nil {
-		return nil, err
-	}
-	return Model(ctx, m, o, inputs)
-}
