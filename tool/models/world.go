@@ -45,6 +45,9 @@ func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64)
 // halve them several times; that of a recurrent one may be small.
 var sizes = [][2]int{{1, 64}, {1, 32}, {1, 16}, {1, 8}, {2, 4}, {1, 3}, {1, 2}, {1, 1}, {1, 128}, {1, 224}, {1, 256}, {1, 512}, {1, 640}}
 
+// maxDrawn bounds the elements of all inputs that are drawn at random.
+const maxDrawn = 1 << 27
+
 // sample draws inputs for which the graph can be computed.
 func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	var first error
@@ -77,6 +80,7 @@ func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) 
 func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int) (values []any, unknown bool, err error) {
 	rng := rand.New(rand.NewPCG(seed, 0x0991))
 	symbols := make(map[string]int)
+	left := maxDrawn
 	for _, v := range g.Inputs() {
 		t := ir.TypeOf(v)
 		dims, ranked := t.Shape()
@@ -96,6 +100,14 @@ func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int) (values []any, unkn
 				symbols[d.String()] = shape[i]
 			}
 		}
+		n := 1
+		for _, size := range shape {
+			if size > 0 && n > left/size {
+				return nil, false, fmt.Errorf("input %s is %v, which is more than is drawn", v.Name(), t)
+			}
+			n *= max(size, 0)
+		}
+		left -= n
 		a, err := lower.NewArray(t.Elem(), shape...)
 		if err != nil {
 			return nil, false, fmt.Errorf("input %s: %w", v.Name(), err)
