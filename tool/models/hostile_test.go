@@ -141,3 +141,26 @@ func pipeline(ctx context.Context, data []byte, opt *optdb.Optimizer) (err error
 	}
 	return nil
 }
+
+// FuzzModel reads, optimizes, writes and lowers what the fuzzer makes of models.
+func FuzzModel(f *testing.F) {
+	files, _ := filepath.Glob("/usr/include/onnx/backend/test/data/simple/*/model.onnx")
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && len(data) < 1<<12 {
+			f.Add(data)
+		}
+	}
+	q, err := optdb.ParseQuery("+fast_run")
+	if err != nil {
+		f.Fatal(err)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := pipeline(t.Context(), data, opt); errors.Is(err, errBroken) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package standard_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// pooled is a graph of ONNX's nodes of no model. Its Pad and pool need not be two nodes, and its If is
+// decided by a size.
+const pooled = `onnx-model: none
+
+graph {
+    input %x : float[n,2,4,4]
+    input %z : float[n,m]
+    %w = constant {[0.5,1,-1,2]} : float[2,2,1,1]
+    %s = constant {[2,4]} : float[2]
+    %v = constant {[1,3]} : float[2]
+    %p = constant {[0,0,1,1,0,0,1,1]} : int64[8]{0,0,1,1,0,0,1,1}
+    %1 = Conv(%x, %w) : float[n,2,4,4]
+    %2 = BatchNormalization(%1, %s, %s, %v, %v) : float[n,2,4,4]
+    %3 = Relu(%2) : float[n,2,4,4]
+    %4 = Pad(%3, %p) : float[n,2,6,6]
+    %y = MaxPool{kernel_shape=ints[2,2]}(%4) : float[n,2,5,5]
+    %5 = Shape{start=1}(%z) : int64[1]{m}
+    %6 = constant {[3]} : int64[1]{3}
+    %7 = Equal(%5, %6) : bool[1]
+    %8 = Exp(%z) : float[n,m]
+    %9 = Neg(%8) : float[n,m]
+    %10 = Tanh(%z) : float[n,m]
+    %q = If(%7, %9, %10) : float[n,m]
+    return %y, %q
+}
+`
+
+// TestModels: a model is made, optimized, written, and read again; what fails is repeated, made smaller
+// and blamed.
+func TestModels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	save := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("model.graph", pooled)
+	nnopt(t, "opt", "--query=none", "--output=model.onnx", "model.graph").ok(t)
+	var report struct {
+		Before, After map[string]int
+		Verified      string
+		Changes       []struct{ Pass, Rule, Old, New string }
+	}
+	decode := func(args ...string) {
+		t.Helper()
+		report.After, report.Before, report.Changes = nil, nil, nil
+		if err := json.Unmarshal([]byte(nnopt(t, append([]string{"opt", "--json", "--output=out.onnx"}, args...)...).ok(t).stdout), &report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode("model.onnx")
+	if report.Before["BatchNormalization"] != 1 || report.After["BatchNormalization"] != 0 || report.After["If"] != 1 || !strings.HasPrefix(report.Verified, "verified") {
+		t.Errorf("the report is %+v", report)
+	}
+	found := false
+	for _, c := range report.Changes {
+		found = found || c.Rule == "fuse_bn_into_conv" && c.Pass == "simplify_nodes"
+	}
+	if !found {
+		t.Errorf("no change is by fuse_bn_into_conv: %+v", report.Changes)
+	}
+	// Sizes that are not asked for stay open; those that are decide.
+	contains(t, nnopt(t, "info", "out.onnx").ok(t).stdout, "input x: float[n, 2, 4, 4]", "output q: float[n, m]")
+	decode("--shape=z=2x3", "--query=+fast_run -upward", "model.onnx")
+	if report.After["If"] != 0 || report.After["Tanh"] != 0 || report.After["Exp"] != 1 {
+		t.Errorf("with z of 2x3: %+v", report.After)
+	}
+	contains(t, nnopt(t, "info", "out.onnx").ok(t).stdout, "input z: float[2, 3]", "output q: float[2, 3]")
+	decode("--query=none", "model.onnx")
+	a, err := os.ReadFile("model.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile("out.onnx"); err != nil || string(a) != string(b) {
+		t.Errorf("without passes the file is another one: %v", err)
+	}
+	// A graph file of a model is optimized as the model is.
+	save("again.graph", nnopt(t, "graph", "--query=none", "model.onnx").ok(t).stdout)
+	direct := nnopt(t, "graph", "model.onnx").ok(t).stdout
+	if got := nnopt(t, "opt", "again.graph").ok(t).stdout; strings.Count(got, "\n") != strings.Count(direct, "\n") {
+		t.Errorf("as a file of graphs it is\n%s, and was\n%s", got, direct)
+	}
+	for _, args := range [][]string{
+		{"opt", "--trace=all", "--output=out.onnx", "model.onnx"}, {"opt", "--max-rewrites=0", "--output=out.onnx", "model.onnx"},
+		{"profile", "--format=json", "model.onnx"}, {"profile", "--format=trace", "model.onnx"}, {"graph", "--every", "model.onnx"},
+		{"graph", "--format=dot", "model.onnx"}, {"view", "model.onnx"}, {"opt", "--query=debug", "again.graph"},
+	} {
+		nnopt(t, args...).ok(t)
+	}
+	// A wrong rule: opt writes nothing, debug mode leaves a reproducer.
+	wrong := "--rule=(Relu x) => (Exp x)"
+	nnopt(t, "opt", wrong, "--output=wrong.onnx", "model.onnx").fails(t, 1, "the optimized model computes something else")
+	if _, err := os.Stat("wrong.onnx"); err == nil {
+		t.Error("a wrong model was written")
+	}
+	nnopt(t, "opt", "--query=debug", wrong, "again.graph").fails(t, 1, "a reproducer is in nnopt-failure-1.graph")
+	nnopt(t, "reproduce", "nnopt-failure-1.graph").fails(t, 1, "it still fails")
+	contains(t, nnopt(t, "bisect", "nnopt-failure-1.graph").ok(t).stdout, "to blame: rewrite", "rule1: Relu(")
+	contains(t, nnopt(t, "reduce", "nnopt-failure-1.graph").ok(t).stderr, "1 applies instead of")
+	// Faults say where and what to do.
+	nnopt(t, "opt", "--shape=w=1", "--output=out.onnx", "model.onnx").fails(t, 1, "input w", "no such input")
+	nnopt(t, "opt", "--shape=z=1", "--output=out.onnx", "model.onnx").fails(t, 1, "input z", "2 dimensions")
+	nnopt(t, "opt", "--set=v=1", "--output=out.onnx", "model.onnx").fails(t, 2, "the model has no input v; it has x, z")
+	save("broken.onnx", "not a model")
+	nnopt(t, "opt", "--output=out.onnx", "broken.onnx").fails(t, 1, "broken.onnx")
+}
+
+// TestModelRules: the machine finds two rules that others have shipped, and what is right instead.
+func TestModelRules(t *testing.T) {
+	const pad = "&& explicit_pads(a) && image_of_size(r) && within_kernel(a, n) => (MaxPool{padded(a, n)} r)"
+	for rule, class := range map[string]string{
+		"(Reshape{a} (Reshape{b} x _) s) => (Reshape{a} x s)":                      "wrong",
+		"(Reshape{a} (Reshape{b} x _) s) && copies_none(a, s) => (Reshape{a} x s)": "exact",
+		"(MaxPool{a} n@(Pad{m} r ...)) && zero_pads(m, n) " + pad:                  "wrong",
+		"(MaxPool{a} n@(Pad{m} r@(Relu _) ...)) && zero_pads(m, n) " + pad:         "exact",
+		"(ArgMax{a} (Softmax{a} x)) => (ArgMax{a} x)":                              "wrong",
+		"(Transpose{p} (Transpose{q} x)) => x":                                     "wrong",
+		"(Add x 0) => x":                                                           "wrong",
+	} {
+		r := nnopt(t, "rule", "check", "--dialect=onnx", rule)
+		if got := strings.Fields(strings.TrimPrefix(r.stdout, "!")); len(got) == 0 || got[0] != class {
+			t.Errorf("%s: %s, not %s", rule, r.stdout, class)
+		}
+	}
+}
