@@ -62,7 +62,7 @@ func distance(got, want *array.Array) difference {
 		}
 		d := math.Abs(x - y)
 		off, norm = off+float64(d*d), norm+float64(y*y)
-		if rest := d - (absolute + relative*math.Abs(y)); !(rest <= 0) {
+		if rest := d - (absolute + float64(relative*math.Abs(y))); !(rest <= 0) {
 			beyond += float64(rest * rest)
 			if first < 0 {
 				first = i

@@ -431,7 +431,7 @@ func (c *Call) resizeTo(dims []Dim, axes []int, input int) {
 		n, _ := dims[a].Number()
 		dims[a] = UnknownDim
 		// Rounding is up at a half, of which floating point may be a bit off.
-		if x := scale * float64(n); known && math.Abs(x-math.Floor(x)-0.5) > 1e-4 && x < 1<<20 {
+		if x := float64(scale * float64(n)); known && math.Abs(x-math.Floor(x)-0.5) > 1e-4 && x < 1<<20 {
 			dims[a] = Known(int64(math.Floor(x + 0.5)))
 		}
 	}

@@ -25,7 +25,7 @@ var activationFunctions = []pattern.Function{
 	pattern.NewGuardOfPairs("inverse(c, r)", 1, "the numbers c and r are the reciprocals of each other, but for rounding", func(c, r *fgraph.Variable) bool {
 		x, ok := ir.NumberOf(c)
 		y, too := ir.NumberOf(r)
-		return ok && too && near(x*y, 1)
+		return ok && too && near(float64(x*y), 1)
 	}),
 	attributesFunction("leaky(a)", "the attribute alpha of LeakyRelu or Elu", func(a pattern.Args, _ attributeList) attributeList {
 		return attributeList{ir.Float("alpha", numberAt(a, 0))}

@@ -318,7 +318,7 @@ func operandOf(a *fgraph.Apply, k int, operand func(*fgraph.Variable) (polynomia
 func (p polynomial) plus(q polynomial, factor float64) polynomial {
 	r := make(polynomial, max(len(p), len(q)))
 	for k := range r {
-		r[k] = p.at(k) + factor*q.at(k)
+		r[k] = p.at(k) + float64(factor*q.at(k))
 	}
 	return r
 }
@@ -327,7 +327,7 @@ func (p polynomial) times(q polynomial) polynomial {
 	r := make(polynomial, len(p)+len(q)-1)
 	for i, f := range p {
 		for k, g := range q {
-			r[i+k] += f * g
+			r[i+k] += float64(f * g)
 		}
 	}
 	return r

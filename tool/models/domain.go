@@ -403,7 +403,7 @@ func compareArrays(left, right any) rulecheck.Class {
 		case x == y || math.IsNaN(x) && math.IsNaN(y):
 		case !a.DType().IsFloat():
 			return rulecheck.Wrong
-		case finite && math.Abs(x-y) <= 1e-4*math.Abs(x)+1e-7 || finite && !limits && math.Abs(x-y) <= 1e-5*norm:
+		case finite && math.Abs(x-y) <= float64(1e-4*math.Abs(x))+1e-7 || finite && !limits && math.Abs(x-y) <= 1e-5*norm:
 			if class == rulecheck.Exact {
 				class = rulecheck.Rounding
 			}
