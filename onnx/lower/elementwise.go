@@ -15,7 +15,7 @@ var operators map[string]func(c *call) []*value
 
 func init() {
 	operators = make(map[string]func(c *call) []*value)
-	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, others} {
+	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, detection, spectra, others} {
 		for name, f := range table {
 			operators[name] = f
 		}
@@ -149,25 +149,6 @@ var elementwise = map[string]func(c *call) []*value{
 		}
 		return []*value{c.in[0], c.typed(tensor.Map(array.Eq, c.x(0), c.x(0)), onnx.Bool)}
 	},
-}
-
-// cast converts elements. Floats become integers by cutting off their fraction, and bools by being
-// compared with zero.
-func (c *call) cast(to onnx.DataType) []*value {
-	x := c.x(0)
-	if to == onnx.Bool {
-		return c.out(truth(x), to)
-	}
-	if from := c.elem(0); to == onnx.Float && (from == onnx.BFloat16 || from == onnx.Float16) {
-		return []*value{{x, to}}
-	}
-	switch to {
-	case onnx.BFloat16, onnx.Float16, onnx.Int16, onnx.Uint16, onnx.Uint32: // which need be rounded, or wrap around
-		if to != c.elem(0) {
-			c.fail("%w: cast from %v to %v", ErrUnsupported, c.elem(0), to)
-		}
-	}
-	return c.out(x, to)
 }
 
 // divide rounds quotients of integers towards zero.

@@ -113,12 +113,12 @@ func qualified(domain, op string) string {
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have at all or in part.
 const notComputed = `Adagrad Adam AffineGrid Attention Bernoulli BitCast BitShift BlackmanWindow CenterCropPad Col2Im ConcatFromSequence ConvInteger
-	CumProd DFT DeformConv DequantizeLinear Det DynamicQuantizeLinear Einsum GridSample GroupNormalization ImageDecoder Loop MatMulInteger
-	MaxRoiPool MaxUnpool MeanVarianceNormalization MelWeightMatrix Momentum Multinomial NegativeLogLikelihoodLoss NonMaxSuppression
+	CumProd DeformConv DequantizeLinear Det DynamicQuantizeLinear Einsum GroupNormalization ImageDecoder Loop MatMulInteger
+	MaxRoiPool MaxUnpool MeanVarianceNormalization Momentum Multinomial NegativeLogLikelihoodLoss
 	Optional OptionalGetElement OptionalHasElement QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RandomNormal
-	RandomNormalLike RandomUniform RandomUniformLike RegexFullMatch ReverseSequence RoiAlign RotaryEmbedding STFT Scan SequenceAt
+	RandomNormalLike RandomUniform RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scan SequenceAt
 	SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SoftmaxCrossEntropyLoss SplitToSequence
-	StringConcat StringNormalizer StringSplit TensorScatter TfIdfVectorizer Unique Upsample`
+	StringConcat StringNormalizer StringSplit TensorScatter Upsample`
 
 // isOperator reports whether ONNX has an operator.
 func isOperator(op string) bool {

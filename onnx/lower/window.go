@@ -92,8 +92,9 @@ var windows = map[string]func(c *call) []*value{
 		}
 		return reductions["ReduceL2"](c.over())
 	},
-	"Resize":   (*call).resize,
-	"Upsample": (*call).resize,
+	"GridSample": (*call).gridSample,
+	"Resize":     (*call).resize,
+	"Upsample":   (*call).resize,
 }
 
 // at returns an element of a list, which may be empty.
