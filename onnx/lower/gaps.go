@@ -112,13 +112,13 @@ func qualified(domain, op string) string {
 }
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have at all or in part.
-const notComputed = `Adagrad Adam AffineGrid Attention Bernoulli BitCast BitShift BlackmanWindow CenterCropPad Col2Im ConcatFromSequence ConvInteger
+const notComputed = `Adagrad Adam AffineGrid Attention Bernoulli BitCast BitShift BlackmanWindow CenterCropPad ConcatFromSequence ConvInteger
 	CumProd DeformConv DequantizeLinear Det DynamicQuantizeLinear Einsum GroupNormalization ImageDecoder Loop MatMulInteger
-	MaxRoiPool MaxUnpool MeanVarianceNormalization Momentum Multinomial NegativeLogLikelihoodLoss
+	MaxRoiPool MeanVarianceNormalization Momentum Multinomial NegativeLogLikelihoodLoss
 	Optional OptionalGetElement OptionalHasElement QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RandomNormal
 	RandomNormalLike RandomUniform RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scan SequenceAt
 	SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SoftmaxCrossEntropyLoss SplitToSequence
-	StringConcat StringNormalizer StringSplit TensorScatter Upsample`
+	StringConcat StringNormalizer StringSplit TensorScatter`
 
 // isOperator reports whether ONNX has an operator.
 func isOperator(op string) bool {
