@@ -66,6 +66,7 @@ func (u *gaps) graph(path string, g *onnx.Graph, depth int) {
 	for _, in := range g.Inputs {
 		switch {
 		case in.Type == nil:
+		case in.Type.Tensor == nil && depth > 0: // what a node gives, such as a sequence
 		case in.Type.Tensor == nil:
 			u.add(Gap{Where: path + "input " + in.Name, Reason: fmt.Sprintf("%v: a value of type %v", ErrUnsupported, in.Type)})
 		case in.Type.Tensor.Elem != onnx.Undefined:
@@ -112,12 +113,12 @@ func qualified(domain, op string) string {
 }
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have at all or in part.
-const notComputed = `Adagrad Adam AffineGrid Attention Bernoulli BitCast BitShift BlackmanWindow CenterCropPad ConcatFromSequence ConvInteger
-	CumProd DeformConv DequantizeLinear Det DynamicQuantizeLinear Einsum GroupNormalization ImageDecoder Loop MatMulInteger
+const notComputed = `Adagrad Adam AffineGrid Attention Bernoulli BitCast BitShift BlackmanWindow CenterCropPad ConvInteger
+	CumProd DeformConv DequantizeLinear Det DynamicQuantizeLinear Einsum GroupNormalization ImageDecoder MatMulInteger
 	MaxRoiPool MeanVarianceNormalization Momentum Multinomial NegativeLogLikelihoodLoss
-	Optional OptionalGetElement OptionalHasElement QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RandomNormal
-	RandomNormalLike RandomUniform RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scan SequenceAt
-	SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SoftmaxCrossEntropyLoss SplitToSequence
+	QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RandomNormal
+	RandomNormalLike RandomUniform RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding
+	SoftmaxCrossEntropyLoss
 	StringConcat StringNormalizer StringSplit TensorScatter`
 
 // isOperator reports whether ONNX has an operator.

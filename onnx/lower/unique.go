@@ -34,7 +34,7 @@ func (c *call) unique() []*value {
 	}
 	out := c.like(y)
 	for _, v := range found[1:] {
-		out = append(out, &value{v, onnx.Int64})
+		out = append(out, &value{v: v, elem: onnx.Int64})
 	}
 	return out
 }
