@@ -149,3 +149,32 @@ func cubic(x, a float64) float64 {
 	}
 	return 0
 }
+
+// affineGrid makes grids for GridSample: places of an image, turned and moved.
+func (c *call) affineGrid() []*value {
+	theta, size := c.shape(c.x(0)), c.ints(1)
+	dims := len(size) - 2
+	if dims != 2 && dims != 3 || !slices.Equal(theta, []int{size[0], dims, dims + 1}) {
+		c.fail("transforms of shape %v for an image of %v", theta, size)
+	}
+	image := size[2:]
+	c.bounded(append([]int{size[0], dims + 1}, image...))
+	n := product(image)
+	places := make([]float64, n*(dims+1))
+	for i := range n {
+		rest := i
+		for d := dims - 1; d >= 0; d-- {
+			k, m := float64(rest%image[d]), float64(image[d])
+			rest /= image[d]
+			at := (2*k+1)/m - 1
+			if c.bool("align_corners", false) {
+				at = 2*k/max(m-1, 1) - 1
+			}
+			places[(dims-1-d)*n+i] = at
+		}
+		places[dims*n+i] = 1
+	}
+	t := c.floats(0)
+	y := tensor.Matmul(t, tensor.Constant(array.Of(places, dims+1, n)))
+	return c.out(c.reshape(tensor.DimShuffle(y, 0, 2, 1), append(append([]int{size[0]}, image...), dims)), c.elem(0))
+}

@@ -307,6 +307,8 @@ var shapes = map[string]func(c *call) []*value{
 			return c.like(tensor.Pad(x, tensor.PadMode(mode), margins...))
 		}
 	},
+	"CenterCropPad": (*call).centerCropPad,
+	"AffineGrid":    (*call).affineGrid,
 	"EyeLike": func(c *call) []*value {
 		s := c.shape(c.x(0))
 		if len(s) != 2 {
