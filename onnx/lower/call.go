@@ -37,6 +37,9 @@ func (c *call) x(k int) *fgraph.Variable {
 	if !c.has(k) {
 		c.fail("input %d is missing", k)
 	}
+	if c.in[k].v == nil {
+		c.fail("input %d is no tensor", k)
+	}
 	return c.in[k].v
 }
 
@@ -150,7 +153,7 @@ func (c *call) typed(v *fgraph.Variable, elem onnx.DataType) *value {
 	if tensor.TypeOf(v).DType() != d {
 		v = tensor.Cast(v, d)
 	}
-	return &value{v, elem}
+	return &value{v: v, elem: elem}
 }
 
 // like returns a result with elements of the type of the first input.

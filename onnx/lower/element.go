@@ -11,14 +11,15 @@ import (
 )
 
 // dtypeOf returns the type of arrays that hold elements of a type. Small integers and half floats
-// are held in larger types.
+// are held in larger types, and a uint64 as an int64: one that is too large is refused where it comes
+// in.
 func dtypeOf(t onnx.DataType) (array.DType, error) {
 	switch t {
 	case onnx.Float, onnx.BFloat16, onnx.Float16:
 		return array.Float32, nil
 	case onnx.Double:
 		return array.Float64, nil
-	case onnx.Int64, onnx.Uint32:
+	case onnx.Int64, onnx.Uint32, onnx.Uint64:
 		return array.Int64, nil
 	case onnx.Int32, onnx.Int16, onnx.Uint16:
 		return array.Int32, nil
@@ -102,7 +103,11 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	}
 	for i := range int(n) {
 		if at := integerAt(t.DataType); at != nil {
-			setInt(a, i, at(data, i))
+			v := at(data, i)
+			if v < 0 && t.DataType == onnx.Uint64 {
+				return nil, fmt.Errorf("%w: a number over 2^63-1 of type %v", ErrUnsupported, t.DataType)
+			}
+			setInt(a, i, v)
 		} else {
 			a.SetFloat(i, floatAt(t.DataType, data, i))
 		}
@@ -167,7 +172,7 @@ func setInt(a *array.Array, i int, v int64) {
 // integerAt returns a function for the elements of a type of integers, or nil.
 func integerAt(t onnx.DataType) func(data []byte, i int) int64 {
 	switch t {
-	case onnx.Int64:
+	case onnx.Int64, onnx.Uint64:
 		return func(data []byte, i int) int64 { return int64(binary.LittleEndian.Uint64(data[8*i:])) }
 	case onnx.Int32:
 		return func(data []byte, i int) int64 { return int64(int32(binary.LittleEndian.Uint32(data[4*i:]))) }

@@ -15,7 +15,7 @@ var operators map[string]func(c *call) []*value
 
 func init() {
 	operators = make(map[string]func(c *call) []*value)
-	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, others} {
+	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, detection, spectra, control, sequences, attention, others} {
 		for name, f := range table {
 			operators[name] = f
 		}
@@ -66,13 +66,18 @@ var elementwise = map[string]func(c *call) []*value{
 	"Sin": mapped(array.Sin), "Cos": mapped(array.Cos), "Tan": mapped(array.Tan), "Asin": mapped(array.Arcsin), "Acos": mapped(array.Arccos), "Atan": mapped(array.Arctan),
 	"Sinh": mapped(array.Sinh), "Cosh": mapped(array.Cosh), "Tanh": mapped(array.Tanh), "Asinh": mapped(array.Arcsinh), "Acosh": mapped(array.Arccosh), "Atanh": mapped(array.Arctanh),
 	"Sigmoid": mapped(array.Sigmoid), "Softplus": mapped(array.Softplus),
-	"Identity": unary(func(_ *call, x variable) variable { return x }),
-	"Add":      binaryOp(func(_ *call, x, y variable) variable { return tensor.Add(x, y) }),
-	"Sub":      binaryOp(func(_ *call, x, y variable) variable { return tensor.Sub(x, y) }),
-	"Mul":      binaryOp(func(_ *call, x, y variable) variable { return tensor.Mul(x, y) }),
-	"Div":      binaryOp(divide),
-	"Mod":      binaryOp(modulo),
-	"Pow":      binaryOp(func(_ *call, x, y variable) variable { return tensor.Pow(x, y) }),
+	"Identity": func(c *call) []*value {
+		if !c.has(0) {
+			c.fail("input 0 is missing")
+		}
+		return []*value{c.in[0]} // which may be a sequence
+	},
+	"Add": binaryOp(func(_ *call, x, y variable) variable { return tensor.Add(x, y) }),
+	"Sub": binaryOp(func(_ *call, x, y variable) variable { return tensor.Sub(x, y) }),
+	"Mul": binaryOp(func(_ *call, x, y variable) variable { return tensor.Mul(x, y) }),
+	"Div": binaryOp(divide),
+	"Mod": binaryOp(modulo),
+	"Pow": binaryOp(func(_ *call, x, y variable) variable { return tensor.Pow(x, y) }),
 	"PRelu": binaryOp(func(c *call, x, slope variable) variable {
 		// Before opset 7 there is a slope for each channel.
 		if n := ndim(x); c.opset < 7 && ndim(slope) == 1 && n > 2 {
@@ -149,25 +154,6 @@ var elementwise = map[string]func(c *call) []*value{
 		}
 		return []*value{c.in[0], c.typed(tensor.Map(array.Eq, c.x(0), c.x(0)), onnx.Bool)}
 	},
-}
-
-// cast converts elements. Floats become integers by cutting off their fraction, and bools by being
-// compared with zero.
-func (c *call) cast(to onnx.DataType) []*value {
-	x := c.x(0)
-	if to == onnx.Bool {
-		return c.out(truth(x), to)
-	}
-	if from := c.elem(0); to == onnx.Float && (from == onnx.BFloat16 || from == onnx.Float16) {
-		return []*value{{x, to}}
-	}
-	switch to {
-	case onnx.BFloat16, onnx.Float16, onnx.Int16, onnx.Uint16, onnx.Uint32: // which need be rounded, or wrap around
-		if to != c.elem(0) {
-			c.fail("%w: cast from %v to %v", ErrUnsupported, c.elem(0), to)
-		}
-	}
-	return c.out(x, to)
 }
 
 // divide rounds quotients of integers towards zero.

@@ -41,7 +41,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 		if err != nil {
 			return nil, err
 		}
-		in[i] = &value{tensor.Constant(a), x.Tensor.DataType}
+		in[i] = &value{v: tensor.Constant(a), elem: x.Tensor.DataType}
 	}
 	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload, Attributes: op.Attributes, Outputs: make([]string, op.Outputs)}
 	out, err := l.node(n, in, make(map[string]*value))
@@ -50,7 +50,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	}
 	vars := make([]*fgraph.Variable, len(out))
 	for i, v := range out {
-		if v == nil {
+		if v == nil || v.v == nil {
 			return nil, fmt.Errorf("%w: output %d of %s", ErrUnsupported, i, op.Name())
 		}
 		vars[i] = v.v

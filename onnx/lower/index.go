@@ -42,15 +42,9 @@ var indexing = map[string]func(c *call) []*value{
 	},
 	"Scatter":         (*call).scatterElements,
 	"ScatterElements": (*call).scatterElements,
-	"ScatterND": func(c *call) []*value {
-		switch r := c.text("reduction", "none"); r {
-		case "none", "add":
-			return c.like(tensor.ScatterND(c.x(0), tensor.Cast(c.x(1), array.Int64), c.x(2), r == "add"))
-		default:
-			c.fail("%w: reduction %s", ErrUnsupported, r)
-		}
-		return nil
-	},
+	"ScatterND":       (*call).scatterND,
+	"Unique":          (*call).unique,
+	"TfIdfVectorizer": (*call).tfidf,
 	"OneHot": func(c *call) []*value {
 		depth := int(c.one(1))
 		c.bounded(append([]int{depth}, c.shape(c.x(0))...))
@@ -150,16 +144,6 @@ func (c *call) index(v variable, n int) variable {
 
 // flat makes a vector of a tensor.
 func (c *call) flat(v variable) variable { return c.reshape(v, []int{product(c.shape(v))}) }
-
-func (c *call) scatterElements() []*value {
-	x := c.x(0)
-	axis := c.axis(c.int("axis", 0), ndim(x))
-	r := c.text("reduction", "none")
-	if r != "none" && r != "add" {
-		c.fail("%w: reduction %s", ErrUnsupported, r)
-	}
-	return c.like(tensor.ScatterElements(x, c.index(c.x(1), c.shape(x)[axis]), c.x(2), axis, r == "add"))
-}
 
 // gatherBatches is GatherND for each item of some first dimensions.
 func (c *call) gatherBatches(dims int) variable {

@@ -99,6 +99,10 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			l.fault("output "+out.Name, errors.New("nothing computes it"))
 			continue
 		}
+		if v.v == nil {
+			l.fault("output "+out.Name, fmt.Errorf("%w: it is a sequence, or an optional value", ErrUnsupported))
+			continue
+		}
 		outputs, f.outputs = append(outputs, v.v), append(f.outputs, Output{out.Name, v.elem})
 	}
 	if err := errors.Join(l.faults...); err != nil {
@@ -126,7 +130,7 @@ func (l *lowering) initializers(g *onnx.Graph, scope map[string]*value, failed m
 			failed[t.Name] = true
 			continue
 		}
-		scope[t.Name] = &value{tensor.Constant(a), t.DataType}
+		scope[t.Name] = &value{v: tensor.Constant(a), elem: t.DataType}
 	}
 }
 
@@ -148,7 +152,7 @@ func (l *lowering) bind(g *onnx.Graph, inputs map[string]*array.Array, scope map
 				continue
 			}
 			v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
-			scope[in.Name] = &value{v, elem}
+			scope[in.Name] = &value{v: v, elem: elem}
 			l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
 		case scope[in.Name] != nil || failed[in.Name]: // an initializer
 		case l.options.LeaveOut:
@@ -233,10 +237,13 @@ func inputElem(in *onnx.ValueInfo, a *array.Array) (onnx.DataType, error) {
 	return elem, err
 }
 
-// A value is what a name stands for: a tensor, and the type of its elements in the model.
+// A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;
+// or that there is none.
 type value struct {
 	v    *fgraph.Variable
 	elem onnx.DataType
+	list *sequence
+	none bool
 }
 
 // A lowering makes the graph of a model.
@@ -251,6 +258,9 @@ type lowering struct {
 	depends   map[string]bool // inputs whose values were asked for
 	leftOut   map[string]bool // inputs without a value
 	known     map[*fgraph.Variable]*array.Array
+	loops     int   // how many loops are around
+	unrolled  int   // nodes of bodies
+	kept      int64 // bytes of known, of those in loops
 	faults    []error
 }
 
@@ -440,6 +450,9 @@ func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
 	}
 	if a := l.known[v]; a != nil {
 		return a, nil
+	}
+	if l.loops > 0 {
+		return l.stepwise(v)
 	}
 	needed := fgraph.InputsOf(v)
 	var inputs []*fgraph.Variable

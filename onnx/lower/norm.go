@@ -3,6 +3,7 @@ package lower
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -48,6 +49,7 @@ var norms = map[string]func(c *call) []*value{
 		}
 		return []*value{c.typed(y, c.elem(0)), c.typed(mean, c.elem(0)), c.typed(inverse, c.elem(0))}
 	},
+	"RMSNormalization": (*call).rmsNorm,
 	"GroupNormalization": func(c *call) []*value {
 		x := c.x(0)
 		shape, groups := c.shape(x), c.int("num_groups", 1)
@@ -185,4 +187,19 @@ func (c *call) likelihood(x, classes, weights variable) variable {
 		return reduceAll(array.Sum, loss)
 	}
 	return tensor.TrueDiv(reduceAll(array.Sum, loss), reduceAll(array.Sum, weight))
+}
+
+// rmsNorm divides by the root of the mean square over the dimensions from an axis on.
+func (c *call) rmsNorm() []*value {
+	x := c.x(0)
+	if onnx.DataType(c.int("stash_type", int(onnx.Float))) == onnx.Double {
+		x = c.floats(0)
+	}
+	var axes []int
+	for d := c.axis(c.int("axis", -1), ndim(x)); d < ndim(x); d++ {
+		axes = append(axes, d)
+	}
+	square := tensor.ExpandDims(tensor.Mean(tensor.Sqr(x), axes...), axes...)
+	y := tensor.TrueDiv(x, tensor.Sqrt(tensor.Add(square, number(c.float("epsilon", 1e-5), square))))
+	return c.like(tensor.Mul(y, tensor.Cast(c.x(1), tensor.TypeOf(y).DType())))
 }

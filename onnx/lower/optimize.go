@@ -20,6 +20,9 @@ type Operator func(n *onnx.Node, inputs []*fgraph.Variable) ([]*fgraph.Variable,
 func (l *lowering) foreign(lower Operator, n *onnx.Node, in []*value) ([]*value, error) {
 	inputs := make([]*fgraph.Variable, len(in))
 	for i, v := range in {
+		if v != nil && v.v == nil {
+			return nil, fmt.Errorf("%w: input %d is no tensor", ErrUnsupported, i)
+		}
 		if v != nil {
 			inputs[i] = v.v
 		}
@@ -35,7 +38,7 @@ func (l *lowering) foreign(lower Operator, n *onnx.Node, in []*value) ([]*value,
 	}
 	values := make([]*value, len(outputs))
 	for i, v := range outputs {
-		values[i] = &value{v, elementOf(tensor.TypeOf(v).DType())}
+		values[i] = &value{v: v, elem: elementOf(tensor.TypeOf(v).DType())}
 	}
 	return values, nil
 }

@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/nnopt/nnopt/kernel/elementary"
@@ -11,42 +10,6 @@ import (
 )
 
 var others = map[string]func(c *call) []*value{
-	// The branch that is not taken need not be computable.
-	"If": func(c *call) []*value {
-		branch := "else_branch"
-		if c.one(0) != 0 {
-			branch = "then_branch"
-		}
-		a := c.attribute(branch)
-		if a == nil || a.Graph == nil {
-			c.fail("there is no %s", branch)
-		}
-		if c.depth++; c.depth > maxDepth {
-			c.fail("%w: graphs in graphs, %d deep", ErrUnsupported, c.depth)
-		}
-		defer func() { c.depth-- }()
-		scope := make(map[string]*value)
-		for name, v := range c.scope {
-			scope[name] = v
-		}
-		for _, t := range a.Graph.Initializers {
-			v, err := c.arrayOf(t)
-			if err != nil {
-				c.fail("initializer %s: %w", t.Name, err)
-			}
-			scope[t.Name] = &value{tensor.Constant(v), t.DataType}
-		}
-		before := len(c.faults)
-		c.nodes(a.Graph.Nodes, scope, make(map[string]bool))
-		if len(c.faults) > before {
-			c.err = fmt.Errorf("its %s can't be computed", branch)
-		}
-		var out []*value
-		for _, o := range a.Graph.Outputs {
-			out = append(out, scope[o.Name])
-		}
-		return out
-	},
 	"HannWindow":     func(c *call) []*value { return c.window(0.5, 0.5, 0) },
 	"HammingWindow":  func(c *call) []*value { return c.window(25.0/46, 21.0/46, 0) },
 	"BlackmanWindow": func(c *call) []*value { return c.window(0.42, 0.5, 0.08) },

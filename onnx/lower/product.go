@@ -46,7 +46,7 @@ var products = map[string]func(c *call) []*value{
 		if to := c.int("output_dtype", 0); to != 0 {
 			elem = onnx.DataType(to)
 		}
-		return []*value{{c.quantize(c.x(0), c.along(1, c.x(0)), c.alongOr(2, c.x(0)), elem), elem}}
+		return []*value{{v: c.quantize(c.x(0), c.along(1, c.x(0)), c.alongOr(2, c.x(0)), elem), elem: elem}}
 	},
 	"DequantizeLinear": func(c *call) []*value {
 		x := tensor.Cast(c.x(0), tensor.TypeOf(c.x(1)).DType())
@@ -63,11 +63,11 @@ var products = map[string]func(c *call) []*value{
 		scale := tensor.TrueDiv(tensor.Sub(high, low), number(255, low))
 		point := tensor.Map(array.Round, tensor.Maximum(zero, tensor.Minimum(number(255, low), tensor.TrueDiv(tensor.Neg(low), scale))))
 		z := tensor.Cast(point, array.Uint8)
-		return []*value{{c.quantize(x, scale, z, onnx.Uint8), onnx.Uint8}, {scale, onnx.Float}, {z, onnx.Uint8}}
+		return []*value{{v: c.quantize(x, scale, z, onnx.Uint8), elem: onnx.Uint8}, {v: scale, elem: onnx.Float}, {v: z, elem: onnx.Uint8}}
 	},
 	"QLinearMatMul": func(c *call) []*value {
 		a, b := c.dequantized(0, 1, 2), c.dequantized(3, 4, 5)
-		return []*value{{c.quantize(tensor.Matmul(a, b), c.x(6), c.x(7), c.elem(7)), c.elem(7)}}
+		return []*value{{v: c.quantize(tensor.Matmul(a, b), c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 	},
 	"QLinearConv": func(c *call) []*value {
 		w := c.shape(c.x(3))
@@ -81,7 +81,7 @@ var products = map[string]func(c *call) []*value{
 			bias = tensor.Mul(tensor.Cast(c.x(8), array.Float64), tensor.Mul(tensor.Cast(c.x(1), array.Float64), tensor.Cast(c.x(4), array.Float64)))
 		}
 		y := tensor.Conv(x, weights, bias, c.slide(w[2:], c.shape(x)), c.int("group", 1))
-		return []*value{{c.quantize(y, c.x(6), c.x(7), c.elem(7)), c.elem(7)}}
+		return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 	},
 	"ConvInteger": func(c *call) []*value {
 		w := c.shape(c.x(1))

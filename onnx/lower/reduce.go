@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -21,21 +23,8 @@ var reductions = map[string]func(c *call) []*value{
 	"ReduceLogSumExp": reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.LogSumExp, x, axes...) }),
 	"ArgMax":          func(c *call) []*value { return c.arg(tensor.Argmax) },
 	"ArgMin":          func(c *call) []*value { return c.arg(tensor.Argmin) },
-	"CumSum": func(c *call) []*value {
-		x := c.x(0)
-		axis := c.axis(int(c.one(1)), ndim(x))
-		if c.bool("reverse", false) {
-			x = tensor.Flip(x, axis)
-		}
-		y := tensor.Cumsum(x, axis)
-		if c.bool("exclusive", false) {
-			y = tensor.Sub(y, x)
-		}
-		if c.bool("reverse", false) {
-			y = tensor.Flip(y, axis)
-		}
-		return c.like(y)
-	},
+	"CumSum":          func(c *call) []*value { return c.cumulated(tensor.Cumsum, 0) },
+	"CumProd":         func(c *call) []*value { return c.cumulated(tensor.Cumprod, 1) },
 }
 
 // mean divides a sum by the number of elements: of integers, too.
@@ -94,4 +83,25 @@ func (c *call) arg(f func(x variable, axes ...int) variable) []*value {
 		y = c.reshape(y, shape)
 	}
 	return c.out(y, onnx.Int64)
+}
+
+// cumulated lowers CumSum and CumProd. Exclusive ones begin with what is neutral, without the last element.
+func (c *call) cumulated(f func(x variable, axis int) variable, neutral float64) []*value {
+	x := c.x(0)
+	axis := c.axis(int(c.one(1)), ndim(x))
+	if c.bool("reverse", false) {
+		x = tensor.Flip(x, axis)
+	}
+	if n := c.shape(x)[axis]; n > 0 && c.bool("exclusive", false) {
+		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axis+1)
+		indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(n-1), 1)
+		margins := slices.Repeat([]tensor.Margin{{Before: tensor.Int(0), After: tensor.Int(0)}}, ndim(x))
+		margins[axis].Before = tensor.Int(1)
+		x = tensor.PadValue(tensor.Subtensor(x, indexes...), number(neutral, x), margins...)
+	}
+	y := f(x, axis)
+	if c.bool("reverse", false) {
+		y = tensor.Flip(y, axis)
+	}
+	return c.like(y)
 }

@@ -18,10 +18,10 @@ var shapes = map[string]func(c *call) []*value{
 		for i := from; i < to; i++ {
 			list = append(list, int64(shape[i]))
 		}
-		return []*value{{tensor.Constant(array.Of(list, len(list))), onnx.Int64}}
+		return []*value{{v: tensor.Constant(array.Of(list, len(list))), elem: onnx.Int64}}
 	},
 	"Size": func(c *call) []*value {
-		return []*value{{tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), onnx.Int64}}
+		return []*value{{v: tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), elem: onnx.Int64}}
 	},
 	"Reshape": func(c *call) []*value {
 		shape, ok := c.listOr("shape", 1)
@@ -235,15 +235,15 @@ var shapes = map[string]func(c *call) []*value{
 				if err != nil {
 					c.fail("%w", err)
 				}
-				return []*value{{tensor.Constant(t), a.Tensor.DataType}}
+				return []*value{{v: tensor.Constant(t), elem: a.Tensor.DataType}}
 			case "value_float":
-				return []*value{{tensor.Constant(array.Scalar(a.Float)), onnx.Float}}
+				return []*value{{v: tensor.Constant(array.Scalar(a.Float)), elem: onnx.Float}}
 			case "value_int":
-				return []*value{{tensor.Constant(array.Scalar(a.Int)), onnx.Int64}}
+				return []*value{{v: tensor.Constant(array.Scalar(a.Int)), elem: onnx.Int64}}
 			case "value_floats":
-				return []*value{{tensor.Constant(array.Of(a.Floats, len(a.Floats))), onnx.Float}}
+				return []*value{{v: tensor.Constant(array.Of(a.Floats, len(a.Floats))), elem: onnx.Float}}
 			case "value_ints":
-				return []*value{{tensor.Constant(array.Of(a.Ints, len(a.Ints))), onnx.Int64}}
+				return []*value{{v: tensor.Constant(array.Of(a.Ints, len(a.Ints))), elem: onnx.Int64}}
 			}
 		}
 		c.fail("%w: a constant that is no tensor of numbers", ErrUnsupported)
@@ -307,6 +307,8 @@ var shapes = map[string]func(c *call) []*value{
 			return c.like(tensor.Pad(x, tensor.PadMode(mode), margins...))
 		}
 	},
+	"CenterCropPad": (*call).centerCropPad,
+	"AffineGrid":    (*call).affineGrid,
 	"EyeLike": func(c *call) []*value {
 		s := c.shape(c.x(0))
 		if len(s) != 2 {

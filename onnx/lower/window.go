@@ -70,7 +70,7 @@ var windows = map[string]func(c *call) []*value{
 		if len(c.node.Outputs) > 1 {
 			places := tensor.MaxPoolPlaces(c.x(0), kernel, s, c.bool("ceil_mode", false))
 			if c.int("storage_order", 0) != 0 {
-				c.fail("%w: storage_order", ErrUnsupported)
+				places = c.byColumns(places)
 			}
 			out = append(out, c.typed(c.flatPlaces(places), onnx.Int64))
 		}
@@ -92,8 +92,11 @@ var windows = map[string]func(c *call) []*value{
 		}
 		return reductions["ReduceL2"](c.over())
 	},
-	"Resize":   (*call).resize,
-	"Upsample": (*call).resize,
+	"MaxUnpool":  (*call).maxUnpool,
+	"Col2Im":     (*call).col2im,
+	"GridSample": (*call).gridSample,
+	"Resize":     (*call).resize,
+	"Upsample":   (*call).resize,
 }
 
 // at returns an element of a list, which may be empty.
@@ -161,61 +164,4 @@ func (c *call) over() *call {
 
 func (c *call) global(f func(x variable, axes ...int) variable) []*value {
 	return reduction(f)(c.over())
-}
-
-// resize lowers Resize of all opsets, and Upsample.
-func (c *call) resize() []*value {
-	x := c.x(0)
-	shape := c.shape(x)
-	mode := c.text("mode", "nearest")
-	scalesAt, sizesAt := 2, 3
-	if c.node.Op == "Upsample" || c.opset < 11 {
-		scalesAt, sizesAt = 1, 4
-	}
-	o := tensor.ResizeOptions{Linear: mode == "linear", Coordinates: tensor.CoordinateMode(c.text("coordinate_transformation_mode", "half_pixel")), Nearest: tensor.NearestMode(c.text("nearest_mode", "round_prefer_floor"))}
-	if scalesAt == 1 {
-		o.Coordinates, o.Nearest = tensor.Asymmetric, "floor"
-	}
-	if mode != "nearest" && mode != "linear" || c.attribute("antialias") != nil && c.bool("antialias", false) {
-		c.fail("%w: mode %s", ErrUnsupported, mode)
-	}
-	axes := c.list("axes")
-	if axes == nil {
-		for i := range shape {
-			axes = append(axes, i)
-		}
-	}
-	axes = c.axes(axes, len(shape))
-	if c.has(sizesAt) && c.array(sizesAt).Len() > 0 {
-		if policy := c.text("keep_aspect_ratio_policy", "stretch"); policy != "stretch" {
-			c.fail("%w: keep_aspect_ratio_policy %s", ErrUnsupported, policy)
-		}
-		list := c.ints(sizesAt)
-		if len(list) != len(axes) {
-			c.fail("%d sizes for %d dimensions", len(list), len(axes))
-		}
-		for i, a := range axes {
-			shape[a] = list[i]
-		}
-		c.bounded(shape)
-		return c.like(tensor.ResizeTo(x, o, sizes(shape)...))
-	}
-	var scales []float64
-	for range shape {
-		scales = append(scales, 1)
-	}
-	if a := c.attribute("scales"); a != nil {
-		for i, v := range a.Floats {
-			scales[i] = float64(v)
-		}
-	} else {
-		list := c.array(scalesAt)
-		if list.Len() != len(axes) {
-			c.fail("%d scales for %d dimensions", list.Len(), len(axes))
-		}
-		for i, a := range axes {
-			scales[a] = list.Float(i)
-		}
-	}
-	return c.like(tensor.ResizeBy(x, o, scales...))
 }

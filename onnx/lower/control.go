@@ -1,0 +1,333 @@
+package lower
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// The operators that hold graphs. A loop is unrolled: its condition is computed where it depends on
+// values, and the graph of the model with it.
+var control = map[string]func(c *call) []*value{
+	"If":          (*call).branch,
+	"Loop":        (*call).loop,
+	"Scan":        (*call).scan,
+	"SequenceMap": (*call).sequenceMap,
+}
+
+// A body is a graph in a node, with the names that it sees.
+type body struct {
+	*call
+	name  string
+	graph *onnx.Graph
+	scope map[string]*value
+}
+
+// body returns a graph of the node. Its initializers become constants once.
+func (c *call) body(name string) *body {
+	a := c.attribute(name)
+	if a == nil || a.Graph == nil {
+		c.fail("there is no %s", name)
+	}
+	b := &body{c, name, a.Graph, maps.Clone(c.scope)}
+	if b.scope == nil {
+		b.scope = make(map[string]*value)
+	}
+	for _, t := range b.graph.Initializers {
+		v, err := c.arrayOf(t)
+		if err != nil {
+			c.fail("initializer %s: %w", t.Name, err)
+		}
+		b.scope[t.Name] = &value{v: tensor.Constant(v), elem: t.DataType}
+	}
+	return b
+}
+
+// maxUnrolled bounds the nodes that loops make of their bodies.
+const maxUnrolled = 1 << 15
+
+// run lowers the body once more. In later runs all names are set again, in the same order.
+func (b *body) run(inputs ...*value) []*value {
+	if b.depth++; b.depth > maxDepth {
+		b.fail("%w: graphs in graphs, %d deep", ErrUnsupported, b.depth)
+	}
+	defer func() { b.depth-- }()
+	if b.unrolled += len(b.graph.Nodes) + 1; b.unrolled > maxUnrolled {
+		b.fail("%w: loops of more than %d nodes", ErrUnsupported, maxUnrolled)
+	}
+	if len(inputs) > len(b.graph.Inputs) {
+		b.fail("its %s has %d inputs, not %d", b.name, len(b.graph.Inputs), len(inputs))
+	}
+	for i, v := range inputs {
+		b.scope[b.graph.Inputs[i].Name] = v
+	}
+	before := len(b.faults)
+	b.nodes(b.graph.Nodes, b.scope, make(map[string]bool))
+	if len(b.faults) > before {
+		b.fail("its %s can't be computed", b.name)
+	}
+	out := make([]*value, len(b.graph.Outputs))
+	for i, o := range b.graph.Outputs {
+		if out[i] = b.scope[o.Name]; out[i] == nil {
+			b.fail("output %s of its %s is missing", o.Name, b.name)
+		}
+	}
+	return out
+}
+
+// branch lowers If. The branch that is not taken need not be computable.
+func (c *call) branch() []*value {
+	if c.one(0) != 0 {
+		return c.body("then_branch").run()
+	}
+	return c.body("else_branch").run()
+}
+
+// loop lowers Loop: at most so many times, as long as a condition is true, with values that are carried
+// and others that are stacked.
+func (c *call) loop() []*value {
+	b := c.body("body")
+	most, more := int64(-1), true
+	if c.has(0) {
+		most = max(c.array(0).Int(0), 0)
+	}
+	if c.has(1) {
+		more = c.one(1) != 0
+	}
+	c.loops++
+	defer func() { c.loops-- }()
+	state := slices.Clone(c.in[min(2, len(c.in)):])
+	if len(b.graph.Outputs) < 1+len(state) {
+		c.fail("its body has %d outputs for %d values", len(b.graph.Outputs), len(state))
+	}
+	stacks := make([][]*value, len(b.graph.Outputs)-1-len(state))
+	for i := int64(0); more && i != most; i++ {
+		number := &value{v: tensor.Constant(array.Scalar(i)), elem: onnx.Int64}
+		truth := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
+		out := b.run(append([]*value{number, truth}, state...)...)
+		state = out[1 : 1+len(state)]
+		for k, v := range out[1+len(state):] {
+			stacks[k] = append(stacks[k], v)
+		}
+		more = (&call{lowering: c.lowering, in: out[:1]}).one(0) != 0
+	}
+	out := slices.Clone(state)
+	for k, list := range stacks {
+		out = append(out, b.stack(list, 1+len(state)+k, 0))
+	}
+	return out
+}
+
+// stack stacks what iterations made of an output of the body. Without any, its type is the declared one.
+func (b *body) stack(list []*value, output, axis int) *value {
+	if len(list) == 0 {
+		return b.nothing(b.graph.Outputs[output])
+	}
+	vars := make([]variable, len(list))
+	for i := range list {
+		vars[i] = (&call{lowering: b.lowering, in: list}).x(i)
+	}
+	return &value{v: tensor.Stack(b.axis(axis, ndim(vars[0])+1), vars...), elem: list[0].elem}
+}
+
+func (b *body) nothing(v *onnx.ValueInfo) *value {
+	shape := []int{0}
+	if v.Type == nil || v.Type.Tensor == nil || v.Type.Tensor.Shape == nil || len(v.Type.Tensor.Shape.Dims) >= array.MaxDims {
+		b.fail("%w: there are no iterations, and the shape of %s is not known", ErrUnsupported, v.Name)
+	}
+	for _, d := range v.Type.Tensor.Shape.Dims {
+		if d.Value == nil || *d.Value < 0 || *d.Value > maxMade {
+			b.fail("%w: there are no iterations, and the shape of %s is not known", ErrUnsupported, v.Name)
+		}
+		shape = append(shape, int(*d.Value))
+	}
+	a, err := NewArray(v.Type.Tensor.Elem, shape...)
+	if err != nil {
+		b.fail("%s: %w", v.Name, err)
+	}
+	return &value{v: tensor.Constant(a), elem: v.Type.Tensor.Elem}
+}
+
+// scan lowers Scan, a loop over elements of tensors. In opset 8 that is for each item of a batch.
+func (c *call) scan() []*value {
+	n := c.int("num_scan_inputs", 0)
+	if c.opset >= 9 {
+		return c.scanOver(c.in, n)
+	}
+	if c.has(0) {
+		c.fail("%w: lengths of sequences", ErrUnsupported)
+	}
+	in := c.in[min(1, len(c.in)):]
+	if len(in) == 0 {
+		c.fail("there are no inputs")
+	}
+	var list [][]*value
+	c.checkSteps(c.batch(in))
+	for i := range c.batch(in) {
+		item := make([]*value, len(in))
+		for k, v := range in {
+			item[k] = &value{v: tensor.Subtensor(v.v, tensor.At(tensor.Int(i))), elem: v.elem}
+		}
+		list = append(list, c.scanOver(item, n))
+	}
+	if len(list) == 0 {
+		c.fail("%w: no items", ErrUnsupported)
+	}
+	out := make([]*value, len(list[0]))
+	for k := range out {
+		vars := make([]variable, len(list))
+		for i := range list {
+			vars[i] = list[i][k].v
+		}
+		out[k] = &value{v: tensor.Stack(0, vars...), elem: list[0][k].elem}
+	}
+	return out
+}
+
+// batch returns the size of the first dimension, which all have.
+func (c *call) batch(in []*value) int {
+	n := -1
+	for k := range in {
+		shape := c.shape((&call{lowering: c.lowering, in: in}).x(k))
+		if len(shape) == 0 || n >= 0 && shape[0] != n {
+			c.fail("an input of shape %v", shape)
+		}
+		n = shape[0]
+	}
+	return n
+}
+
+func (c *call) checkSteps(n int) {
+	if n > maxSteps {
+		c.fail("%w: %d steps", ErrUnsupported, n)
+	}
+}
+
+// scanOver goes along the last n inputs; those before them are carried.
+func (c *call) scanOver(in []*value, n int) []*value {
+	b := c.body("body")
+	states := len(in) - n
+	if n < 1 || states < 0 || len(b.graph.Outputs) < states {
+		c.fail("%d scanned of %d inputs", n, len(in))
+	}
+	inputs := &call{lowering: c.lowering, in: in}
+	axes, steps := make([]int, n), -1
+	for k := range n {
+		shape := c.shape(inputs.x(states + k))
+		axes[k] = c.axis(at(c.list("scan_input_axes"), k, 0), len(shape))
+		if steps >= 0 && shape[axes[k]] != steps {
+			c.fail("an input with %d steps beside one with %d", shape[axes[k]], steps)
+		}
+		steps = shape[axes[k]]
+	}
+	c.checkSteps(steps)
+	c.loops++
+	defer func() { c.loops-- }()
+	back := c.list("scan_input_directions")
+	if c.opset < 9 {
+		back = c.list("directions")
+	}
+	state, stacks := slices.Clone(in[:states]), make([][]*value, len(b.graph.Outputs)-states)
+	for i := range steps {
+		args := slices.Clone(state)
+		for k := range n {
+			j := i
+			if at(back, k, 0) != 0 {
+				j = steps - 1 - i
+			}
+			indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axes[k]+1)
+			indexes[axes[k]] = tensor.At(tensor.Int(j))
+			args = append(args, &value{v: tensor.Subtensor(inputs.x(states+k), indexes...), elem: in[states+k].elem})
+		}
+		out := b.run(args...)
+		state = out[:states]
+		for k, v := range out[states:] {
+			stacks[k] = append(stacks[k], v)
+		}
+	}
+	out := slices.Clone(state)
+	for k, list := range stacks {
+		if at(c.list("scan_output_directions"), k, 0) != 0 {
+			slices.Reverse(list)
+		}
+		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0)))
+	}
+	return out
+}
+
+// maxKept bounds the bytes of values that are kept to compute conditions.
+const maxKept = 1 << 30
+
+// stepwise computes a variable and keeps all values on the way: each iteration of a loop may ask for a
+// value that goes on from that of the iteration before.
+func (l *lowering) stepwise(v variable) (*array.Array, error) {
+	if l.known == nil {
+		l.known = make(map[variable]*array.Array)
+	}
+	for stack := []variable{v}; len(stack) > 0; {
+		if err := l.ctx.Err(); err != nil {
+			return nil, err
+		}
+		top, todo := stack[len(stack)-1], false
+		if l.known[top] != nil {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		if a := top.Owner(); a != nil {
+			for _, in := range a.Inputs() {
+				if l.known[in] == nil {
+					stack, todo = append(stack, in), true
+				}
+			}
+		}
+		if todo {
+			continue
+		}
+		if err := l.keep(top); err != nil {
+			return nil, err
+		}
+	}
+	return l.known[v], nil
+}
+
+// keep computes a variable whose inputs are known.
+func (l *lowering) keep(v variable) error {
+	a := v.Owner()
+	if a == nil {
+		if l.known[v] = tensor.ConstantOf(v); l.known[v] == nil {
+			i := slices.Index(l.inputs, v)
+			if i < 0 {
+				return errors.New("an input without a value")
+			}
+			l.known[v], l.depends[v.Name()] = l.arguments[i], true
+		}
+		return nil
+	}
+	k, err := a.Op().(tensor.Op).Compile(a)
+	if err != nil {
+		return err
+	}
+	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
+	for i, x := range a.Inputs() {
+		in[i] = l.known[x]
+	}
+	for i := range out {
+		out[i] = new(array.Array)
+	}
+	ws := array.Workspace{MaxBytes: 1 << 28}
+	if err := k(&ws, in, out); err != nil {
+		return err
+	}
+	if l.kept += ws.Peak(); l.kept > maxKept {
+		return fmt.Errorf("%w: loops that depend on values of %d bytes", ErrUnsupported, l.kept)
+	}
+	for i, x := range a.Outputs() {
+		l.known[x] = out[i]
+	}
+	return nil
+}

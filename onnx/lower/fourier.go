@@ -1,0 +1,288 @@
+package lower
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// The operators of spectra. They compute with float64s: ONNX's tests ask for more than a float32 has
+// left after the sums.
+var spectra = map[string]func(c *call) []*value{
+	"DFT":             (*call).dft,
+	"STFT":            (*call).stft,
+	"MelWeightMatrix": (*call).mel,
+}
+
+type fourier struct {
+	Axis, Length     int
+	Inverse, OneSide bool
+}
+
+// dft transforms x, […, 1] or complex numbers […, 2], along an axis: an attribute in opset 17, an input
+// from 20 on.
+func (c *call) dft() []*value {
+	shape := c.shape(c.x(0))
+	axis := c.int("axis", 1)
+	if c.opset >= 20 {
+		if axis = -2; c.has(2) {
+			axis = int(c.one(2))
+		}
+	}
+	n := len(shape)
+	axis = c.axis(axis, n)
+	if n < 2 || axis == n-1 || shape[n-1] != 1 && shape[n-1] != 2 {
+		c.fail("axis %d of shape %v", axis, shape)
+	}
+	p := fourier{axis, shape[axis], c.bool("inverse", false), c.bool("onesided", false)}
+	if c.has(1) {
+		p.Length = int(c.one(1))
+	}
+	if p.Length < 1 || p.OneSide && (p.Inverse || shape[n-1] == 2) {
+		c.fail("%w: length %d, inverse %v, onesided %v, of shape %v", ErrUnsupported, p.Length, p.Inverse, p.OneSide, shape)
+	}
+	shape[axis], shape[n-1] = p.bins(), 2
+	c.bounded(append(slices.Clone(shape), 4)) // with room for what computes odd lengths
+	return c.like(c.routine("Fourier", p, []variable{c.floats(0)}, tensor.NewType(array.Float64, shape...))[0])
+}
+
+// bins returns how many results there are: with real numbers the other half mirrors the first one.
+func (p fourier) bins() int {
+	if p.OneSide {
+		return p.Length/2 + 1
+	}
+	return p.Length
+}
+
+// transformed transforms along an axis. What is too short is followed by zeros.
+func transformed(p fourier, in []*array.Array) ([]*array.Array, error) {
+	x, shape := array.Slice[float64](in[0]), slices.Clone(in[0].Shape())
+	parts := shape[len(shape)-1]
+	n, outer, inner := shape[p.Axis], product(shape[:p.Axis]), product(shape[p.Axis+1:len(shape)-1])
+	shape[p.Axis], shape[len(shape)-1] = p.bins(), 2
+	y := array.New(array.Float64, shape...)
+	out := array.Slice[float64](y)
+	t := newTransform(p.Length, p.Inverse)
+	line := make([]complex128, p.Length)
+	for i := range outer {
+		for j := range inner {
+			clear(line)
+			for k := range min(n, p.Length) {
+				line[k] = complexAt(x, ((i*n+k)*inner+j)*parts, parts)
+			}
+			t.apply(line)
+			for k, v := range line[:p.bins()] {
+				at := ((i*p.bins()+k)*inner + j) * 2
+				out[at], out[at+1] = real(v), imag(v)
+			}
+		}
+	}
+	return []*array.Array{y}, nil
+}
+
+// complexAt returns a number that has one part or two.
+func complexAt(x []float64, i, parts int) complex128 {
+	if parts == 2 {
+		return complex(x[i], x[i+1])
+	}
+	return complex(x[i], 0)
+}
+
+// A transform computes discrete Fourier transforms of one length.
+type transform struct {
+	n       int
+	inverse bool
+	roots   []complex128 // of unity, for the power of two
+	// Of other lengths the transform is a convolution with a chirp (Bluestein, 1970), which transforms
+	// of a power of two compute.
+	chirp, spectrum, buffer []complex128
+}
+
+func newTransform(n int, inverse bool) *transform {
+	t := &transform{n: n, inverse: inverse}
+	m := n
+	if n&(n-1) != 0 {
+		m = 1 << bits.Len(uint(2*n-1))
+	}
+	t.roots = make([]complex128, m/2)
+	for k := range t.roots {
+		t.roots[k] = unit(-2 * math.Pi * float64(k) / float64(m))
+	}
+	if m == n {
+		return t
+	}
+	t.chirp, t.spectrum, t.buffer = make([]complex128, n), make([]complex128, m), make([]complex128, m)
+	for k := range t.chirp {
+		// The angle is πk²/n; k² modulo 2n keeps it exact.
+		t.chirp[k] = unit(-math.Pi * float64(k*k%(2*n)) / float64(n))
+		t.spectrum[k] = conjugate(t.chirp[k])
+		t.spectrum[(m-k)%m] = conjugate(t.chirp[k])
+	}
+	t.power(t.spectrum)
+	return t
+}
+
+func unit(angle float64) complex128 { return complex(elementary.Cos(angle), elementary.Sin(angle)) }
+
+func conjugate(v complex128) complex128 { return complex(real(v), -imag(v)) }
+
+// apply transforms a line in place. An inverse one is that of the conjugates, conjugated.
+func (t *transform) apply(x []complex128) {
+	if t.inverse {
+		conjugateAll(x)
+	}
+	if t.chirp == nil {
+		t.power(x)
+	} else {
+		clear(t.buffer)
+		for k, v := range x {
+			t.buffer[k] = v * t.chirp[k]
+		}
+		t.power(t.buffer)
+		for k := range t.buffer {
+			t.buffer[k] = conjugate(t.buffer[k] * t.spectrum[k])
+		}
+		t.power(t.buffer)
+		m := complex(float64(len(t.buffer)), 0)
+		for k := range x {
+			x[k] = conjugate(t.buffer[k]) / m * t.chirp[k]
+		}
+	}
+	if t.inverse {
+		conjugateAll(x)
+		for k := range x {
+			x[k] /= complex(float64(t.n), 0)
+		}
+	}
+}
+
+func conjugateAll(x []complex128) {
+	for k, v := range x {
+		x[k] = conjugate(v)
+	}
+}
+
+// power is the transform of a power of two (Cooley and Tukey, 1965).
+func (t *transform) power(x []complex128) {
+	n := len(x)
+	shift := 64 - bits.Len(uint(n-1))
+	for i := range x {
+		if j := int(bits.Reverse64(uint64(i)) >> shift); n > 1 && j > i {
+			x[i], x[j] = x[j], x[i]
+		}
+	}
+	for size := 2; size <= n; size *= 2 {
+		half, step := size/2, n/size
+		for from := 0; from < n; from += size {
+			for k := range half {
+				a, b := x[from+k], x[from+k+half]*t.roots[k*step]
+				x[from+k], x[from+k+half] = a+b, a-b
+			}
+		}
+	}
+}
+
+type frames struct {
+	fourier
+	Step   int
+	Window bool
+}
+
+// stft transforms pieces of a signal, [N, L], [N, L, 1] or [N, L, 2].
+func (c *call) stft() []*value {
+	shape, step := c.shape(c.x(0)), int(c.one(1))
+	if len(shape) == 2 {
+		shape = append(shape, 1)
+	}
+	if len(shape) != 3 || step < 1 || shape[2] != 1 && shape[2] != 2 {
+		c.fail("a signal of shape %v in steps of %d", shape, step)
+	}
+	p := frames{fourier: fourier{OneSide: c.bool("onesided", true)}, Step: step, Window: c.has(2)}
+	in := []variable{c.reshape(c.floats(0), shape)}
+	if c.has(2) {
+		w := c.shape(c.x(2))
+		if len(w) != 1 {
+			c.fail("a window of shape %v", w)
+		}
+		p.Length, in = w[0], append(in, c.floats(2))
+	}
+	if c.has(3) {
+		length := int(c.one(3))
+		if p.Window && length != p.Length {
+			c.fail("a window of %d for frames of %d", p.Length, length)
+		}
+		p.Length = length
+	} else if !p.Window {
+		c.fail("there is neither a window nor the length of frames")
+	}
+	if p.Length < 1 || p.Length > shape[1] || p.OneSide && shape[2] == 2 {
+		c.fail("frames of %d, onesided %v, of shape %v", p.Length, p.OneSide, shape)
+	}
+	out := []int{shape[0], (shape[1]-p.Length)/step + 1, p.bins(), 2}
+	c.bounded(append(slices.Clone(out), 4))
+	return c.like(c.routine("Frames", p, in, tensor.NewType(array.Float64, out...))[0])
+}
+
+func framed(p frames, in []*array.Array) ([]*array.Array, error) {
+	x, n, length, parts := array.Slice[float64](in[0]), in[0].Dim(0), in[0].Dim(1), in[0].Dim(2)
+	count := (length-p.Length)/p.Step + 1
+	y := make([]float64, 0, n*count*p.bins()*2)
+	t := newTransform(p.Length, false)
+	line := make([]complex128, p.Length)
+	for i := range n {
+		for f := range count {
+			for k := range line {
+				line[k] = complexAt(x, (i*length+f*p.Step+k)*parts, parts)
+				if p.Window {
+					line[k] *= complex(in[1].Float(k), 0)
+				}
+			}
+			t.apply(line)
+			for _, v := range line[:p.bins()] {
+				y = append(y, real(v), imag(v))
+			}
+		}
+	}
+	return []*array.Array{array.Of(y, n, count, p.bins(), 2)}, nil
+}
+
+// mel makes the matrix that adds up bins of a spectrum in triangles, which are equally wide in mels.
+func (c *call) mel() []*value {
+	count, length, rate := int(c.one(0)), int(c.one(1)), c.one(2)
+	low, high := melOf(c.one(3)), melOf(c.one(4))
+	bins := length/2 + 1
+	if count < 0 || length < 0 || !(rate > 0) || !(low >= 0 && low <= high) {
+		c.fail("%d bands from %v to %v mels of %d bins at a rate of %v", count, low, high, length, rate)
+	}
+	c.bounded([]int{bins, count + 2})
+	edges := make([]int, count+2)
+	for i := range edges {
+		mel := low + float64(float64(i)*((high-low)/float64(count+2)))
+		at := math.Floor(float64(length+1) * (700 * (math.Pow(10, mel/2595) - 1)) / rate)
+		if !(at >= 0 && at < float64(bins)) {
+			c.fail("an edge at bin %v of %d", at, bins)
+		}
+		edges[i] = int(at)
+	}
+	y := make([]float64, bins*count)
+	for i := range count {
+		from, top, to := edges[i], edges[i+1], edges[i+2]
+		for j := from; j <= top; j++ {
+			y[j*count+i] = 1
+			if top > from {
+				y[j*count+i] = float64(j-from) / float64(top-from)
+			}
+		}
+		for j := top; j < to; j++ {
+			y[j*count+i] = float64(to-j) / float64(to-top)
+		}
+	}
+	return c.out(tensor.Constant(array.Of(y, bins, count)), onnx.DataType(c.int("output_datatype", int(onnx.Float))))
+}
+
+func melOf(hertz float64) float64 { return 2595 * math.Log10(1+hertz/700) }

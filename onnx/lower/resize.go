@@ -1,0 +1,335 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A resizing is what Resize does along all dimensions.
+type resizing struct {
+	*call
+	mode, coordinates, nearest string
+	a                          float64 // of cubic convolution
+	antialias, inside          bool
+	sizes                      []int
+	scales                     []float64
+	roi                        []float64 // starts, then ends, as parts of the dimensions
+	asSize                     bool      // sizes were given, and not scales
+}
+
+// resize lowers Resize of all opsets, and Upsample. What tensors have is an op of theirs; the rest are
+// sums of elements with weights that are known here.
+func (c *call) resize() []*value {
+	r := &resizing{call: c, mode: c.text("mode", "nearest"), coordinates: c.text("coordinate_transformation_mode", "half_pixel"),
+		nearest: c.text("nearest_mode", "round_prefer_floor"), a: c.float("cubic_coeff_a", -0.75),
+		antialias: c.bool("antialias", false), inside: c.bool("exclude_outside", false)}
+	if r.mode == "bilinear" { // of opset 1
+		r.mode = "linear"
+	}
+	if !slices.Contains([]string{"nearest", "linear", "cubic"}, r.mode) {
+		c.fail("%w: mode %s", ErrUnsupported, r.mode)
+	}
+	r.measure()
+	o := tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
+	switch {
+	case r.mode == "cubic" || r.antialias && r.mode != "nearest" || r.inside && r.mode == "linear":
+		return c.like(r.weighted(c.x(0)))
+	case slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates):
+		return c.like(r.weighted(c.x(0)))
+	case r.sizes != nil && r.scales != nil: // which are not what the sizes make
+		return c.like(r.weighted(c.x(0)))
+	case r.asSize:
+		return c.like(tensor.ResizeTo(c.x(0), o, sizes(r.sizes)...))
+	}
+	return c.like(tensor.ResizeBy(c.x(0), o, r.scales...))
+}
+
+// measure finds the sizes, or the scales, of all dimensions.
+func (r *resizing) measure() {
+	shape := r.shape(r.x(0))
+	roiAt, scalesAt, sizesAt := 1, 2, 3
+	if r.node.Op == "Upsample" || r.opset < 11 {
+		roiAt, scalesAt, sizesAt = 4, 1, 4
+		r.coordinates, r.nearest = "asymmetric", "floor"
+	}
+	axes := r.list("axes")
+	if axes == nil {
+		for i := range shape {
+			axes = append(axes, i)
+		}
+	}
+	axes = r.axes(axes, len(shape))
+	if r.coordinates == "tf_crop_and_resize" {
+		r.readRoi(roiAt, axes, len(shape))
+	}
+	if r.has(sizesAt) && r.array(sizesAt).Len() > 0 {
+		r.readSizes(shape, axes, r.ints(sizesAt))
+		return
+	}
+	scales := slices.Repeat([]float64{1}, len(shape))
+	var list []float64
+	if a := r.attribute("scales"); a != nil {
+		for _, v := range a.Floats {
+			list = append(list, float64(v))
+		}
+	} else if r.has(scalesAt) {
+		list = r.array(scalesAt).Floats()
+	}
+	if len(list) != len(axes) {
+		r.fail("%d scales for %d dimensions", len(list), len(axes))
+	}
+	for i, a := range axes {
+		scales[a] = list[i]
+	}
+	for d, s := range scales {
+		if !(s > 0) || !(s*float64(shape[d]) <= maxMade) {
+			r.fail("the scale of dimension %d is %v", d, s)
+		}
+		shape[d] = int(float64(shape[d]) * s)
+	}
+	r.bounded(shape)
+	r.scales = scales
+}
+
+// readRoi reads the part of x that is cropped, by dimension.
+func (r *resizing) readRoi(k int, axes []int, n int) {
+	list := r.array(k).Floats()
+	if len(list) != 2*len(axes) {
+		r.fail("a region of %d numbers for %d dimensions", len(list), len(axes))
+	}
+	r.roi = make([]float64, 2*n)
+	for d := range n {
+		r.roi[n+d] = 1
+	}
+	for i, a := range axes {
+		r.roi[a], r.roi[n+a] = list[i], list[len(axes)+i]
+	}
+}
+
+// readSizes sets the sizes. A policy gives all dimensions the scale of one of them.
+func (r *resizing) readSizes(shape, axes, list []int) {
+	if len(list) != len(axes) {
+		r.fail("%d sizes for %d dimensions", len(list), len(axes))
+	}
+	r.asSize = true
+	policy := r.text("keep_aspect_ratio_policy", "stretch")
+	scale := math.NaN()
+	for i, a := range axes {
+		s := float64(list[i]) / float64(max(shape[a], 1))
+		switch {
+		case scale != scale:
+			scale = s
+		case policy == "not_larger":
+			scale = min(scale, s)
+		case policy == "not_smaller":
+			scale = max(scale, s)
+		}
+	}
+	r.sizes = slices.Clone(shape)
+	switch policy {
+	case "stretch":
+		for i, a := range axes {
+			r.sizes[a] = list[i]
+		}
+	case "not_larger", "not_smaller":
+		r.scales = slices.Repeat([]float64{1}, len(shape))
+		for _, a := range axes {
+			r.scales[a] = scale
+			r.sizes[a] = int(min(math.Floor(scale*float64(shape[a])+0.5), maxMade+1))
+		}
+	default:
+		r.fail("%w: keep_aspect_ratio_policy %q", ErrUnsupported, policy)
+	}
+	r.bounded(r.sizes)
+}
+
+// weighted resizes one dimension after the other.
+func (r *resizing) weighted(x variable) variable {
+	if d := tensor.TypeOf(x).DType(); !d.IsFloat() && r.mode != "nearest" {
+		x = tensor.Cast(x, array.Float32)
+	}
+	shape := r.shape(x)
+	var outside variable
+	for d, n := range shape {
+		m, scale := n, 1.0
+		if r.scales != nil {
+			scale = r.scales[d]
+			m = int(float64(n) * scale)
+		}
+		if r.sizes != nil {
+			if m = r.sizes[d]; r.scales == nil {
+				scale = float64(m) / float64(max(n, 1))
+			}
+		}
+		if m == n && scale == 1 && r.roi == nil {
+			continue
+		}
+		if n == 0 && m > 0 {
+			r.fail("%d elements of none", m)
+		}
+		places := make([]float64, m)
+		beyond := make([]bool, m)
+		for i := range places {
+			places[i] = r.place(i, n, m, d, scale)
+			beyond[i] = !(places[i] >= 0 && places[i] <= float64(n-1))
+		}
+		x = r.along(x, d, places, scale)
+		if r.roi != nil {
+			out := tensor.DimShuffle(tensor.Constant(array.Of(beyond, m)), spreadOrder(d, len(shape))...)
+			if outside == nil {
+				outside = out
+			} else {
+				outside = tensor.Map(array.Or, outside, out)
+			}
+		}
+	}
+	if outside != nil {
+		x = tensor.Switch(outside, number(r.float("extrapolation_value", 0), x), x)
+	}
+	return x
+}
+
+// spreadOrder is the order that makes a vector dimension d of n.
+func spreadOrder(d, n int) []int {
+	order := slices.Repeat([]int{array.NewAxis}, n)
+	order[d] = 0
+	return order
+}
+
+// place returns where element i of m is among n. Sizes are whole numbers also if scales make others,
+// as in PyTorch and ONNX Runtime: data of ONNX's tests for align_corners differ there.
+func (r *resizing) place(i, n, m, d int, scale float64) float64 {
+	at, last := float64(i), float64(n-1)
+	switch r.coordinates {
+	case "half_pixel":
+		return (at+0.5)/scale - 0.5
+	case "half_pixel_symmetric":
+		// The middle stays in the middle if the scale makes no whole number.
+		share := float64(m) / (float64(n) * scale)
+		return float64(n)/2*(1-share) + (at+0.5)/scale - 0.5
+	case "pytorch_half_pixel":
+		if m == 1 {
+			return 0
+		}
+		return (at+0.5)/scale - 0.5
+	case "align_corners":
+		return at * last / float64(max(m-1, 1))
+	case "asymmetric":
+		return at / scale
+	case "tf_half_pixel_for_nn":
+		return (at + 0.5) / scale
+	case "tf_crop_and_resize":
+		from, to := r.roi[d], r.roi[len(r.roi)/2+d]
+		if m == 1 {
+			return 0.5 * (from + to) * last
+		}
+		return from*last + at*(to-from)*last/float64(m-1)
+	}
+	r.fail("%w: coordinate_transformation_mode %q", ErrUnsupported, r.coordinates)
+	return 0
+}
+
+// along takes the elements of a dimension at places.
+func (r *resizing) along(x variable, d int, places []float64, scale float64) variable {
+	n := r.shape(x)[d]
+	if r.mode == "nearest" {
+		return takeAlong(x, d, func(i int) int { return r.rounded(places[i]) }, len(places), n)
+	}
+	// An element is a sum over a window, which is wider than its kernel where it smooths.
+	reach, wide := 1.0, 1.0
+	if r.mode == "cubic" {
+		reach = 2
+	}
+	if r.antialias {
+		wide = min(scale, 1)
+	}
+	first := int(math.Floor(-reach/wide)) + 1
+	count := 2 - 2*first
+	if count > maxTaps || count*len(places) > maxMade {
+		r.fail("%w: each element is a sum of %d", ErrUnsupported, count)
+	}
+	weights := make([][]float64, len(places))
+	for i, at := range places {
+		weights[i] = r.weights(at, n, first, count, wide)
+	}
+	var sum variable
+	order := spreadOrder(d, ndim(x))
+	for k := range count {
+		list := make([]float64, len(places))
+		for i := range list {
+			list[i] = weights[i][k]
+		}
+		w := tensor.DimShuffle(tensor.Cast(tensor.Constant(array.Of(list, len(list))), tensor.TypeOf(x).DType()), order...)
+		part := tensor.Mul(w, takeAlong(x, d, func(i int) int { return floorOf(places[i]) + first + k }, len(places), n))
+		if sum == nil {
+			sum = part
+		} else {
+			sum = tensor.Add(sum, part)
+		}
+	}
+	return sum
+}
+
+// maxTaps bounds the elements that one is a sum of.
+const maxTaps = 1 << 10
+
+// weights returns what elements from the one at floor(at)+first on count, together 1.
+func (r *resizing) weights(at float64, n, first, count int, wide float64) []float64 {
+	list, sum := make([]float64, count), 0.0
+	for k := range list {
+		i := floorOf(at) + first + k
+		x := (float64(i) - at) * wide
+		if r.mode == "cubic" {
+			list[k] = cubic(x, r.a)
+		} else {
+			list[k] = max(0, 1-math.Abs(x))
+		}
+		if r.inside && (i < 0 || i >= n) {
+			list[k] = 0
+		}
+		sum += list[k]
+	}
+	if sum != 0 {
+		for k := range list {
+			list[k] /= sum
+		}
+	}
+	return list
+}
+
+// floorOf is the element before a place, which may be anywhere.
+func floorOf(at float64) int {
+	if at != at {
+		return 0
+	}
+	return int(math.Floor(min(max(at, -far), far)))
+}
+
+// rounded returns the nearest element.
+func (r *resizing) rounded(at float64) int {
+	switch r.nearest {
+	case "round_prefer_floor":
+		return floorOf(math.Ceil(at - 0.5))
+	case "round_prefer_ceil":
+		return floorOf(at + 0.5)
+	case "floor":
+		return floorOf(at)
+	case "ceil":
+		return floorOf(math.Ceil(at))
+	}
+	r.fail("%w: nearest_mode %q", ErrUnsupported, r.nearest)
+	return 0
+}
+
+// takeAlong takes m elements of n along a dimension; those outside are the last ones.
+func takeAlong(x variable, d int, at func(i int) int, m, n int) variable {
+	list := make([]int64, m)
+	for i := range list {
+		list[i] = int64(min(max(at(i), 0), n-1))
+	}
+	first := tensor.MoveAxes(x, []int{d}, []int{0})
+	return tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(list, m))), []int{0}, []int{d})
+}
