@@ -150,6 +150,12 @@ func dotLanesAVX512(t *laneTile)
 func dotLanesNEON(t *laneTile) { panic(errNoAssembly) }
 
 //go:noescape
+func erfcAVX512(dst, src *float32, blocks int)
+
+//go:noescape
+func erfcBlocks(dst, src *float32, blocks int)
+
+//go:noescape
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 
 //go:noescape

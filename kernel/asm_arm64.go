@@ -134,6 +134,11 @@ func dotLanesAVX512(t *laneTile) { panic(errNoAssembly) }
 //go:noescape
 func dotLanesNEON(t *laneTile)
 
+func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+//go:noescape
+func erfcBlocks(dst, src *float32, blocks int)
+
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 //go:noescape

@@ -112,6 +112,10 @@ func dotLanesAVX512(t *laneTile) { panic(errNoAssembly) }
 
 func dotLanesNEON(t *laneTile) { panic(errNoAssembly) }
 
+func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+func erfcBlocks(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }

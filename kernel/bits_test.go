@@ -141,6 +141,7 @@ func mapBits(c *kerneltest.Checksums) {
 			"FMax":           func() { Float32Map("max")(dst, x, wide) },
 			"FMin":           func() { Float32Map("min")(dst, wide, x) },
 			"FSqrt":          func() { Float32Map("sqrt")(dst, wide, nil) },
+			"FErfc":          func() { Float32Map("erfc")(dst, wide, nil) },
 			"AddMulVec":      func() { AddMulVec(copyOf(dst, z), x, y) },
 			"MulAddVec":      func() { MulAddVec(dst, x, y, z) },
 			"SubMulVec":      func() { SubMulVec(dst, x, y, z) },

@@ -215,6 +215,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float32Map max":  single("max"),
 	"Float32Map min":  single("min"),
 	"Float32Map sqrt": single("sqrt"),
+	"Float32Map erfc": single("erfc"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {

@@ -63,23 +63,71 @@ DATA consts<>+224(SB)/4, $0x41a00000 // far
 DATA consts<>+228(SB)/4, $0x41a00000 // far
 DATA consts<>+232(SB)/4, $0x41a00000 // far
 DATA consts<>+236(SB)/4, $0x41a00000 // far
-DATA consts<>+240(SB)/4, $0xff800000 // minusInf
-DATA consts<>+244(SB)/4, $0xff800000 // minusInf
-DATA consts<>+248(SB)/4, $0xff800000 // minusInf
-DATA consts<>+252(SB)/4, $0xff800000 // minusInf
-DATA consts<>+256(SB)/4, $0x80000000 // sign
-DATA consts<>+260(SB)/4, $0x80000000 // sign
-DATA consts<>+264(SB)/4, $0x80000000 // sign
-DATA consts<>+268(SB)/4, $0x80000000 // sign
-DATA consts<>+272(SB)/4, $0x7fffffff // abs
-DATA consts<>+276(SB)/4, $0x7fffffff // abs
-DATA consts<>+280(SB)/4, $0x7fffffff // abs
-DATA consts<>+284(SB)/4, $0x7fffffff // abs
-DATA consts<>+288(SB)/4, $0x0000007f // bias
-DATA consts<>+292(SB)/4, $0x0000007f // bias
-DATA consts<>+296(SB)/4, $0x0000007f // bias
-DATA consts<>+300(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $304
+DATA consts<>+240(SB)/4, $0x3f000000 // half
+DATA consts<>+244(SB)/4, $0x3f000000 // half
+DATA consts<>+248(SB)/4, $0x3f000000 // half
+DATA consts<>+252(SB)/4, $0x3f000000 // half
+DATA consts<>+256(SB)/4, $0x41300000 // wide
+DATA consts<>+260(SB)/4, $0x41300000 // wide
+DATA consts<>+264(SB)/4, $0x41300000 // wide
+DATA consts<>+268(SB)/4, $0x41300000 // wide
+DATA consts<>+272(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+276(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+280(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+284(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+288(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+292(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+296(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+300(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+304(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+308(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+312(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+316(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+320(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+324(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+328(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+332(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+336(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+340(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+344(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+348(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+352(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+356(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+360(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+364(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+368(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+372(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+376(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+380(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+384(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+388(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+392(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+396(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+400(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+404(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+408(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+412(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+416(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+420(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+424(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+428(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+432(SB)/4, $0xff800000 // minusInf
+DATA consts<>+436(SB)/4, $0xff800000 // minusInf
+DATA consts<>+440(SB)/4, $0xff800000 // minusInf
+DATA consts<>+444(SB)/4, $0xff800000 // minusInf
+DATA consts<>+448(SB)/4, $0x80000000 // sign
+DATA consts<>+452(SB)/4, $0x80000000 // sign
+DATA consts<>+456(SB)/4, $0x80000000 // sign
+DATA consts<>+460(SB)/4, $0x80000000 // sign
+DATA consts<>+464(SB)/4, $0x7fffffff // abs
+DATA consts<>+468(SB)/4, $0x7fffffff // abs
+DATA consts<>+472(SB)/4, $0x7fffffff // abs
+DATA consts<>+476(SB)/4, $0x7fffffff // abs
+DATA consts<>+480(SB)/4, $0x0000007f // bias
+DATA consts<>+484(SB)/4, $0x0000007f // bias
+DATA consts<>+488(SB)/4, $0x0000007f // bias
+DATA consts<>+492(SB)/4, $0x0000007f // bias
+GLOBL consts<>(SB), RODATA|NOPTR, $496
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -100,7 +148,7 @@ TEXT ·expBlocks(SB), NOSPLIT, $0-40
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 288(R7), F26
+	FMOVQ 480(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -301,7 +349,7 @@ TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 288(R7), F26
+	FMOVQ 480(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -498,7 +546,7 @@ TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 288(R7), F26
+	FMOVQ 480(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -664,7 +712,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 256(R7), F16
+	FMOVQ 448(R7), F16
 	FMOVQ 0(R7), F17
 	FMOVQ 48(R7), F18
 	FMOVQ 16(R7), F19
@@ -675,7 +723,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 112(R7), F24
 	FMOVQ 128(R7), F25
 	FMOVQ 144(R7), F26
-	FMOVQ 288(R7), F27
+	FMOVQ 480(R7), F27
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -834,13 +882,369 @@ next:
 	BNE next
 	RET
 
+// func erfcBlocks(dst, src *float32, blocks int)
+TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 464(R7), F16
+	FMOVQ 448(R7), F17
+	FMOVQ 240(R7), F18
+	FMOVQ 0(R7), F19
+	FMOVQ 48(R7), F20
+	FMOVQ 16(R7), F21
+	FMOVQ 32(R7), F22
+	FMOVQ 64(R7), F23
+	FMOVQ 80(R7), F24
+	FMOVQ 96(R7), F25
+	FMOVQ 112(R7), F26
+	FMOVQ 128(R7), F27
+	FMOVQ 192(R7), F13
+	FMOVQ 256(R7), F14
+	FMOVQ 160(R7), F15
+next:
+	FMOVQ 0(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 0(R0)
+	FMOVQ 16(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func tanhBlocks(dst, src *float32, blocks int)
 TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 272(R7), F16
+	FMOVQ 464(R7), F16
 	FMOVQ 0(R7), F17
 	FMOVQ 48(R7), F18
 	FMOVQ 16(R7), F19
@@ -851,7 +1255,7 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 112(R7), F24
 	FMOVQ 128(R7), F25
 	FMOVQ 144(R7), F26
-	FMOVQ 288(R7), F27
+	FMOVQ 480(R7), F27
 	FMOVQ 224(R7), F14
 	FMOVQ 160(R7), F15
 next:
@@ -888,7 +1292,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 0(R0)
@@ -925,7 +1329,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 16(R0)
@@ -962,7 +1366,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 32(R0)
@@ -999,7 +1403,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 48(R0)
@@ -2439,10 +2843,10 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVD blocks+8(FP), R5
 	MOVD sums+16(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 240(R7), F14
-	FMOVQ 240(R7), F13
-	FMOVQ 240(R7), F12
-	FMOVQ 240(R7), F11
+	FMOVQ 432(R7), F14
+	FMOVQ 432(R7), F13
+	FMOVQ 432(R7), F12
+	FMOVQ 432(R7), F11
 next:
 	FMOVQ 0(R0), F0
 	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s

@@ -26,6 +26,7 @@ var vectorFuncs = []struct {
 	{"map max", func(dst, x, y, z []float32) { Float32Map("max")(dst, x, y) }},
 	{"map min", func(dst, x, y, z []float32) { Float32Map("min")(dst, x, y) }},
 	{"map sqrt", func(dst, x, y, z []float32) { Float32Map("sqrt")(dst, x, nil) }},
+	{"map erfc", func(dst, x, y, z []float32) { Float32Map("erfc")(dst, x, nil) }},
 	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
 	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},
 	{"mulAdd", func(dst, x, y, z []float32) { MulAddVec(dst, x, y, z) }},
