@@ -7,11 +7,11 @@ import "github.com/nnopt/nnopt/kernel"
 // matrix that needs no gathering. So a line of the result is the sum of a few products, one for each
 // line of the window, which continue each other's sums.
 const (
-	// Each line reads all weights, so lines must be long, or the weights stay in the first-level
+	// Each line reads all weights, so lines must be long, or the weights stay in the second-level
 	// cache. Below this, gathering patches of several lines takes less time.
-	longLine   = 48
+	longLine   = 24
 	shortLine  = 12
-	lineBytes  = 64 << 10  // of weights
+	lineBytes  = 256 << 10 // of weights
 	chunkBytes = 128 << 10 // of padded input
 )
 
