@@ -156,6 +156,12 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
+func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+
+//go:noescape
+func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+
+//go:noescape
 func largerBlocks(dst, x, y *float32, blocks int)
 
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }

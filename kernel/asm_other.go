@@ -130,6 +130,14 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 
 func fmaBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
+func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32) {
+	panic(errNoAssembly)
+}
+
+func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32) {
+	panic(errNoAssembly)
+}
+
 func largerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }

@@ -141,6 +141,8 @@ func mapBits(c *kerneltest.Checksums) {
 			"FMax":           func() { Float32Map("max")(dst, x, wide) },
 			"FMin":           func() { Float32Map("min")(dst, wide, x) },
 			"FSqrt":          func() { Float32Map("sqrt")(dst, wide, nil) },
+			"FHardSigmoid":   func() { HardSigmoidVec(dst, wide, 1.0/6, 0.5, 0, 1) },
+			"FHardSwish":     func() { HardSwishVec(dst, wide, 1.0/6, 0.5, 0, 1) },
 			"FErfc":          func() { Float32Map("erfc")(dst, wide, nil) },
 			"AddMulVec":      func() { AddMulVec(copyOf(dst, z), x, y) },
 			"MulAddVec":      func() { MulAddVec(dst, x, y, z) },

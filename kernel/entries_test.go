@@ -77,6 +77,8 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"SubMulVec":         func(a *arena, rows, cols int) { SubMulVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"SigmoidVec":        func(a *arena, rows, cols int) { SigmoidVec(a.out(cols), a.in(cols)) },
 	"SigmoidDerivVec":   func(a *arena, rows, cols int) { SigmoidDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"HardSigmoidVec":    func(a *arena, rows, cols int) { HardSigmoidVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
+	"HardSwishVec":      func(a *arena, rows, cols int) { HardSwishVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
 	"TanhVec":           func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
 	"TanhDerivVec":      func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"ExpVec":            func(a *arena, rows, cols int) { ExpVec(a.out(cols), a.in(cols), 1) },

@@ -67,3 +67,37 @@ func erfcVec(dst, x, _ []float32) {
 		dst[i] = erfc(x[i])
 	}
 }
+
+// HardSigmoidVec sets dst to max(lo, min(hi, slope·x + offset)). The offset is not zero, so that the
+// sum is no negative zero. NaN stays.
+func HardSigmoidVec(dst, x []float32, slope, offset, lo, hi float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		hardSigmoidBlocks(&dst[0], &x[0], n, slope, offset, lo, hi)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = hardSigmoid(x[i], slope, offset, lo, hi)
+	}
+}
+
+// HardSwishVec sets dst to x times what HardSigmoidVec computes.
+func HardSwishVec(dst, x []float32, slope, offset, lo, hi float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		hardSwishBlocks(&dst[0], &x[0], n, slope, offset, lo, hi)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = x[i] * hardSigmoid(x[i], slope, offset, lo, hi)
+	}
+}
+
+func hardSigmoid(x, slope, offset, lo, hi float32) float32 {
+	v := float32(slope*x) + offset
+	if hi < v {
+		v = hi
+	}
+	if lo > v {
+		v = lo
+	}
+	return v
+}

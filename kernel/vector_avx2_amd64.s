@@ -1142,6 +1142,64 @@ next:
 	VZEROUPPER
 	RET
 
+// func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSigmoidBlocks(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS slope+24(FP), Y15
+	VBROADCASTSS offset+28(FP), Y14
+	VBROADCASTSS lo+32(FP), Y13
+	VBROADCASTSS hi+36(FP), Y12
+	XORQ AX, AX
+next:
+	VMULPS 0(SI)(AX*1), Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMULPS 32(SI)(AX*1), Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSwishBlocks(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS slope+24(FP), Y15
+	VBROADCASTSS offset+28(FP), Y14
+	VBROADCASTSS lo+32(FP), Y13
+	VBROADCASTSS hi+36(FP), Y12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y1
+	VMULPS Y1, Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMULPS Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y1
+	VMULPS Y1, Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMULPS Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI

@@ -1821,6 +1821,114 @@ next:
 	BNE next
 	RET
 
+// func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSigmoidBlocks(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS slope+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS offset+28(FP), F28
+	VDUP V28.S[0], V28.S4
+	FMOVS lo+32(FP), F27
+	VDUP V27.S[0], V27.S4
+	FMOVS hi+36(FP), F26
+	VDUP V26.S[0], V26.S4
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSwishBlocks(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS slope+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS offset+28(FP), F28
+	VDUP V28.S[0], V28.S4
+	FMOVS lo+32(FP), F27
+	VDUP V27.S[0], V27.S4
+	FMOVS hi+36(FP), F26
+	VDUP V26.S[0], V26.S4
+next:
+	FMOVQ 0(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0
