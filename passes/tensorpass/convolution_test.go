@@ -47,6 +47,11 @@ var productCases = []struct {
 		z := tensor.Repeat(tensor.Repeat(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Int(2), 2), tensor.Int(3), 3)
 		return tensor.Sum(tensor.Mul(y, z), 2, 3)
 	}, "ConvLast{2}; Alloc; Reshape{4}; Alloc; Reshape{4}; Matmul; Reshape{6}; Reshape{4}; Composite; sum{axis=1,2}"},
+	{"positions of a product that are repeated", func(r *rand.Rand, x variable) variable {
+		y := tensor.Mul(tensor.ExpandDims(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 3), tensor.ExpandDims(float32s(r, 2, 4, 1, 1), 3))
+		z := tensor.Reshape(tensor.Alloc(y, tensor.Int(2), tensor.Int(4), tensor.Int(9), tensor.Int(2), tensor.Int(7)), tensor.Int(2), tensor.Int(4), tensor.Int(18), tensor.Int(7))
+		return tensor.Sum(z, 2, 3)
+	}, "Epilogue ConvLast{2}; Alloc; Reshape{4}; sum{axis=1,2}"},
 	{"windows that overlap", func(r *rand.Rand, x variable) variable {
 		return tensor.ConvTranspose(x, float32s(r, 6, 4, 3, 3), nil, tensor.Slide{Strides: []int{2, 2}}, nil, 1)
 	}, "ConvTranspose{2}{strides=2,2}"},
