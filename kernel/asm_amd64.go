@@ -183,6 +183,9 @@ func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 func largerBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape
+func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
+
+//go:noescape
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32)
 
 //go:noescape

@@ -140,6 +140,8 @@ func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 
 func largerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
+func leakyBlocks(dst, x *float32, blocks int, slope, lo float32) { panic(errNoAssembly) }
+
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }
 
 func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }

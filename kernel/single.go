@@ -13,8 +13,8 @@ var float32Maps = map[string]func(dst, x, y []float32){
 	"sub":  single2(func(x, y float32) float32 { return x - y }, subBlocks),
 	"mul":  single2(func(x, y float32) float32 { return x * y }, mulBlocks),
 	"div":  single2(func(x, y float32) float32 { return x / y }, divBlocks),
-	"max":  single2(larger, largerBlocks),
-	"min":  single2(smaller, smallerBlocks),
+	"max":  largerVec,
+	"min":  smallerVec,
 	"sqrt": sqrtVec,
 	"erfc": erfcVec,
 }
@@ -30,6 +30,42 @@ func single2(one func(x, y float32) float32, blocks func(dst, x, y *float32, blo
 		for i := n * block; i < len(x); i++ {
 			dst[i] = one(x[i], y[i])
 		}
+	}
+}
+
+// largerVec and smallerVec compute the rest in a block of their own, because branches on random
+// numbers take longer: pools have as many elements as there are channels.
+func largerVec(dst, x, y []float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		largerBlocks(&dst[0], &x[0], &y[0], n)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var a, b [block]float32
+		copy(a[:], x[n:])
+		copy(b[:], y[n:])
+		largerBlocks(&a[0], &a[0], &b[0], 1)
+		n += copy(dst[n:len(x)], a[:])
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = larger(x[i], y[i])
+	}
+}
+
+func smallerVec(dst, x, y []float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		smallerBlocks(&dst[0], &x[0], &y[0], n)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var a, b [block]float32
+		copy(a[:], x[n:])
+		copy(b[:], y[n:])
+		smallerBlocks(&a[0], &a[0], &b[0], 1)
+		n += copy(dst[n:len(x)], a[:])
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = smaller(x[i], y[i])
 	}
 }
 
@@ -100,4 +136,22 @@ func hardSigmoid(x, slope, offset, lo, hi float32) float32 {
 		v = lo
 	}
 	return v
+}
+
+// LeakyReLUVec sets dst to max(lo, max(x, slope·x)). The slope is positive. NaN stays.
+func LeakyReLUVec(dst, x []float32, slope, lo float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		leakyBlocks(&dst[0], &x[0], n, slope, lo)
+	}
+	for i := n * block; i < len(x); i++ {
+		v, w := x[i], float32(slope*x[i])
+		if w > v {
+			v = w
+		}
+		if lo > v {
+			v = lo
+		}
+		dst[i] = v
+	}
 }

@@ -1200,6 +1200,31 @@ next:
 	VZEROUPPER
 	RET
 
+// func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
+TEXT ·leakyBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS slope+24(FP), Y15
+	VBROADCASTSS lo+28(FP), Y14
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VMULPS Y0, Y15, Y1
+	VMAXPS Y1, Y0, Y0
+	VMAXPS Y0, Y14, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VMULPS Y0, Y15, Y1
+	VMAXPS Y1, Y0, Y0
+	VMAXPS Y0, Y14, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI

@@ -1929,6 +1929,50 @@ next:
 	BNE next
 	RET
 
+// func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
+TEXT ·leakyBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS slope+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS lo+28(FP), F28
+	VDUP V28.S[0], V28.S4
+next:
+	FMOVQ 0(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func addMulBlocks(dst, x, y *float32, blocks int)
 TEXT ·addMulBlocks(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0

@@ -28,6 +28,7 @@ var vectorFuncs = []struct {
 	{"map sqrt", func(dst, x, y, z []float32) { Float32Map("sqrt")(dst, x, nil) }},
 	{"hard sigmoid", func(dst, x, y, z []float32) { HardSigmoidVec(dst, x, 0.2, 0.5, 0, 1) }},
 	{"hard swish", func(dst, x, y, z []float32) { HardSwishVec(dst, x, 1.0/6, 0.5, 0, 1) }},
+	{"leaky ReLU", func(dst, x, y, z []float32) { LeakyReLUVec(dst, x, 0.2, -0.4) }},
 	{"map erfc", func(dst, x, y, z []float32) { Float32Map("erfc")(dst, x, nil) }},
 	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
 	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},

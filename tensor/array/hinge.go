@@ -1,32 +1,45 @@
 package array
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// A hinge is max(lo, min(hi, slope·x + offset)) of float32s, or x times that: hard sigmoids and
-// swishes. One instruction with a hinge takes the place of four or five, which would go through the
-// block one by one. It has their bits.
+// A hinge is a function of float32s that consists of straight lines, or x times one. One instruction
+// with a hinge takes the place of several, which would go through the block one by one. It has their
+// bits.
 type hinge struct {
+	kind                  hingeKind
 	slope, offset, lo, hi float32
-	gated                 bool
 }
+
+type hingeKind uint8
+
+const (
+	hardSigmoid hingeKind = iota // max(lo, min(hi, slope·x + offset))
+	hardSwish                    // x times that
+	leakyReLU                    // max(max(x, slope·x), lo)
+)
 
 // run computes a block.
 func (h *hinge) run(dst, x []float32) {
-	if h.gated {
-		kernel.HardSwishVec(dst, x[:len(dst)], h.slope, h.offset, h.lo, h.hi)
-	} else {
-		kernel.HardSigmoidVec(dst, x[:len(dst)], h.slope, h.offset, h.lo, h.hi)
+	x = x[:len(dst)]
+	switch h.kind {
+	case hardSigmoid:
+		kernel.HardSigmoidVec(dst, x, h.slope, h.offset, h.lo, h.hi)
+	case hardSwish:
+		kernel.HardSwishVec(dst, x, h.slope, h.offset, h.lo, h.hi)
+	case leakyReLU:
+		kernel.LeakyReLUVec(dst, x, h.slope, h.lo)
 	}
 }
 
 // withHinges returns a copy of the code with hinges in place of what computes them.
 func (p *Program) withHinges() []instr {
 	code := slices.Clone(p.code)
-	if len(code) < 4 {
+	if len(code) < 2 {
 		return code
 	}
 	f := &folding{p: p, uses: make([]int, len(p.types))}
@@ -41,6 +54,9 @@ func (p *Program) withHinges() []instr {
 	gone := make([]bool, len(code))
 	for i := range code {
 		steps, h, x := f.match(i)
+		if h == nil {
+			steps, h, x = f.leaky(i)
+		}
 		if h == nil {
 			continue
 		}
@@ -97,8 +113,32 @@ func (f *folding) match(i int) (steps []int, h *hinge, x int32) {
 	if k := f.reader(v, i); k >= 0 {
 		in := f.p.code[k]
 		if in.op == Mul && in.typ == Float32 && (in.args[0] == x && in.args[1] == v || in.args[0] == v && in.args[1] == x) {
-			h.gated = true
+			h.kind = hardSwish
 			steps = append(steps, k)
+		}
+	}
+	return steps, h, x
+}
+
+// leaky is match for leaky ReLUs.
+func (f *folding) leaky(i int) (steps []int, h *hinge, x int32) {
+	x, slope, ok := f.withConstant(f.p.code[i])
+	v := f.p.code[i].dst
+	k := f.reader(v, i)
+	if !ok || f.p.code[i].op != Mul || !(slope > 0) || k < 0 {
+		return nil, nil, 0
+	}
+	// With a positive slope both have the same sign, and so the order does not matter.
+	in := f.p.code[k]
+	if in.op != Maximum || in.typ != Float32 || in.args[0] != x && in.args[1] != x {
+		return nil, nil, 0
+	}
+	h = &hinge{kind: leakyReLU, slope: slope, lo: float32(math.Inf(-1))}
+	steps = []int{i, k}
+	// Of zeros the larger one is the first.
+	if last := f.reader(in.dst, k); last >= 0 && f.p.code[last].op == Maximum && f.p.code[last].args[0] == in.dst {
+		if _, lo, ok := f.withConstant(f.p.code[last]); ok && lo == lo {
+			h.lo, steps = lo, append(steps, last)
 		}
 	}
 	return steps, h, x
