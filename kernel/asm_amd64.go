@@ -204,6 +204,12 @@ func mulBlocks(dst, x, y *float32, blocks int)
 func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
 
 //go:noescape
+func pool16Blocks(t *depthTile)
+
+//go:noescape
+func pool8Blocks(t *depthTile)
+
+//go:noescape
 func quantBytesAVX512(t *quantTile)
 
 //go:noescape

@@ -156,6 +156,10 @@ func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, 
 	panic(errNoAssembly)
 }
 
+func pool16Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func pool8Blocks(t *depthTile) { panic(errNoAssembly) }
+
 func quantBytesAVX512(t *quantTile) { panic(errNoAssembly) }
 
 func quantBytesAVXVNNI(t *quantTile) { panic(errNoAssembly) }

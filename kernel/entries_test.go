@@ -204,6 +204,10 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float64Map log1p":   double1("log1p"),
 	"Float64Map sin":     double1("sin"),
 	"Float64Map cos":     double1("cos"),
+	"Largest": func(a *arena, rows, cols int) {
+		more := 3
+		Largest(a.out(rows*cols), cols, a.in(rows*cols+more), cols, []Tap{{0, 0}, {more, 0}}, rows, cols)
+	},
 	"Depthwise": func(a *arena, rows, cols int) {
 		more := 0
 		if rows > 0 {

@@ -1521,6 +1521,100 @@ tap:
 	VZEROUPPER
 	RET
 
+// func pool16Blocks(t *depthTile)
+TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_positions(DI), BX
+position:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y0
+	VMOVUPS 32(AX), Y1
+	JMP first
+tap:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y2
+	VMAXPS Y0, Y2, Y4
+	VCMPPS $0, Y2, Y2, Y6
+	VBLENDVPS Y6, Y4, Y2, Y0
+	VMOVUPS 32(AX), Y3
+	VMAXPS Y1, Y3, Y5
+	VCMPPS $0, Y3, Y3, Y7
+	VBLENDVPS Y7, Y5, Y3, Y1
+first:
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block
+	ADDQ depthTile_xStep(DI), SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ position
+	VZEROUPPER
+	RET
+
+// func pool8Blocks(t *depthTile)
+TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_positions(DI), BX
+position:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y0
+	JMP first
+tap:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y1
+	VMAXPS Y0, Y1, Y2
+	VCMPPS $0, Y1, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y0
+first:
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block
+	ADDQ depthTile_xStep(DI), SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ position
+	VZEROUPPER
+	RET
+
 // func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int)
 TEXT ·reluSignsBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI

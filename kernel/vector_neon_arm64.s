@@ -2445,6 +2445,132 @@ tap:
 	BNE position
 	RET
 
+// func pool16Blocks(t *depthTile)
+TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	JMP first
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F4
+	WORD $0x6ea0e488 // fcmgt v8.4s, v4.4s, v0.4s
+	WORD $0x6e601c88 // bsl v8.16b, v4.16b, v0.16b
+	WORD $0x4e24e48c // fcmeq v12.4s, v4.4s, v4.4s
+	VMOV V12.B16, V0.B16
+	WORD $0x6e641d00 // bsl v0.16b, v8.16b, v4.16b
+	FMOVQ 16(R3), F5
+	WORD $0x6ea1e4a9 // fcmgt v9.4s, v5.4s, v1.4s
+	WORD $0x6e611ca9 // bsl v9.16b, v5.16b, v1.16b
+	WORD $0x4e25e4ad // fcmeq v13.4s, v5.4s, v5.4s
+	VMOV V13.B16, V1.B16
+	WORD $0x6e651d21 // bsl v1.16b, v9.16b, v5.16b
+	FMOVQ 32(R3), F6
+	WORD $0x6ea2e4ca // fcmgt v10.4s, v6.4s, v2.4s
+	WORD $0x6e621cca // bsl v10.16b, v6.16b, v2.16b
+	WORD $0x4e26e4ce // fcmeq v14.4s, v6.4s, v6.4s
+	VMOV V14.B16, V2.B16
+	WORD $0x6e661d42 // bsl v2.16b, v10.16b, v6.16b
+	FMOVQ 48(R3), F7
+	WORD $0x6ea3e4eb // fcmgt v11.4s, v7.4s, v3.4s
+	WORD $0x6e631ceb // bsl v11.16b, v7.16b, v3.16b
+	WORD $0x4e27e4ef // fcmeq v15.4s, v7.4s, v7.4s
+	VMOV V15.B16, V3.B16
+	WORD $0x6e671d63 // bsl v3.16b, v11.16b, v7.16b
+first:
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
+// func pool8Blocks(t *depthTile)
+TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	JMP first
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6ea0e444 // fcmgt v4.4s, v2.4s, v0.4s
+	WORD $0x6e601c44 // bsl v4.16b, v2.16b, v0.16b
+	WORD $0x4e22e446 // fcmeq v6.4s, v2.4s, v2.4s
+	VMOV V6.B16, V0.B16
+	WORD $0x6e621c80 // bsl v0.16b, v4.16b, v2.16b
+	FMOVQ 16(R3), F3
+	WORD $0x6ea1e465 // fcmgt v5.4s, v3.4s, v1.4s
+	WORD $0x6e611c65 // bsl v5.16b, v3.16b, v1.16b
+	WORD $0x4e23e467 // fcmeq v7.4s, v3.4s, v3.4s
+	VMOV V7.B16, V1.B16
+	WORD $0x6e631ca1 // bsl v1.16b, v5.16b, v3.16b
+first:
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
 DATA bits<>+0(SB)/4, $1
 DATA bits<>+4(SB)/4, $2
 DATA bits<>+8(SB)/4, $4
