@@ -1,6 +1,9 @@
 package array
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A walker visits the elements of a view in row-major order, in runs along the last dimension.
 type walker struct {
@@ -158,6 +161,10 @@ func copyElements[T Element](dst, src *Array, n int) {
 	case dst.Contiguous():
 		var shape, steps [MaxDims]int
 		k := src.joined(&shape, &steps)
+		if k > 1 && steps[k-1] >= turnStep && n >= leastTurned {
+			turn(d[dst.offset:][:n], s, src.offset, shape[:k], steps[:k])
+			return
+		}
 		gather(d[dst.offset:][:n], s, src.offset, shape[:k], steps[:k], 0)
 	case src.Contiguous():
 		scatter(d, s[src.offset:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], 0)
@@ -167,6 +174,59 @@ func copyElements[T Element](dst, src *Array, n int) {
 			part := block[:min(len(block), n-lo)]
 			gather(part, s, src.offset, src.Shape(), src.strides[:src.ndim], lo)
 			scatter(d, part, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
+		}
+	}
+}
+
+const (
+	// turnBlock is the number of elements of a line of a cache: what turn copies at a time.
+	turnBlock = 16
+	// A view whose elements are turnStep or more apart, and that has leastTurned, takes longer to gather
+	// in its own order than in that of memory: others are in a cache.
+	turnStep    = 16
+	leastTurned = 1 << 14
+)
+
+// turn copies all elements of a view whose last dimension has a long step, such as weights whose
+// channels change places. It takes some of the last dimension at a time, and the other dimensions in the
+// order in which memory has them, so that lines that are read are used before they leave the cache.
+func turn[T any](dst, src []T, at int, shape, steps []int) {
+	last := len(shape) - 1
+	var order, index, to [MaxDims]int
+	size := shape[last]
+	for d := last - 1; d >= 0; d-- {
+		to[d], size = size, size*shape[d]
+		order[d] = d
+	}
+	dims := order[:last]
+	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(steps[j], steps[i]) })
+	for first := 0; first < shape[last]; first += turnBlock {
+		run := min(turnBlock, shape[last]-first)
+		from, out := at+first*steps[last], first
+		clear(index[:])
+		for {
+			part := dst[out:][:run]
+			p := from
+			for i := range part {
+				part[i] = src[p]
+				p += steps[last]
+			}
+			k := last - 1
+			for ; k >= 0; k-- {
+				d := dims[k]
+				index[d]++
+				from += steps[d]
+				out += to[d]
+				if index[d] < shape[d] {
+					break
+				}
+				from -= shape[d] * steps[d]
+				out -= shape[d] * to[d]
+				index[d] = 0
+			}
+			if k < 0 {
+				break
+			}
 		}
 	}
 }
