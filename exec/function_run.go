@@ -140,8 +140,10 @@ func (r *Runner) separate(i int) {
 	}
 }
 
-// recycle reclaims the memory of the results of the last call.
+// recycle reclaims the memory of the results of the last call, and of the copies that are views to
+// the function.
 func (r *Runner) recycle() {
+	r.ws.Reclaim()
 	if !r.filled {
 		return
 	}

@@ -150,6 +150,12 @@ func dotLanesAVX512(t *laneTile)
 func dotLanesNEON(t *laneTile) { panic(errNoAssembly) }
 
 //go:noescape
+func erfcAVX512(dst, src *float32, blocks int)
+
+//go:noescape
+func erfcBlocks(dst, src *float32, blocks int)
+
+//go:noescape
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 
 //go:noescape
@@ -168,7 +174,16 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
+func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+
+//go:noescape
+func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+
+//go:noescape
 func largerBlocks(dst, x, y *float32, blocks int)
+
+//go:noescape
+func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
 
 //go:noescape
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32)
@@ -187,6 +202,12 @@ func mulBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape
 func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
+
+//go:noescape
+func pool16Blocks(t *depthTile)
+
+//go:noescape
+func pool8Blocks(t *depthTile)
 
 //go:noescape
 func quantBytesAVX512(t *quantTile)

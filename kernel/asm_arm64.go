@@ -134,6 +134,11 @@ func dotLanesAVX512(t *laneTile) { panic(errNoAssembly) }
 //go:noescape
 func dotLanesNEON(t *laneTile)
 
+func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+//go:noescape
+func erfcBlocks(dst, src *float32, blocks int)
+
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 //go:noescape
@@ -151,7 +156,16 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
+func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+
+//go:noescape
+func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+
+//go:noescape
 func largerBlocks(dst, x, y *float32, blocks int)
+
+//go:noescape
+func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
 
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }
 
@@ -169,6 +183,12 @@ func mulBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape
 func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
+
+//go:noescape
+func pool16Blocks(t *depthTile)
+
+//go:noescape
+func pool8Blocks(t *depthTile)
 
 func quantBytesAVX512(t *quantTile) { panic(errNoAssembly) }
 

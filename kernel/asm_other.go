@@ -112,6 +112,10 @@ func dotLanesAVX512(t *laneTile) { panic(errNoAssembly) }
 
 func dotLanesNEON(t *laneTile) { panic(errNoAssembly) }
 
+func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+func erfcBlocks(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
@@ -126,7 +130,17 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 
 func fmaBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
+func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32) {
+	panic(errNoAssembly)
+}
+
+func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32) {
+	panic(errNoAssembly)
+}
+
 func largerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
+
+func leakyBlocks(dst, x *float32, blocks int, slope, lo float32) { panic(errNoAssembly) }
 
 func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }
 
@@ -141,6 +155,10 @@ func mulBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int) {
 	panic(errNoAssembly)
 }
+
+func pool16Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func pool8Blocks(t *depthTile) { panic(errNoAssembly) }
 
 func quantBytesAVX512(t *quantTile) { panic(errNoAssembly) }
 

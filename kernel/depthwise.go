@@ -39,6 +39,39 @@ func Depthwise(dst []float32, dstStep int, x []float32, xStep int, w []float32, 
 	}
 }
 
+// Largest sets each of some positions of dst, dstStep elements apart, to the largest element of a window
+// for each channel: of x[p·xStep + tap.X + c] over the taps, of which there must be one. It is NaN if
+// one is, and of two zeros the first. Weights are ignored. dst must not overlap x.
+func Largest(dst []float32, dstStep int, x []float32, xStep int, taps []Tap, positions, channels int) {
+	if positions <= 0 || channels <= 0 {
+		return
+	}
+	if len(taps) == 0 {
+		panic(errShape)
+	}
+	for _, t := range taps {
+		if t.X < 0 || t.X > len(x) || xStep < 0 || !holds(len(x)-t.X, positions, channels, xStep) {
+			panic(errShape)
+		}
+	}
+	if !holds(len(dst), positions, channels, dstStep) {
+		panic(errShape)
+	}
+	if bestSet.assembly() && channels >= 8 {
+		depthBlocks(dst, dstStep, x, xStep, nil, taps, positions, channels)
+		return
+	}
+	for p := range positions {
+		for c := range channels {
+			most := x[p*xStep+taps[0].X+c]
+			for _, t := range taps[1:] {
+				most = larger(most, x[p*xStep+t.X+c])
+			}
+			dst[p*dstStep+c] = most
+		}
+	}
+}
+
 // checkDepthwise panics unless all elements are there.
 func checkDepthwise(dst, dstStep, x, xStep, w int, taps []Tap, positions, channels int) {
 	if !holds(dst, positions, channels, dstStep) || xStep < 0 {
@@ -53,7 +86,7 @@ func checkDepthwise(dst, dstStep, x, xStep, w int, taps []Tap, positions, channe
 
 // depthTile is the argument of the assembly. Distances are in bytes.
 type depthTile struct {
-	dst, x, w      *float32
+	dst, x, w      *float32 // without w, the largest elements are found
 	taps           *byteTap
 	numTaps        int
 	blocks         int
@@ -67,7 +100,24 @@ type byteTap struct{ x, w uintptr }
 // maxTaps is how many elements of a window the assembly takes at a time: it continues no sums.
 const maxTaps = 64
 
-// depthBlocks is Depthwise in assembly, for at least 8 channels.
+// run16 and run8 call the assembly for blocks of so many channels.
+func (t *depthTile) run16() {
+	if t.w == nil {
+		pool16Blocks(t)
+	} else {
+		depth16Blocks(t)
+	}
+}
+
+func (t *depthTile) run8() {
+	if t.w == nil {
+		pool8Blocks(t)
+	} else {
+		depth8Blocks(t)
+	}
+}
+
+// depthBlocks is Depthwise in assembly, for at least 8 channels, or Largest if w is nil.
 func depthBlocks(dst []float32, dstStep int, x []float32, xStep int, w []float32, taps []Tap, positions, channels int) {
 	var buf [maxTaps]byteTap
 	list := buf[:0]
@@ -75,11 +125,15 @@ func depthBlocks(dst []float32, dstStep int, x []float32, xStep int, w []float32
 		list = append(list, byteTap{4 * uintptr(t.X), 4 * uintptr(t.W)})
 	}
 	t := depthTile{taps: unsafe.SliceData(list), numTaps: len(list), positions: positions, xStep: 4 * uintptr(xStep), dstStep: 4 * uintptr(dstStep)}
-	at := func(c int) { t.dst, t.x, t.w = &dst[c], &x[c], &w[c] }
+	at := func(c int) {
+		if t.dst, t.x = &dst[c], &x[c]; w != nil {
+			t.w = &w[c]
+		}
+	}
 	whole, rest := channels/16, channels%16
 	if t.blocks = whole; whole > 0 {
 		at(0)
-		depth16Blocks(&t)
+		t.run16()
 	}
 	// What is left is the end of the channels. Some of its sums may be there already: they are the
 	// same.
@@ -87,14 +141,14 @@ func depthBlocks(dst []float32, dstStep int, x []float32, xStep int, w []float32
 	switch {
 	case rest > 8 && channels >= 16:
 		at(channels - 16)
-		depth16Blocks(&t)
+		t.run16()
 	case rest > 8: // 9 to 15 channels
 		at(0)
-		depth8Blocks(&t)
+		t.run8()
 		at(channels - 8)
-		depth8Blocks(&t)
+		t.run8()
 	case rest > 0:
 		at(channels - 8)
-		depth8Blocks(&t)
+		t.run8()
 	}
 }

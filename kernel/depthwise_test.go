@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
@@ -37,6 +38,40 @@ func TestDepthwise(t *testing.T) {
 				for i := range want {
 					if !sameBits(want[i], got[i]) {
 						t.Fatalf("%v, %d channels, %d taps: element %d is %v, want %v", set, channels, len(taps), i, got[i], want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLargest does the same for maxima, also of NaN and zeros.
+func TestLargest(t *testing.T) {
+	defer func(old kernelSet) { bestSet = old }(bestSet)
+	r := rand.New(rand.NewPCG(3, 4))
+	for channels := range 70 {
+		for _, taps := range [][]Tap{{{0, 0}}, {{3, 0}, {0, 0}, {channels, 0}}} {
+			const positions = 4
+			xStep, dstStep := 2*channels+1, channels+2
+			x := guarded(t, r, 1, (positions-1)*xStep+2*channels+3, 0, false).Data
+			for i := range x {
+				if special := []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN()), float32(math.Inf(-1)), float32(math.Inf(1))}; r.IntN(4) == 0 {
+					x[i] = special[r.IntN(len(special))]
+				}
+			}
+			for _, set := range ownSets() {
+				bestSet = set
+				got := guarded(t, r, 1, max((positions-1)*dstStep+channels, 0), 0, false).Data
+				Largest(got, dstStep, x, xStep, taps, positions, channels)
+				for p := range positions {
+					for c := range channels {
+						want := float32(math.Inf(-1))
+						for _, tap := range taps {
+							want = larger(want, x[p*xStep+tap.X+c])
+						}
+						if v := got[p*dstStep+c]; !sameBits(want, v) {
+							t.Fatalf("%v, %d channels, %d taps: channel %d of position %d is %v, want %v", set, channels, len(taps), c, p, v, want)
+						}
 					}
 				}
 			}

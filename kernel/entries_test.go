@@ -77,6 +77,9 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"SubMulVec":         func(a *arena, rows, cols int) { SubMulVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"SigmoidVec":        func(a *arena, rows, cols int) { SigmoidVec(a.out(cols), a.in(cols)) },
 	"SigmoidDerivVec":   func(a *arena, rows, cols int) { SigmoidDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"HardSigmoidVec":    func(a *arena, rows, cols int) { HardSigmoidVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
+	"LeakyReLUVec":      func(a *arena, rows, cols int) { LeakyReLUVec(a.out(cols), a.in(cols), 0.2, -0.4) },
+	"HardSwishVec":      func(a *arena, rows, cols int) { HardSwishVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
 	"TanhVec":           func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
 	"TanhDerivVec":      func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"ExpVec":            func(a *arena, rows, cols int) { ExpVec(a.out(cols), a.in(cols), 1) },
@@ -201,6 +204,10 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float64Map log1p":   double1("log1p"),
 	"Float64Map sin":     double1("sin"),
 	"Float64Map cos":     double1("cos"),
+	"Largest": func(a *arena, rows, cols int) {
+		more := 3
+		Largest(a.out(rows*cols), cols, a.in(rows*cols+more), cols, []Tap{{0, 0}, {more, 0}}, rows, cols)
+	},
 	"Depthwise": func(a *arena, rows, cols int) {
 		more := 0
 		if rows > 0 {
@@ -215,6 +222,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float32Map max":  single("max"),
 	"Float32Map min":  single("min"),
 	"Float32Map sqrt": single("sqrt"),
+	"Float32Map erfc": single("erfc"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {

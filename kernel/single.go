@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // Float32Map returns the function with the given name on vectors of float32s, or nil if there is
-// none: add, sub, mul, div, max and min of x and y; sqrt of x, which ignores y. The others are at
+// none: add, sub, mul, div, max and min of x and y; sqrt and erfc of x, which ignore y. The others are at
 // least as long as x, and dst may be x or y. The larger and the smaller of two numbers are NaN if one
 // of them is, and x where both are zeros.
 func Float32Map(name string) func(dst, x, y []float32) { return float32Maps[name] }
@@ -13,9 +13,10 @@ var float32Maps = map[string]func(dst, x, y []float32){
 	"sub":  single2(func(x, y float32) float32 { return x - y }, subBlocks),
 	"mul":  single2(func(x, y float32) float32 { return x * y }, mulBlocks),
 	"div":  single2(func(x, y float32) float32 { return x / y }, divBlocks),
-	"max":  single2(larger, largerBlocks),
-	"min":  single2(smaller, smallerBlocks),
+	"max":  largerVec,
+	"min":  smallerVec,
 	"sqrt": sqrtVec,
+	"erfc": erfcVec,
 }
 
 // single2 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
@@ -29,6 +30,42 @@ func single2(one func(x, y float32) float32, blocks func(dst, x, y *float32, blo
 		for i := n * block; i < len(x); i++ {
 			dst[i] = one(x[i], y[i])
 		}
+	}
+}
+
+// largerVec and smallerVec compute the rest in a block of their own, because branches on random
+// numbers take longer: pools have as many elements as there are channels.
+func largerVec(dst, x, y []float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		largerBlocks(&dst[0], &x[0], &y[0], n)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var a, b [block]float32
+		copy(a[:], x[n:])
+		copy(b[:], y[n:])
+		largerBlocks(&a[0], &a[0], &b[0], 1)
+		n += copy(dst[n:len(x)], a[:])
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = larger(x[i], y[i])
+	}
+}
+
+func smallerVec(dst, x, y []float32) {
+	dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		smallerBlocks(&dst[0], &x[0], &y[0], n)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var a, b [block]float32
+		copy(a[:], x[n:])
+		copy(b[:], y[n:])
+		smallerBlocks(&a[0], &a[0], &b[0], 1)
+		n += copy(dst[n:len(x)], a[:])
+	}
+	for i := n; i < len(x); i++ {
+		dst[i] = smaller(x[i], y[i])
 	}
 }
 
@@ -54,5 +91,67 @@ func sqrtVec(dst, x, _ []float32) {
 	}
 	for i := n * block; i < len(x); i++ {
 		dst[i] = float32(math.Sqrt(float64(x[i])))
+	}
+}
+
+func erfcVec(dst, x, _ []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		wide(erfcAVX512, erfcBlocks)(&dst[0], &x[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = erfc(x[i])
+	}
+}
+
+// HardSigmoidVec sets dst to max(lo, min(hi, slope·x + offset)). The offset is not zero, so that the
+// sum is no negative zero. NaN stays.
+func HardSigmoidVec(dst, x []float32, slope, offset, lo, hi float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		hardSigmoidBlocks(&dst[0], &x[0], n, slope, offset, lo, hi)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = hardSigmoid(x[i], slope, offset, lo, hi)
+	}
+}
+
+// HardSwishVec sets dst to x times what HardSigmoidVec computes.
+func HardSwishVec(dst, x []float32, slope, offset, lo, hi float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		hardSwishBlocks(&dst[0], &x[0], n, slope, offset, lo, hi)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = x[i] * hardSigmoid(x[i], slope, offset, lo, hi)
+	}
+}
+
+func hardSigmoid(x, slope, offset, lo, hi float32) float32 {
+	v := float32(slope*x) + offset
+	if hi < v {
+		v = hi
+	}
+	if lo > v {
+		v = lo
+	}
+	return v
+}
+
+// LeakyReLUVec sets dst to max(lo, max(x, slope·x)). The slope is positive. NaN stays.
+func LeakyReLUVec(dst, x []float32, slope, lo float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		leakyBlocks(&dst[0], &x[0], n, slope, lo)
+	}
+	for i := n * block; i < len(x); i++ {
+		v, w := x[i], float32(slope*x[i])
+		if w > v {
+			v = w
+		}
+		if lo > v {
+			v = lo
+		}
+		dst[i] = v
 	}
 }

@@ -123,39 +123,135 @@ DATA consts<>+464(SB)/4, $0x41a00000 // far
 DATA consts<>+468(SB)/4, $0x41a00000 // far
 DATA consts<>+472(SB)/4, $0x41a00000 // far
 DATA consts<>+476(SB)/4, $0x41a00000 // far
-DATA consts<>+480(SB)/4, $0xff800000 // minusInf
-DATA consts<>+484(SB)/4, $0xff800000 // minusInf
-DATA consts<>+488(SB)/4, $0xff800000 // minusInf
-DATA consts<>+492(SB)/4, $0xff800000 // minusInf
-DATA consts<>+496(SB)/4, $0xff800000 // minusInf
-DATA consts<>+500(SB)/4, $0xff800000 // minusInf
-DATA consts<>+504(SB)/4, $0xff800000 // minusInf
-DATA consts<>+508(SB)/4, $0xff800000 // minusInf
-DATA consts<>+512(SB)/4, $0x80000000 // sign
-DATA consts<>+516(SB)/4, $0x80000000 // sign
-DATA consts<>+520(SB)/4, $0x80000000 // sign
-DATA consts<>+524(SB)/4, $0x80000000 // sign
-DATA consts<>+528(SB)/4, $0x80000000 // sign
-DATA consts<>+532(SB)/4, $0x80000000 // sign
-DATA consts<>+536(SB)/4, $0x80000000 // sign
-DATA consts<>+540(SB)/4, $0x80000000 // sign
-DATA consts<>+544(SB)/4, $0x7fffffff // abs
-DATA consts<>+548(SB)/4, $0x7fffffff // abs
-DATA consts<>+552(SB)/4, $0x7fffffff // abs
-DATA consts<>+556(SB)/4, $0x7fffffff // abs
-DATA consts<>+560(SB)/4, $0x7fffffff // abs
-DATA consts<>+564(SB)/4, $0x7fffffff // abs
-DATA consts<>+568(SB)/4, $0x7fffffff // abs
-DATA consts<>+572(SB)/4, $0x7fffffff // abs
-DATA consts<>+576(SB)/4, $0x0000007f // bias
-DATA consts<>+580(SB)/4, $0x0000007f // bias
-DATA consts<>+584(SB)/4, $0x0000007f // bias
-DATA consts<>+588(SB)/4, $0x0000007f // bias
-DATA consts<>+592(SB)/4, $0x0000007f // bias
-DATA consts<>+596(SB)/4, $0x0000007f // bias
-DATA consts<>+600(SB)/4, $0x0000007f // bias
-DATA consts<>+604(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $608
+DATA consts<>+480(SB)/4, $0x3f000000 // half
+DATA consts<>+484(SB)/4, $0x3f000000 // half
+DATA consts<>+488(SB)/4, $0x3f000000 // half
+DATA consts<>+492(SB)/4, $0x3f000000 // half
+DATA consts<>+496(SB)/4, $0x3f000000 // half
+DATA consts<>+500(SB)/4, $0x3f000000 // half
+DATA consts<>+504(SB)/4, $0x3f000000 // half
+DATA consts<>+508(SB)/4, $0x3f000000 // half
+DATA consts<>+512(SB)/4, $0x41300000 // wide
+DATA consts<>+516(SB)/4, $0x41300000 // wide
+DATA consts<>+520(SB)/4, $0x41300000 // wide
+DATA consts<>+524(SB)/4, $0x41300000 // wide
+DATA consts<>+528(SB)/4, $0x41300000 // wide
+DATA consts<>+532(SB)/4, $0x41300000 // wide
+DATA consts<>+536(SB)/4, $0x41300000 // wide
+DATA consts<>+540(SB)/4, $0x41300000 // wide
+DATA consts<>+544(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+548(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+552(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+556(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+560(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+564(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+568(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+572(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+576(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+580(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+584(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+588(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+592(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+596(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+600(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+604(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+608(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+612(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+616(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+620(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+624(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+628(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+632(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+636(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+640(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+644(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+648(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+652(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+656(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+660(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+664(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+668(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+672(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+676(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+680(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+684(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+688(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+692(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+696(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+700(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+704(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+708(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+712(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+716(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+720(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+724(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+728(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+732(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+736(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+740(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+744(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+748(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+752(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+756(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+760(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+764(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+768(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+772(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+776(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+780(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+784(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+788(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+792(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+796(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+800(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+804(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+808(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+812(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+816(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+820(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+824(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+828(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+832(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+836(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+840(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+844(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+848(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+852(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+856(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+860(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+864(SB)/4, $0xff800000 // minusInf
+DATA consts<>+868(SB)/4, $0xff800000 // minusInf
+DATA consts<>+872(SB)/4, $0xff800000 // minusInf
+DATA consts<>+876(SB)/4, $0xff800000 // minusInf
+DATA consts<>+880(SB)/4, $0xff800000 // minusInf
+DATA consts<>+884(SB)/4, $0xff800000 // minusInf
+DATA consts<>+888(SB)/4, $0xff800000 // minusInf
+DATA consts<>+892(SB)/4, $0xff800000 // minusInf
+DATA consts<>+896(SB)/4, $0x80000000 // sign
+DATA consts<>+900(SB)/4, $0x80000000 // sign
+DATA consts<>+904(SB)/4, $0x80000000 // sign
+DATA consts<>+908(SB)/4, $0x80000000 // sign
+DATA consts<>+912(SB)/4, $0x80000000 // sign
+DATA consts<>+916(SB)/4, $0x80000000 // sign
+DATA consts<>+920(SB)/4, $0x80000000 // sign
+DATA consts<>+924(SB)/4, $0x80000000 // sign
+DATA consts<>+928(SB)/4, $0x7fffffff // abs
+DATA consts<>+932(SB)/4, $0x7fffffff // abs
+DATA consts<>+936(SB)/4, $0x7fffffff // abs
+DATA consts<>+940(SB)/4, $0x7fffffff // abs
+DATA consts<>+944(SB)/4, $0x7fffffff // abs
+DATA consts<>+948(SB)/4, $0x7fffffff // abs
+DATA consts<>+952(SB)/4, $0x7fffffff // abs
+DATA consts<>+956(SB)/4, $0x7fffffff // abs
+DATA consts<>+960(SB)/4, $0x0000007f // bias
+DATA consts<>+964(SB)/4, $0x0000007f // bias
+DATA consts<>+968(SB)/4, $0x0000007f // bias
+DATA consts<>+972(SB)/4, $0x0000007f // bias
+DATA consts<>+976(SB)/4, $0x0000007f // bias
+DATA consts<>+980(SB)/4, $0x0000007f // bias
+DATA consts<>+984(SB)/4, $0x0000007f // bias
+DATA consts<>+988(SB)/4, $0x0000007f // bias
+GLOBL consts<>(SB), RODATA|NOPTR, $992
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -201,8 +297,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -241,8 +337,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -306,8 +402,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -345,8 +441,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -405,8 +501,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -442,8 +538,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -469,7 +565,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
-	VXORPS  consts<>+512(SB), Y0, Y0
+	VXORPS  consts<>+896(SB), Y0, Y0
 	VMAXPS Y0, Y10, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -496,8 +592,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -506,7 +602,7 @@ next:
 	VDIVPS  Y0, Y12, Y0
 	VMOVUPS Y0, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y0
-	VXORPS  consts<>+512(SB), Y0, Y0
+	VXORPS  consts<>+896(SB), Y0, Y0
 	VMAXPS Y0, Y10, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -533,8 +629,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+576(SB), Y4, Y4
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -542,6 +638,158 @@ next:
 	VADDPS  Y12, Y0, Y0
 	VDIVPS  Y0, Y12, Y0
 	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func erfcBlocks(dst, src *float32, blocks int)
+TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+384(SB), Y10
+	VBROADCASTSS consts<>+512(SB), Y11
+	VBROADCASTSS consts<>+320(SB), Y12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y13
+	VANDPS  consts<>+928(SB), Y13, Y4
+	VMINPS Y4, Y11, Y4
+	VMULPS Y4, Y4, Y0
+	VXORPS  consts<>+896(SB), Y0, Y0
+	VMOVUPS Y0, Y14
+	VFMADD231PS Y4, Y4, Y14
+	VMULPS consts<>+480(SB), Y4, Y4
+	VADDPS Y12, Y4, Y4
+	VDIVPS Y4, Y12, Y15
+	VMAXPS Y0, Y10, Y0
+	VMULPS consts<>+0(SB), Y0, Y1
+	VADDPS consts<>+96(SB), Y1, Y1
+	VSUBPS consts<>+96(SB), Y1, Y1
+	VMULPS consts<>+32(SB), Y1, Y4
+	VSUBPS Y4, Y0, Y2
+	VMULPS consts<>+64(SB), Y1, Y4
+	VSUBPS Y4, Y2, Y2
+	VSUBPS Y14, Y2, Y2
+	VMULPS consts<>+128(SB), Y2, Y3
+	VADDPS consts<>+160(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+192(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+224(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+256(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+288(SB), Y3, Y3
+	VMULPS Y2, Y2, Y4
+	VMULPS Y4, Y3, Y3
+	VADDPS Y2, Y3, Y3
+	VADDPS Y12, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPSRAD $1, Y1, Y4
+	VPSUBD Y4, Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y1, Y1
+	VMULPS Y4, Y3, Y3
+	VMULPS Y1, Y3, Y0
+	VMULPS consts<>+832(SB), Y15, Y3
+	VADDPS consts<>+800(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+768(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+736(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+704(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+672(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+640(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+608(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+576(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+544(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VMULPS Y0, Y3, Y3
+	VANDPS  consts<>+896(SB), Y13, Y4
+	VXORPS  Y4, Y3, Y3
+	VPSRAD $31, Y13, Y13
+	VANDPS  consts<>+352(SB), Y13, Y13
+	VADDPS Y13, Y3, Y3
+	VMOVUPS Y3, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y13
+	VANDPS  consts<>+928(SB), Y13, Y4
+	VMINPS Y4, Y11, Y4
+	VMULPS Y4, Y4, Y0
+	VXORPS  consts<>+896(SB), Y0, Y0
+	VMOVUPS Y0, Y14
+	VFMADD231PS Y4, Y4, Y14
+	VMULPS consts<>+480(SB), Y4, Y4
+	VADDPS Y12, Y4, Y4
+	VDIVPS Y4, Y12, Y15
+	VMAXPS Y0, Y10, Y0
+	VMULPS consts<>+0(SB), Y0, Y1
+	VADDPS consts<>+96(SB), Y1, Y1
+	VSUBPS consts<>+96(SB), Y1, Y1
+	VMULPS consts<>+32(SB), Y1, Y4
+	VSUBPS Y4, Y0, Y2
+	VMULPS consts<>+64(SB), Y1, Y4
+	VSUBPS Y4, Y2, Y2
+	VSUBPS Y14, Y2, Y2
+	VMULPS consts<>+128(SB), Y2, Y3
+	VADDPS consts<>+160(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+192(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+224(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+256(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+288(SB), Y3, Y3
+	VMULPS Y2, Y2, Y4
+	VMULPS Y4, Y3, Y3
+	VADDPS Y2, Y3, Y3
+	VADDPS Y12, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPSRAD $1, Y1, Y4
+	VPSUBD Y4, Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y1, Y1
+	VMULPS Y4, Y3, Y3
+	VMULPS Y1, Y3, Y0
+	VMULPS consts<>+832(SB), Y15, Y3
+	VADDPS consts<>+800(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+768(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+736(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+704(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+672(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+640(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+608(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+576(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+544(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VMULPS Y0, Y3, Y3
+	VANDPS  consts<>+896(SB), Y13, Y4
+	VXORPS  Y4, Y3, Y3
+	VPSRAD $31, Y13, Y13
+	VANDPS  consts<>+352(SB), Y13, Y13
+	VADDPS Y13, Y3, Y3
+	VMOVUPS Y3, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -558,7 +806,7 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y10
-	VANDPS  consts<>+544(SB), Y10, Y0
+	VANDPS  consts<>+928(SB), Y10, Y0
 	VADDPS  Y0, Y0, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -582,18 +830,18 @@ next:
 	VMULPS Y4, Y3, Y3
 	VADDPS Y2, Y3, Y3
 	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y3, Y3
 	VSUBPS Y12, Y1, Y1
 	VADDPS Y1, Y3, Y3
 	VADDPS consts<>+352(SB), Y3, Y4
 	VDIVPS Y4, Y3, Y3
-	VANDPS consts<>+512(SB), Y10, Y10
+	VANDPS consts<>+896(SB), Y10, Y10
 	VORPS Y10, Y3, Y3
 	VMOVUPS Y3, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y10
-	VANDPS  consts<>+544(SB), Y10, Y0
+	VANDPS  consts<>+928(SB), Y10, Y0
 	VADDPS  Y0, Y0, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -617,14 +865,14 @@ next:
 	VMULPS Y4, Y3, Y3
 	VADDPS Y2, Y3, Y3
 	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+576(SB), Y1, Y1
+	VPADDD consts<>+960(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y3, Y3
 	VSUBPS Y12, Y1, Y1
 	VADDPS Y1, Y3, Y3
 	VADDPS consts<>+352(SB), Y3, Y4
 	VDIVPS Y4, Y3, Y3
-	VANDPS consts<>+512(SB), Y10, Y10
+	VANDPS consts<>+896(SB), Y10, Y10
 	VORPS Y10, Y3, Y3
 	VMOVUPS Y3, 32(DI)(AX*1)
 	ADDQ $64, AX
@@ -887,6 +1135,89 @@ next:
 	VMINPS 32(SI)(AX*1), Y0, Y1
 	VCMPPS $0, Y0, Y0, Y2
 	VBLENDVPS Y2, Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSigmoidBlocks(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS slope+24(FP), Y15
+	VBROADCASTSS offset+28(FP), Y14
+	VBROADCASTSS lo+32(FP), Y13
+	VBROADCASTSS hi+36(FP), Y12
+	XORQ AX, AX
+next:
+	VMULPS 0(SI)(AX*1), Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMULPS 32(SI)(AX*1), Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSwishBlocks(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS slope+24(FP), Y15
+	VBROADCASTSS offset+28(FP), Y14
+	VBROADCASTSS lo+32(FP), Y13
+	VBROADCASTSS hi+36(FP), Y12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y1
+	VMULPS Y1, Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMULPS Y1, Y0, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y1
+	VMULPS Y1, Y15, Y0
+	VADDPS Y14, Y0, Y0
+	VMINPS Y0, Y12, Y0
+	VMAXPS Y0, Y13, Y0
+	VMULPS Y1, Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
+TEXT ·leakyBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS slope+24(FP), Y15
+	VBROADCASTSS lo+28(FP), Y14
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y0
+	VMULPS Y0, Y15, Y1
+	VMAXPS Y1, Y0, Y0
+	VMAXPS Y0, Y14, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y0
+	VMULPS Y0, Y15, Y1
+	VMAXPS Y1, Y0, Y0
+	VMAXPS Y0, Y14, Y0
 	VMOVUPS Y0, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
@@ -1174,6 +1505,100 @@ tap:
 	VMOVUPS 0(AX), Y1
 	VMULPS 0(R12), Y1, Y1
 	VADDPS Y1, Y0, Y0
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block
+	ADDQ depthTile_xStep(DI), SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ position
+	VZEROUPPER
+	RET
+
+// func pool16Blocks(t *depthTile)
+TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_positions(DI), BX
+position:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y0
+	VMOVUPS 32(AX), Y1
+	JMP first
+tap:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y2
+	VMAXPS Y0, Y2, Y4
+	VCMPPS $0, Y2, Y2, Y6
+	VBLENDVPS Y6, Y4, Y2, Y0
+	VMOVUPS 32(AX), Y3
+	VMAXPS Y1, Y3, Y5
+	VCMPPS $0, Y3, Y3, Y7
+	VBLENDVPS Y7, Y5, Y3, Y1
+first:
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block
+	ADDQ depthTile_xStep(DI), SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ position
+	VZEROUPPER
+	RET
+
+// func pool8Blocks(t *depthTile)
+TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_positions(DI), BX
+position:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y0
+	JMP first
+tap:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y1
+	VMAXPS Y0, Y1, Y2
+	VCMPPS $0, Y1, Y1, Y3
+	VBLENDVPS Y3, Y2, Y1, Y0
+first:
 	ADDQ $16, R10
 	DECQ CX
 	JNZ tap
@@ -1515,8 +1940,8 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	MOVQ sums+16(FP), R9
-	VBROADCASTSS consts<>+480(SB), Y14
-	VBROADCASTSS consts<>+480(SB), Y13
+	VBROADCASTSS consts<>+864(SB), Y14
+	VBROADCASTSS consts<>+864(SB), Y13
 	XORQ AX, AX
 next:
 	VMOVUPS 0(DI)(AX*1), Y0

@@ -243,71 +243,263 @@ DATA consts<>+944(SB)/4, $0x41a00000 // far
 DATA consts<>+948(SB)/4, $0x41a00000 // far
 DATA consts<>+952(SB)/4, $0x41a00000 // far
 DATA consts<>+956(SB)/4, $0x41a00000 // far
-DATA consts<>+960(SB)/4, $0xff800000 // minusInf
-DATA consts<>+964(SB)/4, $0xff800000 // minusInf
-DATA consts<>+968(SB)/4, $0xff800000 // minusInf
-DATA consts<>+972(SB)/4, $0xff800000 // minusInf
-DATA consts<>+976(SB)/4, $0xff800000 // minusInf
-DATA consts<>+980(SB)/4, $0xff800000 // minusInf
-DATA consts<>+984(SB)/4, $0xff800000 // minusInf
-DATA consts<>+988(SB)/4, $0xff800000 // minusInf
-DATA consts<>+992(SB)/4, $0xff800000 // minusInf
-DATA consts<>+996(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1000(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1004(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1008(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1012(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1016(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1020(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1024(SB)/4, $0x80000000 // sign
-DATA consts<>+1028(SB)/4, $0x80000000 // sign
-DATA consts<>+1032(SB)/4, $0x80000000 // sign
-DATA consts<>+1036(SB)/4, $0x80000000 // sign
-DATA consts<>+1040(SB)/4, $0x80000000 // sign
-DATA consts<>+1044(SB)/4, $0x80000000 // sign
-DATA consts<>+1048(SB)/4, $0x80000000 // sign
-DATA consts<>+1052(SB)/4, $0x80000000 // sign
-DATA consts<>+1056(SB)/4, $0x80000000 // sign
-DATA consts<>+1060(SB)/4, $0x80000000 // sign
-DATA consts<>+1064(SB)/4, $0x80000000 // sign
-DATA consts<>+1068(SB)/4, $0x80000000 // sign
-DATA consts<>+1072(SB)/4, $0x80000000 // sign
-DATA consts<>+1076(SB)/4, $0x80000000 // sign
-DATA consts<>+1080(SB)/4, $0x80000000 // sign
-DATA consts<>+1084(SB)/4, $0x80000000 // sign
-DATA consts<>+1088(SB)/4, $0x7fffffff // abs
-DATA consts<>+1092(SB)/4, $0x7fffffff // abs
-DATA consts<>+1096(SB)/4, $0x7fffffff // abs
-DATA consts<>+1100(SB)/4, $0x7fffffff // abs
-DATA consts<>+1104(SB)/4, $0x7fffffff // abs
-DATA consts<>+1108(SB)/4, $0x7fffffff // abs
-DATA consts<>+1112(SB)/4, $0x7fffffff // abs
-DATA consts<>+1116(SB)/4, $0x7fffffff // abs
-DATA consts<>+1120(SB)/4, $0x7fffffff // abs
-DATA consts<>+1124(SB)/4, $0x7fffffff // abs
-DATA consts<>+1128(SB)/4, $0x7fffffff // abs
-DATA consts<>+1132(SB)/4, $0x7fffffff // abs
-DATA consts<>+1136(SB)/4, $0x7fffffff // abs
-DATA consts<>+1140(SB)/4, $0x7fffffff // abs
-DATA consts<>+1144(SB)/4, $0x7fffffff // abs
-DATA consts<>+1148(SB)/4, $0x7fffffff // abs
-DATA consts<>+1152(SB)/4, $0x0000007f // bias
-DATA consts<>+1156(SB)/4, $0x0000007f // bias
-DATA consts<>+1160(SB)/4, $0x0000007f // bias
-DATA consts<>+1164(SB)/4, $0x0000007f // bias
-DATA consts<>+1168(SB)/4, $0x0000007f // bias
-DATA consts<>+1172(SB)/4, $0x0000007f // bias
-DATA consts<>+1176(SB)/4, $0x0000007f // bias
-DATA consts<>+1180(SB)/4, $0x0000007f // bias
-DATA consts<>+1184(SB)/4, $0x0000007f // bias
-DATA consts<>+1188(SB)/4, $0x0000007f // bias
-DATA consts<>+1192(SB)/4, $0x0000007f // bias
-DATA consts<>+1196(SB)/4, $0x0000007f // bias
-DATA consts<>+1200(SB)/4, $0x0000007f // bias
-DATA consts<>+1204(SB)/4, $0x0000007f // bias
-DATA consts<>+1208(SB)/4, $0x0000007f // bias
-DATA consts<>+1212(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $1216
+DATA consts<>+960(SB)/4, $0x3f000000 // half
+DATA consts<>+964(SB)/4, $0x3f000000 // half
+DATA consts<>+968(SB)/4, $0x3f000000 // half
+DATA consts<>+972(SB)/4, $0x3f000000 // half
+DATA consts<>+976(SB)/4, $0x3f000000 // half
+DATA consts<>+980(SB)/4, $0x3f000000 // half
+DATA consts<>+984(SB)/4, $0x3f000000 // half
+DATA consts<>+988(SB)/4, $0x3f000000 // half
+DATA consts<>+992(SB)/4, $0x3f000000 // half
+DATA consts<>+996(SB)/4, $0x3f000000 // half
+DATA consts<>+1000(SB)/4, $0x3f000000 // half
+DATA consts<>+1004(SB)/4, $0x3f000000 // half
+DATA consts<>+1008(SB)/4, $0x3f000000 // half
+DATA consts<>+1012(SB)/4, $0x3f000000 // half
+DATA consts<>+1016(SB)/4, $0x3f000000 // half
+DATA consts<>+1020(SB)/4, $0x3f000000 // half
+DATA consts<>+1024(SB)/4, $0x41300000 // wide
+DATA consts<>+1028(SB)/4, $0x41300000 // wide
+DATA consts<>+1032(SB)/4, $0x41300000 // wide
+DATA consts<>+1036(SB)/4, $0x41300000 // wide
+DATA consts<>+1040(SB)/4, $0x41300000 // wide
+DATA consts<>+1044(SB)/4, $0x41300000 // wide
+DATA consts<>+1048(SB)/4, $0x41300000 // wide
+DATA consts<>+1052(SB)/4, $0x41300000 // wide
+DATA consts<>+1056(SB)/4, $0x41300000 // wide
+DATA consts<>+1060(SB)/4, $0x41300000 // wide
+DATA consts<>+1064(SB)/4, $0x41300000 // wide
+DATA consts<>+1068(SB)/4, $0x41300000 // wide
+DATA consts<>+1072(SB)/4, $0x41300000 // wide
+DATA consts<>+1076(SB)/4, $0x41300000 // wide
+DATA consts<>+1080(SB)/4, $0x41300000 // wide
+DATA consts<>+1084(SB)/4, $0x41300000 // wide
+DATA consts<>+1088(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1092(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1096(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1100(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1104(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1108(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1112(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1116(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1120(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1124(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1128(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1132(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1136(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1140(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1144(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1148(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1152(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1156(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1160(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1164(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1168(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1172(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1176(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1180(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1184(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1188(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1192(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1196(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1200(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1204(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1208(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1212(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1216(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1220(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1224(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1228(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1232(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1236(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1240(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1244(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1248(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1252(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1256(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1260(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1264(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1268(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1272(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1276(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1280(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1284(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1288(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1292(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1296(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1300(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1304(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1308(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1312(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1316(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1320(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1324(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1328(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1332(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1336(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1340(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1344(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1348(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1352(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1356(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1360(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1364(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1368(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1372(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1376(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1380(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1384(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1388(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1392(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1396(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1400(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1404(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1408(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1412(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1416(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1420(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1424(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1428(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1432(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1436(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1440(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1444(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1448(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1452(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1456(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1460(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1464(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1468(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1472(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1476(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1480(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1484(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1488(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1492(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1496(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1500(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1504(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1508(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1512(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1516(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1520(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1524(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1528(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1532(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1536(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1540(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1544(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1548(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1552(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1556(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1560(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1564(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1568(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1572(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1576(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1580(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1584(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1588(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1592(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1596(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1600(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1604(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1608(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1612(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1616(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1620(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1624(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1628(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1632(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1636(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1640(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1644(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1648(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1652(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1656(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1660(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1664(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1668(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1672(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1676(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1680(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1684(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1688(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1692(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1696(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1700(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1704(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1708(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1712(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1716(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1720(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1724(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1728(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1732(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1736(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1740(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1744(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1748(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1752(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1756(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1760(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1764(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1768(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1772(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1776(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1780(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1784(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1788(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1792(SB)/4, $0x80000000 // sign
+DATA consts<>+1796(SB)/4, $0x80000000 // sign
+DATA consts<>+1800(SB)/4, $0x80000000 // sign
+DATA consts<>+1804(SB)/4, $0x80000000 // sign
+DATA consts<>+1808(SB)/4, $0x80000000 // sign
+DATA consts<>+1812(SB)/4, $0x80000000 // sign
+DATA consts<>+1816(SB)/4, $0x80000000 // sign
+DATA consts<>+1820(SB)/4, $0x80000000 // sign
+DATA consts<>+1824(SB)/4, $0x80000000 // sign
+DATA consts<>+1828(SB)/4, $0x80000000 // sign
+DATA consts<>+1832(SB)/4, $0x80000000 // sign
+DATA consts<>+1836(SB)/4, $0x80000000 // sign
+DATA consts<>+1840(SB)/4, $0x80000000 // sign
+DATA consts<>+1844(SB)/4, $0x80000000 // sign
+DATA consts<>+1848(SB)/4, $0x80000000 // sign
+DATA consts<>+1852(SB)/4, $0x80000000 // sign
+DATA consts<>+1856(SB)/4, $0x7fffffff // abs
+DATA consts<>+1860(SB)/4, $0x7fffffff // abs
+DATA consts<>+1864(SB)/4, $0x7fffffff // abs
+DATA consts<>+1868(SB)/4, $0x7fffffff // abs
+DATA consts<>+1872(SB)/4, $0x7fffffff // abs
+DATA consts<>+1876(SB)/4, $0x7fffffff // abs
+DATA consts<>+1880(SB)/4, $0x7fffffff // abs
+DATA consts<>+1884(SB)/4, $0x7fffffff // abs
+DATA consts<>+1888(SB)/4, $0x7fffffff // abs
+DATA consts<>+1892(SB)/4, $0x7fffffff // abs
+DATA consts<>+1896(SB)/4, $0x7fffffff // abs
+DATA consts<>+1900(SB)/4, $0x7fffffff // abs
+DATA consts<>+1904(SB)/4, $0x7fffffff // abs
+DATA consts<>+1908(SB)/4, $0x7fffffff // abs
+DATA consts<>+1912(SB)/4, $0x7fffffff // abs
+DATA consts<>+1916(SB)/4, $0x7fffffff // abs
+DATA consts<>+1920(SB)/4, $0x0000007f // bias
+DATA consts<>+1924(SB)/4, $0x0000007f // bias
+DATA consts<>+1928(SB)/4, $0x0000007f // bias
+DATA consts<>+1932(SB)/4, $0x0000007f // bias
+DATA consts<>+1936(SB)/4, $0x0000007f // bias
+DATA consts<>+1940(SB)/4, $0x0000007f // bias
+DATA consts<>+1944(SB)/4, $0x0000007f // bias
+DATA consts<>+1948(SB)/4, $0x0000007f // bias
+DATA consts<>+1952(SB)/4, $0x0000007f // bias
+DATA consts<>+1956(SB)/4, $0x0000007f // bias
+DATA consts<>+1960(SB)/4, $0x0000007f // bias
+DATA consts<>+1964(SB)/4, $0x0000007f // bias
+DATA consts<>+1968(SB)/4, $0x0000007f // bias
+DATA consts<>+1972(SB)/4, $0x0000007f // bias
+DATA consts<>+1976(SB)/4, $0x0000007f // bias
+DATA consts<>+1980(SB)/4, $0x0000007f // bias
+GLOBL consts<>(SB), RODATA|NOPTR, $1984
 
 // func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expAVX512(SB), NOSPLIT, $0-40
@@ -473,7 +665,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Z0
-	VPXORD  consts<>+1024(SB), Z0, Z0
+	VPXORD  consts<>+1792(SB), Z0, Z0
 	VMAXPS Z0, Z10, Z0
 	VMINPS Z0, Z11, Z0
 	VMULPS consts<>+0(SB), Z0, Z1
@@ -507,6 +699,82 @@ next:
 	VZEROUPPER
 	RET
 
+// func erfcAVX512(dst, src *float32, blocks int)
+TEXT ·erfcAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+768(SB), Z10
+	VBROADCASTSS consts<>+1024(SB), Z11
+	VBROADCASTSS consts<>+640(SB), Z12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Z13
+	VPANDD  consts<>+1856(SB), Z13, Z4
+	VMINPS Z4, Z11, Z4
+	VMULPS Z4, Z4, Z0
+	VPXORD  consts<>+1792(SB), Z0, Z0
+	VMOVUPS Z0, Z14
+	VFMADD231PS Z4, Z4, Z14
+	VMULPS consts<>+960(SB), Z4, Z4
+	VADDPS Z12, Z4, Z4
+	VDIVPS Z4, Z12, Z15
+	VMAXPS Z0, Z10, Z0
+	VMULPS consts<>+0(SB), Z0, Z1
+	VADDPS consts<>+192(SB), Z1, Z1
+	VSUBPS consts<>+192(SB), Z1, Z1
+	VMULPS consts<>+64(SB), Z1, Z4
+	VSUBPS Z4, Z0, Z2
+	VMULPS consts<>+128(SB), Z1, Z4
+	VSUBPS Z4, Z2, Z2
+	VSUBPS Z14, Z2, Z2
+	VMULPS consts<>+256(SB), Z2, Z3
+	VADDPS consts<>+320(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+384(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+448(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+512(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+576(SB), Z3, Z3
+	VMULPS Z2, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VADDPS Z2, Z3, Z3
+	VADDPS Z12, Z3, Z3
+	VSCALEFPS Z1, Z3, Z0
+	VMULPS consts<>+1664(SB), Z15, Z3
+	VADDPS consts<>+1600(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1536(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1472(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1408(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1344(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1280(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1216(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1152(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VADDPS consts<>+1088(SB), Z3, Z3
+	VMULPS Z15, Z3, Z3
+	VMULPS Z0, Z3, Z3
+	VPANDD  consts<>+1792(SB), Z13, Z4
+	VPXORD  Z4, Z3, Z3
+	VPSRAD $31, Z13, Z13
+	VPANDD  consts<>+704(SB), Z13, Z13
+	VADDPS Z13, Z3, Z3
+	VMOVUPS Z3, 0(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func tanhAVX512(dst, src *float32, blocks int)
 TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
@@ -517,7 +785,7 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Z10
-	VPANDD  consts<>+1088(SB), Z10, Z0
+	VPANDD  consts<>+1856(SB), Z10, Z0
 	VADDPS  Z0, Z0, Z0
 	VMINPS Z0, Z11, Z0
 	VMULPS consts<>+0(SB), Z0, Z1
@@ -541,14 +809,14 @@ next:
 	VMULPS Z4, Z3, Z3
 	VADDPS Z2, Z3, Z3
 	VCVTPS2DQ Z1, Z1
-	VPADDD consts<>+1152(SB), Z1, Z1
+	VPADDD consts<>+1920(SB), Z1, Z1
 	VPSLLD $23, Z1, Z1
 	VMULPS Z1, Z3, Z3
 	VSUBPS Z12, Z1, Z1
 	VADDPS Z1, Z3, Z3
 	VADDPS consts<>+704(SB), Z3, Z4
 	VDIVPS Z4, Z3, Z3
-	VPANDD consts<>+1024(SB), Z10, Z10
+	VPANDD consts<>+1792(SB), Z10, Z10
 	VPORD Z10, Z3, Z3
 	VMOVUPS Z3, 0(DI)(AX*1)
 	ADDQ $64, AX

@@ -63,23 +63,71 @@ DATA consts<>+224(SB)/4, $0x41a00000 // far
 DATA consts<>+228(SB)/4, $0x41a00000 // far
 DATA consts<>+232(SB)/4, $0x41a00000 // far
 DATA consts<>+236(SB)/4, $0x41a00000 // far
-DATA consts<>+240(SB)/4, $0xff800000 // minusInf
-DATA consts<>+244(SB)/4, $0xff800000 // minusInf
-DATA consts<>+248(SB)/4, $0xff800000 // minusInf
-DATA consts<>+252(SB)/4, $0xff800000 // minusInf
-DATA consts<>+256(SB)/4, $0x80000000 // sign
-DATA consts<>+260(SB)/4, $0x80000000 // sign
-DATA consts<>+264(SB)/4, $0x80000000 // sign
-DATA consts<>+268(SB)/4, $0x80000000 // sign
-DATA consts<>+272(SB)/4, $0x7fffffff // abs
-DATA consts<>+276(SB)/4, $0x7fffffff // abs
-DATA consts<>+280(SB)/4, $0x7fffffff // abs
-DATA consts<>+284(SB)/4, $0x7fffffff // abs
-DATA consts<>+288(SB)/4, $0x0000007f // bias
-DATA consts<>+292(SB)/4, $0x0000007f // bias
-DATA consts<>+296(SB)/4, $0x0000007f // bias
-DATA consts<>+300(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $304
+DATA consts<>+240(SB)/4, $0x3f000000 // half
+DATA consts<>+244(SB)/4, $0x3f000000 // half
+DATA consts<>+248(SB)/4, $0x3f000000 // half
+DATA consts<>+252(SB)/4, $0x3f000000 // half
+DATA consts<>+256(SB)/4, $0x41300000 // wide
+DATA consts<>+260(SB)/4, $0x41300000 // wide
+DATA consts<>+264(SB)/4, $0x41300000 // wide
+DATA consts<>+268(SB)/4, $0x41300000 // wide
+DATA consts<>+272(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+276(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+280(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+284(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+288(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+292(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+296(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+300(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+304(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+308(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+312(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+316(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+320(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+324(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+328(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+332(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+336(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+340(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+344(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+348(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+352(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+356(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+360(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+364(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+368(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+372(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+376(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+380(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+384(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+388(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+392(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+396(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+400(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+404(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+408(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+412(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+416(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+420(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+424(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+428(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+432(SB)/4, $0xff800000 // minusInf
+DATA consts<>+436(SB)/4, $0xff800000 // minusInf
+DATA consts<>+440(SB)/4, $0xff800000 // minusInf
+DATA consts<>+444(SB)/4, $0xff800000 // minusInf
+DATA consts<>+448(SB)/4, $0x80000000 // sign
+DATA consts<>+452(SB)/4, $0x80000000 // sign
+DATA consts<>+456(SB)/4, $0x80000000 // sign
+DATA consts<>+460(SB)/4, $0x80000000 // sign
+DATA consts<>+464(SB)/4, $0x7fffffff // abs
+DATA consts<>+468(SB)/4, $0x7fffffff // abs
+DATA consts<>+472(SB)/4, $0x7fffffff // abs
+DATA consts<>+476(SB)/4, $0x7fffffff // abs
+DATA consts<>+480(SB)/4, $0x0000007f // bias
+DATA consts<>+484(SB)/4, $0x0000007f // bias
+DATA consts<>+488(SB)/4, $0x0000007f // bias
+DATA consts<>+492(SB)/4, $0x0000007f // bias
+GLOBL consts<>(SB), RODATA|NOPTR, $496
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -100,7 +148,7 @@ TEXT ·expBlocks(SB), NOSPLIT, $0-40
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 288(R7), F26
+	FMOVQ 480(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -301,7 +349,7 @@ TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 288(R7), F26
+	FMOVQ 480(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -498,7 +546,7 @@ TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 288(R7), F26
+	FMOVQ 480(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -664,7 +712,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 256(R7), F16
+	FMOVQ 448(R7), F16
 	FMOVQ 0(R7), F17
 	FMOVQ 48(R7), F18
 	FMOVQ 16(R7), F19
@@ -675,7 +723,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 112(R7), F24
 	FMOVQ 128(R7), F25
 	FMOVQ 144(R7), F26
-	FMOVQ 288(R7), F27
+	FMOVQ 480(R7), F27
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -834,13 +882,369 @@ next:
 	BNE next
 	RET
 
+// func erfcBlocks(dst, src *float32, blocks int)
+TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 464(R7), F16
+	FMOVQ 448(R7), F17
+	FMOVQ 240(R7), F18
+	FMOVQ 0(R7), F19
+	FMOVQ 48(R7), F20
+	FMOVQ 16(R7), F21
+	FMOVQ 32(R7), F22
+	FMOVQ 64(R7), F23
+	FMOVQ 80(R7), F24
+	FMOVQ 96(R7), F25
+	FMOVQ 112(R7), F26
+	FMOVQ 128(R7), F27
+	FMOVQ 192(R7), F13
+	FMOVQ 256(R7), F14
+	FMOVQ 160(R7), F15
+next:
+	FMOVQ 0(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 0(R0)
+	FMOVQ 16(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F16
+	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
+	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
+	VMOV V0.B16, V17.B16
+	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
+	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
+	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	FMOVQ F3, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func tanhBlocks(dst, src *float32, blocks int)
 TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 272(R7), F16
+	FMOVQ 464(R7), F16
 	FMOVQ 0(R7), F17
 	FMOVQ 48(R7), F18
 	FMOVQ 16(R7), F19
@@ -851,7 +1255,7 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 112(R7), F24
 	FMOVQ 128(R7), F25
 	FMOVQ 144(R7), F26
-	FMOVQ 288(R7), F27
+	FMOVQ 480(R7), F27
 	FMOVQ 224(R7), F14
 	FMOVQ 160(R7), F15
 next:
@@ -888,7 +1292,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 0(R0)
@@ -925,7 +1329,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 16(R0)
@@ -962,7 +1366,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 32(R0)
@@ -999,7 +1403,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 256(R7), F30
+	FMOVQ 448(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 48(R0)
@@ -1413,6 +1817,158 @@ next:
 	ADD $64, R0
 	ADD $64, R1
 	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSigmoidBlocks(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS slope+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS offset+28(FP), F28
+	VDUP V28.S[0], V28.S4
+	FMOVS lo+32(FP), F27
+	VDUP V27.S[0], V27.S4
+	FMOVS hi+36(FP), F26
+	VDUP V26.S[0], V26.S4
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x6e3edfa0 // fmul v0.4s, v29.4s, v30.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
+TEXT ·hardSwishBlocks(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS slope+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS offset+28(FP), F28
+	VDUP V28.S[0], V28.S4
+	FMOVS lo+32(FP), F27
+	VDUP V27.S[0], V27.S4
+	FMOVS hi+36(FP), F26
+	VDUP V26.S[0], V26.S4
+next:
+	FMOVQ 0(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F1
+	WORD $0x6e21dfa0 // fmul v0.4s, v29.4s, v1.4s
+	WORD $0x4e3cd400 // fadd v0.4s, v0.4s, v28.4s
+	WORD $0x6ebae41e // fcmgt v30.4s, v0.4s, v26.4s
+	WORD $0x6ebe1f40 // bit v0.16b, v26.16b, v30.16b
+	WORD $0x6ea0e77e // fcmgt v30.4s, v27.4s, v0.4s
+	WORD $0x6ebe1f60 // bit v0.16b, v27.16b, v30.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func leakyBlocks(dst, x *float32, blocks int, slope, lo float32)
+TEXT ·leakyBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS slope+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS lo+28(FP), F28
+	VDUP V28.S[0], V28.S4
+next:
+	FMOVQ 0(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	WORD $0x6e20dfa1 // fmul v1.4s, v29.4s, v0.4s
+	WORD $0x6ea1e41e // fcmgt v30.4s, v0.4s, v1.4s
+	WORD $0x6efe1c20 // bif v0.16b, v1.16b, v30.16b
+	WORD $0x6ea0e79e // fcmgt v30.4s, v28.4s, v0.4s
+	WORD $0x6ebe1f80 // bit v0.16b, v28.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
 	SUBS $1, R5
 	BNE next
 	RET
@@ -1871,6 +2427,132 @@ tap:
 	FMOVQ 16(R12), F30
 	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
+// func pool16Blocks(t *depthTile)
+TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	JMP first
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F4
+	WORD $0x6ea0e488 // fcmgt v8.4s, v4.4s, v0.4s
+	WORD $0x6e601c88 // bsl v8.16b, v4.16b, v0.16b
+	WORD $0x4e24e48c // fcmeq v12.4s, v4.4s, v4.4s
+	VMOV V12.B16, V0.B16
+	WORD $0x6e641d00 // bsl v0.16b, v8.16b, v4.16b
+	FMOVQ 16(R3), F5
+	WORD $0x6ea1e4a9 // fcmgt v9.4s, v5.4s, v1.4s
+	WORD $0x6e611ca9 // bsl v9.16b, v5.16b, v1.16b
+	WORD $0x4e25e4ad // fcmeq v13.4s, v5.4s, v5.4s
+	VMOV V13.B16, V1.B16
+	WORD $0x6e651d21 // bsl v1.16b, v9.16b, v5.16b
+	FMOVQ 32(R3), F6
+	WORD $0x6ea2e4ca // fcmgt v10.4s, v6.4s, v2.4s
+	WORD $0x6e621cca // bsl v10.16b, v6.16b, v2.16b
+	WORD $0x4e26e4ce // fcmeq v14.4s, v6.4s, v6.4s
+	VMOV V14.B16, V2.B16
+	WORD $0x6e661d42 // bsl v2.16b, v10.16b, v6.16b
+	FMOVQ 48(R3), F7
+	WORD $0x6ea3e4eb // fcmgt v11.4s, v7.4s, v3.4s
+	WORD $0x6e631ceb // bsl v11.16b, v7.16b, v3.16b
+	WORD $0x4e27e4ef // fcmeq v15.4s, v7.4s, v7.4s
+	VMOV V15.B16, V3.B16
+	WORD $0x6e671d63 // bsl v3.16b, v11.16b, v7.16b
+first:
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block
+	MOVD depthTile_xStep(R0), R6
+	ADD R6, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE position
+	RET
+
+// func pool8Blocks(t *depthTile)
+TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_positions(R0), R4
+position:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	JMP first
+tap:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F2
+	WORD $0x6ea0e444 // fcmgt v4.4s, v2.4s, v0.4s
+	WORD $0x6e601c44 // bsl v4.16b, v2.16b, v0.16b
+	WORD $0x4e22e446 // fcmeq v6.4s, v2.4s, v2.4s
+	VMOV V6.B16, V0.B16
+	WORD $0x6e621c80 // bsl v0.16b, v4.16b, v2.16b
+	FMOVQ 16(R3), F3
+	WORD $0x6ea1e465 // fcmgt v5.4s, v3.4s, v1.4s
+	WORD $0x6e611c65 // bsl v5.16b, v3.16b, v1.16b
+	WORD $0x4e23e467 // fcmeq v7.4s, v3.4s, v3.4s
+	VMOV V7.B16, V1.B16
+	WORD $0x6e631ca1 // bsl v1.16b, v5.16b, v3.16b
+first:
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap
@@ -2439,10 +3121,10 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVD blocks+8(FP), R5
 	MOVD sums+16(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 240(R7), F14
-	FMOVQ 240(R7), F13
-	FMOVQ 240(R7), F12
-	FMOVQ 240(R7), F11
+	FMOVQ 432(R7), F14
+	FMOVQ 432(R7), F13
+	FMOVQ 432(R7), F12
+	FMOVQ 432(R7), F11
 next:
 	FMOVQ 0(R0), F0
 	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s

@@ -171,9 +171,12 @@ func (op reshapeOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if x.ReshapeTo(out[0], shape...) {
 			return nil
 		}
-		// The copy is not memory of ws: nothing would release it, since the output counts as a
-		// view.
-		x.Clone().ReshapeTo(out[0], shape...)
+		// The output counts as a view, so nothing releases the copy before the next call.
+		var c array.Array
+		if err := ws.Lend(&c, x); err != nil {
+			return err
+		}
+		c.ReshapeTo(out[0], shape...)
 		return nil
 	}, nil
 }

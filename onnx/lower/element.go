@@ -118,6 +118,10 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 // decode copies elements of a type that arrays have, in loops that the compiler makes into moves:
 // weights are of such types, and there may be gigabytes of them. It reports false for other types.
 func decode(a *array.Array, t onnx.DataType, data []byte) bool {
+	if b, ok := bytesOf(a, t); ok {
+		copy(b, data)
+		return true
+	}
 	le := binary.LittleEndian
 	switch t {
 	case onnx.Float:

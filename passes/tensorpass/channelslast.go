@@ -186,39 +186,75 @@ func ints(list []int) []*variable {
 }
 
 // repeated moves the channels of what repeats positions: of a Reshape of an Alloc of a DimShuffle that
-// adds a dimension behind another one, as tensor.Repeat makes it.
+// adds a dimension behind another one, as tensor.Repeat makes it. Rules may have moved the DimShuffle to
+// the inputs of an element-wise op.
 func (l *layouts) repeated(a *apply) *variable {
 	alloc, _, ok := owner[tensor.AllocOp](a.Inputs()[0])
 	if !ok {
 		return nil
 	}
-	view, op, ok := owner[tensor.DimShuffleOp](alloc.Inputs()[0])
-	if !ok || l.last[view.Inputs()[0]] == nil {
+	v := alloc.Inputs()[0]
+	from, to := typeOf(v).Shape(), typeOf(alloc.Out()).Shape()
+	added := slices.IndexFunc(upTo(len(from)), func(k int) bool { return from[k] != to[k] })
+	if len(from) != len(to) || added < 3 || from[added] != 1 || slices.Contains(to, tensor.Unknown) || !slices.Equal(from[added+1:], to[added+1:]) {
 		return nil
 	}
-	x := view.Inputs()[0]
-	n, shape, out := typeOf(x).NDim(), typeOf(x).Shape(), typeOf(a.Out()).Shape()
-	d := slices.Index(op.NewOrder(), array.NewAxis) - 1 // the dimension that is repeated
-	if d < 2 || len(op.NewOrder()) != n+1 || len(out) != n || slices.Contains(shape, tensor.Unknown) || slices.Contains(out, tensor.Unknown) {
+	n, d, times := len(to)-1, added-1, to[added] // dimension d of n is repeated
+	sizes := slices.Delete(slices.Clone(to), added, added+1)
+	sizes[d] *= times
+	if !slices.Equal(typeOf(a.Out()).Shape(), sizes) {
 		return nil
 	}
-	times := out[d] / max(shape[d], 1)
-	for k := range n {
-		// Of all sizes only the one of that dimension changes, and the new dimension has the rest.
-		want := shape[k]
-		if k == d {
-			want *= times
-		}
-		if out[k] != want || op.NewOrder()[k+min(1, max(0, k-d))] != k {
-			return nil
-		}
+	last := l.without(v, added)
+	if last == nil {
+		return nil
 	}
-	last, place := l.channelsLast(x), placeOf(d, n)
-	sizes := typeOf(last).Shape()
+	place := placeOf(d, n)
+	result := slices.Clone(typeOf(last).Shape())
 	order := slices.Insert(upTo(n), place+1, array.NewAxis)
-	repeats := tensor.Alloc(tensor.DimShuffle(last, order...), ints(slices.Insert(slices.Clone(sizes), place+1, times))...)
-	sizes[place] *= times
-	return tensor.Reshape(repeats, ints(sizes)...)
+	repeats := tensor.Alloc(tensor.DimShuffle(last, order...), ints(slices.Insert(slices.Clone(result), place+1, times))...)
+	result[place] *= times
+	return tensor.Reshape(repeats, ints(result)...)
+}
+
+// without returns v without dimension d, which has size 1, and with channels last; or nil if it is not
+// made of something that is known like that.
+func (l *layouts) without(v *variable, d int) *variable {
+	if x := dropped(v, d); x != nil {
+		return l.last[x]
+	}
+	a := v.Owner()
+	if _, ok := elemOf(a); !ok {
+		return nil
+	}
+	in := slices.Clone(a.Inputs())
+	known := false
+	for i, u := range in {
+		if in[i] = dropped(u, d); in[i] == nil {
+			if typeOf(u).Dim(d) != 1 {
+				return nil
+			}
+			in[i] = tensor.DimShuffle(u, slices.Delete(upTo(typeOf(u).NDim()), d, d+1)...)
+		}
+		known = known || l.last[in[i]] != nil
+	}
+	if !known {
+		return nil
+	}
+	return tensor.MustApply(a.Op().(tensor.Op), mapped(in, l.channelsLast)...)
+}
+
+// dropped returns the variable of which v is a view with a new dimension d, or nil.
+func dropped(v *variable, d int) *variable {
+	view, op, ok := owner[tensor.DimShuffleOp](v)
+	if !ok {
+		return nil
+	}
+	order := op.NewOrder()
+	if x := view.Inputs()[0]; order[d] == array.NewAxis && slices.Equal(slices.Delete(slices.Clone(order), d, d+1), upTo(typeOf(x).NDim())) {
+		return x
+	}
+	return nil
 }
 
 // upTo returns 0, 1, …, n-1.

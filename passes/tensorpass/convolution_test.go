@@ -47,6 +47,21 @@ var productCases = []struct {
 		z := tensor.Repeat(tensor.Repeat(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Int(2), 2), tensor.Int(3), 3)
 		return tensor.Sum(tensor.Mul(y, z), 2, 3)
 	}, "ConvLast{2}; Alloc; Reshape{4}; Alloc; Reshape{4}; Matmul; Reshape{6}; Reshape{4}; Composite; sum{axis=1,2}"},
+	{"positions of a product that are repeated", func(r *rand.Rand, x variable) variable {
+		y := tensor.Mul(tensor.ExpandDims(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 3), tensor.ExpandDims(float32s(r, 2, 4, 1, 1), 3))
+		z := tensor.Reshape(tensor.Alloc(y, tensor.Int(2), tensor.Int(4), tensor.Int(9), tensor.Int(2), tensor.Int(7)), tensor.Int(2), tensor.Int(4), tensor.Int(18), tensor.Int(7))
+		return tensor.Sum(z, 2, 3)
+	}, "Epilogue ConvLast{2}; Alloc; Reshape{4}; sum{axis=1,2}"},
+	{"convolutions of joined channels, also pooled", func(r *rand.Rand, x variable) variable {
+		conv := func(x variable, in int) variable { return tensor.Conv(x, float32s(r, 4, in, 1, 1), float32s(r, 4), tensor.Slide{}, 1) }
+		y := conv(tensor.Join(1, conv(x, 6), conv(x, 6)), 8)
+		z := conv(tensor.MaxPool(tensor.Join(1, y, conv(y, 4)), []int{2, 2}, tensor.Slide{Strides: []int{2, 2}}, false), 8)
+		return tensor.Sum(z, 2, 3)
+	}, "Epilogue ConvLast{2}; Epilogue ConvLast{2}; Epilogue SpliceMatmul{2}; Epilogue ConvLast{2}; MaxPoolLast{2,2}{strides=2,2}; MaxPoolLast{2,2}{strides=2,2}; Epilogue SpliceMatmul{2}; sum{axis=1,2}"},
+	{"joined channels that two read", func(r *rand.Rand, x variable) variable {
+		joined := tensor.Join(1, tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1))
+		return tensor.Sum(tensor.Add(joined, tensor.Conv(joined, float32s(r, 8, 8, 1, 1), nil, tensor.Slide{}, 1)), 2, 3)
+	}, "ConvLast{2}; ConvLast{2}; Join{3}; Epilogue ConvLast{2}; sum{axis=1,2}"},
 	{"windows that overlap", func(r *rand.Rand, x variable) variable {
 		return tensor.ConvTranspose(x, float32s(r, 6, 4, 3, 3), nil, tensor.Slide{Strides: []int{2, 2}}, nil, 1)
 	}, "ConvTranspose{2}{strides=2,2}"},

@@ -94,11 +94,11 @@ func withEpilogue(a, reader *apply) *variable {
 }
 
 // spliceProducts returns the pass splice_products: a product of joined tensors and a constant matrix
-// reads the tensors where they are.
+// reads the tensors where they are. A convolution with a window of one element is such a product.
 func spliceProducts() rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "splice_products", Class: profile.ClassFusion, Fn: spliceAll,
-		Doc: "a product with a constant factor reads what is joined without joining it: Matmul(Join(-1, x, y), w) → SpliceMatmul(x, y, w)",
+		Doc: "a product with a constant factor reads what is joined without joining it, perhaps pooled: Matmul(Join(-1, x, y), w) → SpliceMatmul(x, y, w)",
 	}
 }
 
@@ -107,18 +107,17 @@ const maxSpliced = 32
 
 func spliceAll(_ context.Context, h *rewrite.Handle) error {
 	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		if _, ok := a.Op().(tensor.MatmulOp); !ok || !hasEpilogue(a) {
-			continue
-		}
-		joined, w := a.Inputs()[0], a.Inputs()[1]
-		j, op, ok := owner[tensor.JoinOp](joined)
-		if !ok || int(op.Axis) != typeOf(joined).NDim()-1 || len(j.Inputs()) > maxSpliced || !usedOnce(joined) {
+		if !hasEpilogue(a) || !isProduct(a) {
 			continue
 		}
 		v, err := tensor.Try(func() *variable {
-			return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(j.Inputs()))}, append(slices.Clone(j.Inputs()), w)...)
+			parts := joinedParts(a.Inputs()[0])
+			if parts == nil {
+				return nil
+			}
+			return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(parts))}, append(parts, a.Inputs()[1])...)
 		})
-		if err != nil || !a.Out().Type().Accepts(v.Type()) {
+		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
 			continue
 		}
 		v.Owner().SetOrigin(a.Origin())
@@ -127,4 +126,47 @@ func spliceAll(_ context.Context, h *rewrite.Handle) error {
 		}
 	}
 	return nil
+}
+
+// isProduct reports whether an apply multiplies each row of its first input by a matrix.
+func isProduct(a *apply) bool {
+	switch op := a.Op().(type) {
+	case tensor.MatmulOp:
+		return true
+	case tensor.ConvLastOp:
+		w := op.Window
+		for d := range w.Dims {
+			if typeOf(a.Inputs()[1]).Dim(d) != 1 || w.Stride[d] != 1 || w.Before[d] != 0 || w.After[d] != 0 {
+				return false
+			}
+		}
+		return op.Groups == 1
+	}
+	return false
+}
+
+// joinedParts returns the tensors that are joined in the last dimension, if nothing else reads them as
+// one. Those of a pool with channels last are pools of what it has joined: it pools each channel by
+// itself.
+func joinedParts(v *variable) []*variable {
+	if !usedOnce(v) {
+		return nil
+	}
+	pool, poolOp, pooled := owner[tensor.PoolLastOp](v)
+	if pooled {
+		if v = pool.Inputs()[0]; !usedOnce(v) {
+			return nil
+		}
+	}
+	j, op, ok := owner[tensor.JoinOp](v)
+	if !ok || int(op.Axis) != typeOf(v).NDim()-1 || len(j.Inputs()) > maxSpliced {
+		return nil
+	}
+	parts := slices.Clone(j.Inputs())
+	if pooled {
+		for i, x := range parts {
+			parts[i] = tensor.MustApply(poolOp, x)
+		}
+	}
+	return parts
 }

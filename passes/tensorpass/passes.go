@@ -23,6 +23,7 @@ import (
 //   - add_mul_fusion and local_add_mul_fusion flatten sums and products.
 //   - local_pow_specialize_device writes powers out as multiplications.
 //   - composite_elemwise_fusion makes one op of several element-wise ones.
+//   - multiply_rows_once multiplies once what is the same in many rows; order_product_terms puts the products first in sums.
 //   - channels_last moves the channels of convolutions, and of what lies between them.
 //   - splice_products lets products read what is joined; fuse_product_epilogue lets products complete their results.
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
@@ -42,6 +43,10 @@ func Pass(name string) rewrite.GraphRewriter {
 		return gemmToGemvPass(name)
 	case "composite_elemwise_fusion":
 		return elemwiseFusion()
+	case "multiply_rows_once":
+		return multiplyRowsOnce()
+	case "order_product_terms":
+		return orderProductTerms()
 	case "channels_last":
 		return channelsLast()
 	case "splice_products":

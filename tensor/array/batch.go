@@ -67,7 +67,8 @@ func (a *Array) stacked() (Array, bool) {
 	for _, k := range a.shape[:d+1] {
 		n *= k
 	}
-	return rows, a.ReshapeTo(&rows, n, a.shape[d+1])
+	ok := a.ReshapeTo(&rows, n, a.shape[d+1])
+	return rows, ok
 }
 
 // oneMatrix reports whether all dimensions but the last two have size 1.

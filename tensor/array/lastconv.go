@@ -1,5 +1,7 @@
 package array
 
+import "sync"
+
 const (
 	// lastPatchBytes bounds the patches of a convolution with channels last that are gathered at a
 	// time, and minLastRows is the least number of them: every product of some reads all weights.
@@ -11,25 +13,40 @@ const (
 
 // LastWeights are weights of convolutions with channels last, prepared once. Any number of
 // goroutines may use them.
-type LastWeights struct{ factors []*Factor }
+type LastWeights struct {
+	groups func() []*Factor // for patches, by group
+	lines  func() []*Factor // by line of the window, if there is one group
+}
 
 // NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns
 // nil if products of them gain nothing by that.
 func NewLastWeights(weights *Array, groups int) *LastWeights {
 	n := int(weights.ndim)
-	if !weights.Contiguous() || weights.Len() == 0 || directLast(weights.shape[n-2], weights.shape[n-1]/groups) {
+	if weights.dtype != Float32 || !weights.Contiguous() || weights.Len() == 0 || directLast(weights.shape[n-2], weights.shape[n-1]/groups) {
 		return nil
 	}
-	w := new(LastWeights)
 	c := lastConvolution{w: weights, groups: groups, out: weights.shape[n-1] / groups, terms: weights.Len() / weights.shape[n-1]}
-	for g := range groups {
-		f := NewFactor(c.weightsOf(g))
-		if f == nil {
-			return nil
-		}
-		w.factors = append(w.factors, f)
+	// Which form is needed depends on the input.
+	return &LastWeights{
+		groups: sync.OnceValue(func() []*Factor {
+			var list []*Factor
+			for g := range groups {
+				list = append(list, NewFactor(c.weightsOf(g)))
+			}
+			return list
+		}),
+		lines: sync.OnceValue(func() []*Factor {
+			line := weights.shape[n-2]
+			if n > 2 {
+				line *= weights.shape[n-3]
+			}
+			var list []*Factor
+			for first := 0; first < c.terms; first += line {
+				list = append(list, NewFactor(weights.rowsAt(first*c.out, line, c.out, c.out)))
+			}
+			return list
+		}),
 	}
-	return w
 }
 
 // directLast is convolution.direct.
@@ -89,6 +106,8 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		directLastForward[float64](c)
 	case c.slide.plain():
 		return c.plain()
+	case c.inLines():
+		return c.lines()
 	default:
 		return c.gathered()
 	}
@@ -105,7 +124,7 @@ func (c *lastConvolution) multiply(patches *Array, group, first int) error {
 	m, n := c.groups*c.out, patches.shape[0]
 	y := c.y.rowsAt(first*m+group*c.out, n, c.out, m)
 	if c.prepared != nil {
-		return c.ws.mulFactor(y, patches, c.prepared.factors[group], c.complete.of(first, n, group*c.out, c.out))
+		return c.ws.mulFactor(y, patches, c.prepared.groups()[group], c.complete.of(first, n, group*c.out, c.out))
 	}
 	return c.ws.Gemm(1, patches, c.weightsOf(group), 0, y)
 }

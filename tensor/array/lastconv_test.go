@@ -25,6 +25,9 @@ func TestConvLast(t *testing.T) {
 		dims, dtype := 1+r.IntN(MaxSpatial), []DType{Float32, Float32, Float64}[r.IntN(3)]
 		groups := []int{1, 1, 2, 3}[r.IntN(4)]
 		in, out := 1+r.IntN(5), 1+r.IntN(7)
+		if trial%40 == 0 {
+			in *= 8
+		}
 		w := Window{Dims: dims}
 		x, weights, y := []int{r.IntN(3), groups * in}, []int{groups * out, in}, []int{0, groups * out}
 		y[0] = x[0]
@@ -32,6 +35,12 @@ func TestConvLast(t *testing.T) {
 			w.Size[d], w.Stride[d], w.Dilation[d] = 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(2)
 			w.Before[d], w.After[d] = r.IntN(4)-1, r.IntN(4)-1
 			n := 3 + r.IntN(6)
+			switch { // lines that are multiplied where they are
+			case trial%40 == 0 && dims == 2: // in several chunks
+				n = 50 + r.IntN(40)
+			case d == dims-1 && r.IntN(2) == 0:
+				n += 40
+			}
 			x, weights, y = append(x, n), append(weights, w.Size[d]), append(y, w.OutputSize(d, n, false))
 		}
 		name := fmt.Sprintf("%d: %v, x %v, weights %v, y %v, %+v", trial, dtype, x, weights, y, w)

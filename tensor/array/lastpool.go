@@ -13,9 +13,12 @@ func (ws *Workspace) PoolLast(y, x *Array, w Window, kind Pooling) error {
 		last := int(x.ndim) - 1
 		p := &lastPool{pool: pool{slide: newSlide(&w, x.Shape()[1:last], y.Shape()[1:last])}, items: x.shape[0], channels: x.shape[last], kind: kind}
 		p.countCovered(&w, kind)
-		if x.dtype == Float32 {
-			larger, add := kernel.Float32Map("max"), kernel.AddVecToDoubles
-			poolLast(p, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)), larger, add, ws.accumulators(p.channels))
+		switch {
+		case x.dtype == Float32 && kind == PoolMax:
+			p.largest(Slice[float32](x), Slice[float32](y))
+			return
+		case x.dtype == Float32:
+			poolLast(p, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(p.channels))
 			return
 		}
 		add := func(sums, x []float64) { kernel.Float64Map("add")(sums, sums, x) }
@@ -50,6 +53,35 @@ func poolLast[T float](p *lastPool, x, y []T, lowest T, larger func(dst, x, y []
 			for c, sum := range sums {
 				row[c] = T(sum / n)
 			}
+		}
+	}
+}
+
+// largest finds the largest float32s. Positions whose windows are in the input in the same way are
+// computed together.
+func (p *lastPool) largest(x, y []float32) {
+	lines, size := p.out[0]*p.out[1], p.inputs()*p.channels
+	taps := make([]kernel.Tap, 0, p.slide.window())
+	for line := range p.items * lines {
+		data := x[line/lines*size:][:size]
+		for k := 0; k < p.out[2]; {
+			lo, hi := p.covered(k)
+			n := 1
+			for k+n < p.out[2] {
+				if l, h := p.covered(k + n); l != lo || h != hi {
+					break
+				}
+				n++
+			}
+			taps = taps[:0]
+			p.window(line%lines, k, func(at int) { taps = append(taps, kernel.Tap{X: at * p.channels}) })
+			run := y[:n*p.channels]
+			if y = y[n*p.channels:]; len(taps) > 0 {
+				kernel.Largest(run, p.channels, data, p.stride[2]*p.channels, taps, n, p.channels)
+			} else {
+				fill(run, float32(math.Inf(-1)))
+			}
+			k += n
 		}
 	}
 }

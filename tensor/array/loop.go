@@ -11,6 +11,10 @@ type operand struct {
 	dense   bool         // blocks are contiguous
 	uniform bool         // all elements are equal
 	staged  bool         // an output that is written after the whole block has been computed
+	// A repeated operand is the same in each row of two dimensions. Its slot keeps the block that
+	// begins at an element of the row, and is as long as held.
+	repeated    bool
+	phase, held int
 }
 
 // loop is the state of one run of a program.
@@ -112,7 +116,22 @@ func (lp *loop) begin(p *Program, out, in []*Array) {
 			step *= lp.shape[d]
 		}
 	}
+	lp.repeat()
 	lp.allot(p)
+}
+
+// repeat finds the operands that are the same in all rows, and makes blocks of whole rows for them.
+func (lp *loop) repeat() {
+	if lp.ndim != 2 || lp.shape[1] > lp.size {
+		return
+	}
+	whole := lp.size - lp.size%lp.shape[1]
+	for i := range lp.operands {
+		if o := &lp.operands[i]; o.steps[0] == 0 && o.steps[1] != 0 {
+			o.repeated, o.held = true, 0
+			lp.size = whole
+		}
+	}
 }
 
 // coalesce drops dimensions of size 1 and merges adjacent ones if the strides of all operands allow
@@ -184,7 +203,12 @@ func (lp *loop) block(p *Program, lo, n int) {
 		switch {
 		case o.dense:
 			kinds[o.dtype].point(&lp.lanes[k], o.Array, lo, n)
+		case o.repeated && o.held >= n && o.phase == lo%lp.shape[1]:
 		case !o.uniform:
+			o.phase, o.held = 0, 0
+			if o.repeated {
+				o.phase, o.held = lo%lp.shape[1], n
+			}
 			kinds[o.dtype].gather(&lp.lanes[k], o, shape, o.steps[:lp.ndim], lo, n)
 		}
 	}
@@ -206,6 +230,10 @@ func (lp *loop) block(p *Program, lo, n int) {
 // run executes the instruction on a block of n elements.
 func (in *instr) run(l []lane, n int) {
 	dst, a := &l[in.dst], &l[in.args[0]]
+	if in.hinge != nil {
+		in.hinge.run(dst.f[:n], a.f)
+		return
+	}
 	// Missing arguments are the first one, so that every kernel can cut its slices to one length.
 	b, c := a, a
 	if in.numArgs > 1 {

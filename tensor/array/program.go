@@ -39,6 +39,7 @@ type instr struct {
 	args    [maxArgs]int32
 	dst     int32
 	numArgs int8
+	hinge   *hinge // of placed code: it takes the place of the operation
 }
 
 // NewProgram starts a program with inputs of the given types.
@@ -192,11 +193,12 @@ func (p *Program) Return(values ...int) *Program {
 func (p *Program) place() {
 	// Phase 1: how long values live. The code is straight, so a value is dead behind the last
 	// instruction that reads it.
+	code := p.withHinges()
 	last := make([]int32, len(p.types)) // the last instruction that reads a value
 	for i := range last {
 		last[i] = -1
 	}
-	for i, in := range p.code {
+	for i, in := range code {
 		for _, a := range in.args[:in.numArgs] {
 			last[a] = int32(i)
 		}
@@ -229,7 +231,7 @@ func (p *Program) place() {
 	// result: kernels read an element before they write it.
 	shared := int32(len(p.slots))
 	var free [numDTypes][]int32
-	p.placed = slices.Clone(p.code)
+	p.placed = code
 	for i := range p.placed {
 		in := &p.placed[i]
 		args := in.args

@@ -9,6 +9,9 @@ func NewFactors(b *Array, rows []int) []*Factor {
 		return nil
 	}
 	m := b.matrixAt(b.offset)
+	if !kernel.Divisible(m.shape[1], m.shape[0]) {
+		return nil
+	}
 	var list []*Factor
 	for _, n := range rows {
 		part := m

@@ -65,15 +65,61 @@ func (a *Array) BroadcastTo(shape ...int) (*Array, error) {
 }
 
 // ReshapeTo makes v the view of the elements of a, in row-major order, with another shape of as
-// many elements. It reports false if there is no such view because a is not contiguous.
+// many elements. It reports false if there is no such view because of the strides of a.
 func (a *Array) ReshapeTo(v *Array, shape ...int) bool {
-	if !a.Contiguous() {
+	src := *a
+	if a.Contiguous() {
+		v.layOut(src.dtype, shape)
+		v.offset, v.data = src.offset, src.data
+		return true
+	}
+	var to Array
+	to.layOut(src.dtype, shape)
+	if n := src.Len(); n == 0 || to.Len() != n || !src.restride(&to) {
 		return false
 	}
-	src := *a
-	v.layOut(src.dtype, shape)
+	*v = to
 	v.offset, v.data = src.offset, src.data
 	return true
+}
+
+// restride sets the strides of v, whose shape has as many elements as a, to those of a view of a, if
+// there is one. As in NumPy, dimensions of both are taken in groups with equal numbers of elements;
+// those of a that are in one group must have the strides of contiguous memory, up to a factor.
+func (a *Array) restride(v *Array) bool {
+	var sizes, strides [MaxDims]int // of a, without sizes of 1
+	n := 0
+	for d, size := range a.Shape() {
+		if size != 1 {
+			sizes[n], strides[n] = size, a.strides[d]
+			n++
+		}
+	}
+	from, to := 0, 0
+	for from < n {
+		endFrom, endTo := from+1, to+1
+		for x, y := sizes[from], v.shape[to]; x != y; {
+			if x < y {
+				x *= sizes[endFrom]
+				endFrom++
+			} else {
+				y *= v.shape[endTo]
+				endTo++
+			}
+		}
+		for d := from; d < endFrom-1; d++ {
+			if strides[d] != sizes[d+1]*strides[d+1] {
+				return false
+			}
+		}
+		step := strides[endFrom-1]
+		for d := endTo - 1; d >= to; d-- {
+			v.strides[d] = step
+			step *= v.shape[d]
+		}
+		from, to = endFrom, endTo
+	}
+	return true // sizes of 1 that are left have any stride
 }
 
 // Reshape returns the elements of a, in row-major order, with another shape of as many

@@ -1,6 +1,9 @@
 package array
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A walker visits the elements of a view in row-major order, in runs along the last dimension.
 type walker struct {
@@ -36,6 +39,11 @@ func (w *walker) advance(n int) {
 	}
 	w.index[d] += n
 	w.at += n * w.steps[d]
+	w.carry(d)
+}
+
+// carry moves the dimensions before d on where d is at its end.
+func (w *walker) carry(d int) {
 	// Like an odometer: a digit that is full goes back to zero, and the one before moves on. The
 	// first digit is left beyond its end, which says that the walk is over.
 	for ; d > 0 && w.index[d] == w.shape[d]; d-- {
@@ -50,6 +58,10 @@ func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
 	var w walker
 	w.start(at, shape, steps, lo)
 	for len(dst) > 0 {
+		if n := gatherRows(dst, src, &w); n > 0 {
+			dst = dst[n:]
+			continue
+		}
 		n, step := w.run(len(dst))
 		switch step {
 		case 0:
@@ -66,6 +78,35 @@ func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
 		dst = dst[n:]
 		w.advance(n)
 	}
+}
+
+// shortRun is the length of a run for which it takes less time to copy elements one by one than to
+// prepare for it.
+const shortRun = 16
+
+// gatherRows copies whole runs, which are short, of the last two dimensions, and returns how many
+// elements these are.
+func gatherRows[T any](dst, src []T, w *walker) int {
+	d := len(w.shape) - 1
+	if d < 1 || w.shape[d] > shortRun || w.index[d] != 0 {
+		return 0
+	}
+	run, step := w.shape[d], w.steps[d]
+	rows := min(len(dst)/run, w.shape[d-1]-w.index[d-1])
+	at := w.at
+	for r := range rows {
+		part := dst[r*run:][:run]
+		from := at
+		for i := range part {
+			part[i] = src[from]
+			from += step
+		}
+		at += w.steps[d-1]
+	}
+	w.index[d-1] += rows
+	w.at = at
+	w.carry(d - 1)
+	return rows * run
 }
 
 // scatter copies elements into a view, from element lo on.
@@ -118,7 +159,13 @@ func copyElements[T Element](dst, src *Array, n int) {
 		// A walk goes by rows, which may be as short as those of a kernel of 3×3.
 		copy(d[dst.offset:][:n], s[src.offset:][:n])
 	case dst.Contiguous():
-		gather(d[dst.offset:][:n], s, src.offset, src.Shape(), src.strides[:src.ndim], 0)
+		var shape, steps [MaxDims]int
+		k := src.joined(&shape, &steps)
+		if k > 1 && steps[k-1] >= turnStep && n >= leastTurned {
+			turn(d[dst.offset:][:n], s, src.offset, shape[:k], steps[:k])
+			return
+		}
+		gather(d[dst.offset:][:n], s, src.offset, shape[:k], steps[:k], 0)
 	case src.Contiguous():
 		scatter(d, s[src.offset:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], 0)
 	default:
@@ -129,4 +176,74 @@ func copyElements[T Element](dst, src *Array, n int) {
 			scatter(d, part, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
 		}
 	}
+}
+
+const (
+	// turnBlock is the number of elements of a line of a cache: what turn copies at a time.
+	turnBlock = 16
+	// A view whose elements are turnStep or more apart, and that has leastTurned, takes longer to gather
+	// in its own order than in that of memory: others are in a cache.
+	turnStep    = 16
+	leastTurned = 1 << 14
+)
+
+// turn copies all elements of a view whose last dimension has a long step, such as weights whose
+// channels change places. It takes some of the last dimension at a time, and the other dimensions in the
+// order in which memory has them, so that lines that are read are used before they leave the cache.
+func turn[T any](dst, src []T, at int, shape, steps []int) {
+	last := len(shape) - 1
+	var order, index, to [MaxDims]int
+	size := shape[last]
+	for d := last - 1; d >= 0; d-- {
+		to[d], size = size, size*shape[d]
+		order[d] = d
+	}
+	dims := order[:last]
+	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(steps[j], steps[i]) })
+	for first := 0; first < shape[last]; first += turnBlock {
+		run := min(turnBlock, shape[last]-first)
+		from, out := at+first*steps[last], first
+		clear(index[:])
+		for {
+			part := dst[out:][:run]
+			p := from
+			for i := range part {
+				part[i] = src[p]
+				p += steps[last]
+			}
+			k := last - 1
+			for ; k >= 0; k-- {
+				d := dims[k]
+				index[d]++
+				from += steps[d]
+				out += to[d]
+				if index[d] < shape[d] {
+					break
+				}
+				from -= shape[d] * steps[d]
+				out -= shape[d] * to[d]
+				index[d] = 0
+			}
+			if k < 0 {
+				break
+			}
+		}
+	}
+}
+
+// joined returns the shape and the strides of a with dimensions that are one in memory joined, and
+// without sizes of 1. It returns their number.
+func (a *Array) joined(shape, steps *[MaxDims]int) int {
+	n := 0
+	for d, size := range a.Shape() {
+		switch {
+		case size == 1:
+		case n > 0 && steps[n-1] == a.strides[d]*size:
+			shape[n-1], steps[n-1] = shape[n-1]*size, a.strides[d]
+		default:
+			shape[n], steps[n] = size, a.strides[d]
+			n++
+		}
+	}
+	return n
 }

@@ -30,6 +30,7 @@ type Workspace struct {
 	sums     []float64
 	places   []int                         // of Take and Put
 	free     *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
+	lent     []Array                       // see Lend
 	inUse    int64
 	most     int64
 }
@@ -116,9 +117,27 @@ func (ws *Workspace) Release(a *Array) {
 	a.data = nil
 }
 
+// Lend makes a a copy of src, with its elements in row-major order. Reclaim releases it.
+func (ws *Workspace) Lend(a, src *Array) error {
+	if err := ws.New(a, src.dtype, src.Shape()...); err != nil {
+		return err
+	}
+	CopyTo(a, src)
+	ws.lent = append(ws.lent, *a)
+	return nil
+}
+
+// Reclaim releases all that Lend has made. No view of it may be used any more.
+func (ws *Workspace) Reclaim() {
+	for i := range ws.lent {
+		ws.Release(&ws.lent[i])
+	}
+	ws.lent = ws.lent[:0]
+}
+
 // Reset leaves all arrays that New has made to their users: none is released any more, and none
 // counts.
-func (ws *Workspace) Reset() { ws.inUse = 0 }
+func (ws *Workspace) Reset() { ws.inUse, ws.lent = 0, nil }
 
 // Peak returns the largest number of bytes that were in use at once.
 func (ws *Workspace) Peak() int64 { return ws.most }

@@ -25,6 +25,13 @@ func (g *vectors) arithmetic() {
 		// zeros. So what is left is a y that is NaN: it does not equal itself.
 		{"larger", "dst, x, y *float32, blocks int", "", "VMOVUPS y, Y0; VMAXPS x, Y0, Y1; VCMPPS $0, Y0, Y0, Y2; VBLENDVPS Y2, Y1, Y0, Y0"},
 		{"smaller", "dst, x, y *float32, blocks int", "", "VMOVUPS y, Y0; VMINPS x, Y0, Y1; VCMPPS $0, Y0, Y0, Y2; VBLENDVPS Y2, Y1, Y0, Y0"},
+		// NaN is the first operand, and stays. Zeros of both signs don't meet: see HardSigmoidVec.
+		{"hardSigmoid", "dst, x *float32, blocks int, slope, offset, lo, hi float32", "",
+			"VMULPS x, slope, Y0; VADDPS offset, Y0, Y0; VMINPS Y0, hi, Y0; VMAXPS Y0, lo, Y0"},
+		{"hardSwish", "dst, x *float32, blocks int, slope, offset, lo, hi float32", "",
+			"VMOVUPS x, Y1; VMULPS Y1, slope, Y0; VADDPS offset, Y0, Y0; VMINPS Y0, hi, Y0; VMAXPS Y0, lo, Y0; VMULPS Y1, Y0, Y0"},
+		{"leaky", "dst, x *float32, blocks int, slope, lo float32", "",
+			"VMOVUPS x, Y0; VMULPS Y0, slope, Y1; VMAXPS Y1, Y0, Y0; VMAXPS Y0, lo, Y0"},
 		{"addMul", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS dst, Y0, Y0"},
 		{"addScaledMul", "dst, x, y *float32, blocks int, alpha float32", "", "VMULPS x, alpha, Y0; VMULPS y, Y0, Y0; VADDPS dst, Y0, Y0"},
 		{"mulAdd", "dst, x, y, z *float32, blocks int", "", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS z, Y0, Y0"},

@@ -49,6 +49,7 @@ func (g *vectors) exponentials() {
 			g.p("VADDPS  One, X, X; VDIVPS  X, One, X; VMOVUPS X, dst")
 		},
 	})
+	g.erfc(free)
 	g.registers(free, "Arg", "Far", "One")
 	g.function(function{
 		name: "tanh", params: "dst, src *float32, blocks int",
@@ -65,10 +66,48 @@ func (g *vectors) exponentials() {
 	})
 }
 
+// erfc is erfc for vectors.
+func (g *vectors) erfc(free int) {
+	g.registers(free, "Least", "Wide", "One", "Arg", "Low", "Arm")
+	g.function(function{
+		name: "erfc", params: "dst, src *float32, blocks int",
+		before: func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS wide, Wide; VBROADCASTSS one, One") },
+		body: func(int) {
+			g.p("VMOVUPS src, Arg; AND  abs, Arg, T")
+			g.bound("MINPS", "Wide", "T")
+			// The square as two float32s: -X and Low.
+			g.p("VMULPS T, T, X; XOR  sign, X, X; VMOVUPS X, Low; VFMADD231PS T, T, Low")
+			g.p("VMULPS half, T, T; VADDPS One, T, T; VDIVPS T, One, Arm")
+			g.bound("MAXPS", "Least", "X")
+			g.reduce()
+			g.p("VSUBPS Low, R, R")
+			g.expm1Reduced()
+			g.scaled()
+			g.p("VMULPS erfc%d, Arm, Q", erfcTerms-1)
+			for i := erfcTerms - 2; i > 0; i-- {
+				g.p("VADDPS erfc%d, Q, Q; VMULPS Arm, Q, Q", i)
+			}
+			g.p("VADDPS erfc0, Q, Q; VMULPS Arm, Q, Q; VMULPS X, Q, Q")
+			// For negative arguments, 2 less the result.
+			g.p("AND  sign, Arg, T; XOR  T, Q, Q; VPSRAD $31, Arg, Arg; AND  two, Arg, Arg; VADDPS Arg, Q, Q; VMOVUPS Q, dst")
+		},
+	})
+}
+
 // expm1 computes Q = e**r - 1 and N of X = n·ln 2 + r.
 func (g *vectors) expm1() {
+	g.reduce()
+	g.expm1Reduced()
+}
+
+// reduce computes N and R of X = n·ln 2 + r.
+func (g *vectors) reduce() {
 	g.p("VMULPS log2e, X, N; VADDPS magic, N, N; VSUBPS magic, N, N")
 	g.p("VMULPS ln2High, N, T; VSUBPS T, X, R; VMULPS ln2Low, N, T; VSUBPS T, R, R")
+}
+
+// expm1Reduced computes Q = e**r - 1.
+func (g *vectors) expm1Reduced() {
 	g.p("VMULPS exp0, R, Q")
 	for i := range 4 {
 		g.p("VADDPS exp%d, Q, Q; VMULPS R, Q, Q", i+1)
@@ -81,6 +120,11 @@ func (g *vectors) exp() {
 	g.bound("MAXPS", "Least", "X")
 	g.bound("MINPS", "Most", "X")
 	g.expm1()
+	g.scaled()
+}
+
+// scaled sets X to 2**n·(Q + 1).
+func (g *vectors) scaled() {
 	g.p("VADDPS One, Q, Q")
 	if g.lanes == 16 {
 		g.p("VSCALEFPS N, Q, X")

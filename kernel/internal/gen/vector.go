@@ -28,6 +28,9 @@ func writeVectors(e *emitter) {
 
 func float(name string, x float32) constant { return constant{name, uint64(math.Float32bits(x))} }
 
+// erfcTerms is the number of terms of the polynomial of erfc.
+const erfcTerms = 10
+
 // floats are the constants of exp.go, which has the formulas.
 var floats = []constant{
 	float("log2e", 1.44269504088896341), float("ln2High", 0.693359375), float("ln2Low", -2.12194440e-4),
@@ -35,6 +38,10 @@ var floats = []constant{
 	float("exp0", 1.9875691500e-4), float("exp1", 1.3981999507e-3), float("exp2", 8.3334519073e-3),
 	float("exp3", 4.1665795894e-2), float("exp4", 1.6666665459e-1), float("exp5", 5.0000001201e-1),
 	float("one", 1), float("two", 2), float("least", -104), float("most", 89), float("far", 20),
+	float("half", 0.5), float("wide", 11),
+	float("erfc0", 0.28205883502960205), float("erfc1", 0.2829740643501282), float("erfc2", 0.2376202642917633), float("erfc3", 0.23054181039333344),
+	float("erfc4", -0.11334241926670074), float("erfc5", 0.45018500089645386), float("erfc6", -0.7057485580444336), float("erfc7", 0.45634785294532776),
+	float("erfc8", -0.135147824883461), float("erfc9", 0.01451097335666418),
 	float("minusInf", float32(math.Inf(-1))),
 	{"sign", 1 << 31}, {"abs", 1<<31 - 1}, {"bias", 127},
 }

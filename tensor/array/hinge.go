@@ -1,0 +1,173 @@
+package array
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// A hinge is a function of float32s that consists of straight lines, or x times one. One instruction
+// with a hinge takes the place of several, which would go through the block one by one. It has their
+// bits.
+type hinge struct {
+	kind                  hingeKind
+	slope, offset, lo, hi float32
+}
+
+type hingeKind uint8
+
+const (
+	hardSigmoid hingeKind = iota // max(lo, min(hi, slope·x + offset))
+	hardSwish                    // x times that
+	leakyReLU                    // max(max(x, slope·x), lo)
+)
+
+// run computes a block.
+func (h *hinge) run(dst, x []float32) {
+	x = x[:len(dst)]
+	switch h.kind {
+	case hardSigmoid:
+		kernel.HardSigmoidVec(dst, x, h.slope, h.offset, h.lo, h.hi)
+	case hardSwish:
+		kernel.HardSwishVec(dst, x, h.slope, h.offset, h.lo, h.hi)
+	case leakyReLU:
+		kernel.LeakyReLUVec(dst, x, h.slope, h.lo)
+	}
+}
+
+// withHinges returns a copy of the code with hinges in place of what computes them.
+func (p *Program) withHinges() []instr {
+	code := slices.Clone(p.code)
+	if len(code) < 2 {
+		return code
+	}
+	f := &folding{p: p, uses: make([]int, len(p.types))}
+	for _, in := range code {
+		for _, a := range in.args[:in.numArgs] {
+			f.uses[a]++
+		}
+	}
+	for _, o := range p.outs {
+		f.uses[o]++
+	}
+	gone := make([]bool, len(code))
+	for i := range code {
+		steps, h, x := f.match(i)
+		if h == nil {
+			steps, h, x = f.leaky(i)
+		}
+		if h == nil {
+			continue
+		}
+		last := steps[len(steps)-1]
+		code[last] = instr{typ: Float32, args: [maxArgs]int32{x}, dst: code[last].dst, numArgs: 1, hinge: h}
+		for _, k := range steps[:len(steps)-1] {
+			gone[k] = true
+		}
+	}
+	kept := code[:0]
+	for i, in := range code {
+		if !gone[i] {
+			kept = append(kept, in)
+		}
+	}
+	return kept
+}
+
+// A folding looks for hinges in a program.
+type folding struct {
+	p    *Program
+	uses []int // of values
+}
+
+// match returns the instructions of a hinge that begins with one, and its argument, or nothing.
+func (f *folding) match(i int) (steps []int, h *hinge, x int32) {
+	h = new(hinge)
+	v := int32(-1)
+	for k, step := range []struct {
+		op Opcode
+		to *float32
+	}{{Mul, &h.slope}, {Add, &h.offset}, {Minimum, &h.hi}, {Maximum, &h.lo}} {
+		if k > 0 {
+			if i = f.reader(v, i); i < 0 {
+				return nil, nil, 0
+			}
+		}
+		in := f.p.code[i]
+		other, c, ok := f.withConstant(in)
+		if !ok || in.op != step.op || k > 0 && other != v {
+			return nil, nil, 0
+		}
+		if k == 0 {
+			x = other
+		}
+		*step.to = c
+		v, steps = in.dst, append(steps, i)
+	}
+	// The larger of zeros of both signs depends on their order, but the sum is no negative zero if
+	// the offset is not zero.
+	if h.offset == 0 || h.lo != h.lo || h.hi != h.hi || h.slope != h.slope || h.offset != h.offset {
+		return nil, nil, 0
+	}
+	if k := f.reader(v, i); k >= 0 {
+		in := f.p.code[k]
+		if in.op == Mul && in.typ == Float32 && (in.args[0] == x && in.args[1] == v || in.args[0] == v && in.args[1] == x) {
+			h.kind = hardSwish
+			steps = append(steps, k)
+		}
+	}
+	return steps, h, x
+}
+
+// leaky is match for leaky ReLUs.
+func (f *folding) leaky(i int) (steps []int, h *hinge, x int32) {
+	x, slope, ok := f.withConstant(f.p.code[i])
+	v := f.p.code[i].dst
+	k := f.reader(v, i)
+	if !ok || f.p.code[i].op != Mul || !(slope > 0) || k < 0 {
+		return nil, nil, 0
+	}
+	// With a positive slope both have the same sign, and so the order does not matter.
+	in := f.p.code[k]
+	if in.op != Maximum || in.typ != Float32 || in.args[0] != x && in.args[1] != x {
+		return nil, nil, 0
+	}
+	h = &hinge{kind: leakyReLU, slope: slope, lo: float32(math.Inf(-1))}
+	steps = []int{i, k}
+	// Of zeros the larger one is the first.
+	if last := f.reader(in.dst, k); last >= 0 && f.p.code[last].op == Maximum && f.p.code[last].args[0] == in.dst {
+		if _, lo, ok := f.withConstant(f.p.code[last]); ok && lo == lo {
+			h.lo, steps = lo, append(steps, last)
+		}
+	}
+	return steps, h, x
+}
+
+// reader returns the only instruction behind i that reads a value, or -1.
+func (f *folding) reader(v int32, i int) int {
+	if f.uses[v] != 1 {
+		return -1
+	}
+	for k := i + 1; k < len(f.p.code); k++ {
+		if in := f.p.code[k]; slices.Contains(in.args[:in.numArgs], v) {
+			return k
+		}
+	}
+	return -1
+}
+
+// withConstant takes an instruction of float32s with a constant apart.
+func (f *folding) withConstant(in instr) (other int32, c float32, ok bool) {
+	if in.typ != Float32 || in.numArgs != 2 {
+		return 0, 0, false
+	}
+	for k, a := range in.args[:2] {
+		for _, fixed := range f.p.consts {
+			if fixed.value == a && in.args[1-k] != a {
+				return in.args[1-k], float32(fixed.data.Float(0)), true
+			}
+		}
+	}
+	return 0, 0, false
+}
