@@ -263,7 +263,7 @@ func (c *call) mel() []*value {
 	edges := make([]int, count+2)
 	for i := range edges {
 		mel := low + float64(float64(i)*((high-low)/float64(count+2)))
-		at := math.Floor(float64(length+1) * (700 * (math.Pow(10, mel/2595) - 1)) / rate)
+		at := math.Floor(float64(length+1) * (700 * (elementary.Pow(10, mel/2595) - 1)) / rate)
 		if !(at >= 0 && at < float64(bins)) {
 			c.fail("an edge at bin %v of %d", at, bins)
 		}
@@ -285,4 +285,4 @@ func (c *call) mel() []*value {
 	return c.out(tensor.Constant(array.Of(y, bins, count)), onnx.DataType(c.int("output_datatype", int(onnx.Float))))
 }
 
-func melOf(hertz float64) float64 { return 2595 * math.Log10(1+hertz/700) }
+func melOf(hertz float64) float64 { return 2595 * elementary.Log10(1+hertz/700) }

@@ -123,12 +123,12 @@ func TestInfoONNX(t *testing.T) {
 func TestInfoONNXGaps(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "m.onnx")
-	m := &onnx.Model{Graph: &onnx.Graph{Nodes: []*onnx.Node{{Op: "Relu"}, {Op: "Loop", Name: "again"}, {Op: "Mine", Domain: "com.example"}}}}
+	m := &onnx.Model{Graph: &onnx.Graph{Nodes: []*onnx.Node{{Op: "Relu"}, {Op: "ImageDecoder", Name: "again"}, {Op: "Mine", Domain: "com.example"}}}}
 	if err := m.WriteFile(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, nnopt(t, "info", name).ok(t).stdout, "not computed: node 1, Loop again: not supported: operator Loop\nnot computed: node 2, Mine: not supported: operator com.example.Mine is unknown\n")
-	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `{"where":"node 1, Loop again","op":"Loop","reason":`, `{"where":"node 2, Mine","op":"com.example.Mine","unknown":true,"reason":`)
+	contains(t, nnopt(t, "info", name).ok(t).stdout, "not computed: node 1, ImageDecoder again: not supported: operator ImageDecoder\nnot computed: node 2, Mine: not supported: operator com.example.Mine is unknown\n")
+	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `{"where":"node 1, ImageDecoder again","op":"ImageDecoder","reason":`, `{"where":"node 2, Mine","op":"com.example.Mine","unknown":true,"reason":`)
 }
 
 // TestVerifyONNX runs cases of models, also beside those of networks.
