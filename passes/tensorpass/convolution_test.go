@@ -53,7 +53,9 @@ var productCases = []struct {
 		return tensor.Sum(z, 2, 3)
 	}, "Epilogue ConvLast{2}; Alloc; Reshape{4}; sum{axis=1,2}"},
 	{"convolutions of joined channels, also pooled", func(r *rand.Rand, x variable) variable {
-		conv := func(x variable, in int) variable { return tensor.Conv(x, float32s(r, 4, in, 1, 1), float32s(r, 4), tensor.Slide{}, 1) }
+		conv := func(x variable, in int) variable {
+			return tensor.Conv(x, float32s(r, 4, in, 1, 1), float32s(r, 4), tensor.Slide{}, 1)
+		}
 		y := conv(tensor.Join(1, conv(x, 6), conv(x, 6)), 8)
 		z := conv(tensor.MaxPool(tensor.Join(1, y, conv(y, 4)), []int{2, 2}, tensor.Slide{Strides: []int{2, 2}}, false), 8)
 		return tensor.Sum(z, 2, 3)
