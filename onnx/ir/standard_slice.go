@@ -1,0 +1,348 @@
+package ir
+
+import (
+	"math"
+	"slices"
+)
+
+func inferConcat(c *Call) {
+	elem := c.elemOf(c.all()...)
+	if c.Op.Attribute("axis") == nil {
+		c.Fail("there is no axis")
+	}
+	axis := c.Op.Int("axis", 0)
+	var out []Dim
+	sum, known := Known(0), false
+	for k := range c.NumInputs() {
+		dims, ranked := c.Shape(k)
+		if !ranked {
+			sum = UnknownDim
+			continue
+		}
+		at := c.Axis(axis, len(dims))
+		sum = sum.Plus(dims[at])
+		if !known {
+			known, out = true, dims
+			continue
+		}
+		if len(dims) != len(out) {
+			c.Fail("inputs of %d and of %d dimensions", len(out), len(dims))
+		}
+		for i, d := range dims {
+			if i != at {
+				out[i] = c.Meet(out[i], d)
+			}
+		}
+	}
+	if !known {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	out[c.Axis(axis, len(out))] = sum
+	t := NewType(elem, out...)
+	if n, ok := sum.Number(); ok && len(out) == 1 && n <= maxData {
+		list := make([]Dim, 0, n)
+		for k := range c.NumInputs() {
+			part, _ := c.elements(k)
+			list = append(list, part...)
+		}
+		t = t.with(list)
+	}
+	c.Set(0, t)
+}
+
+func inferSplit(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		for k := range c.Op.Outputs {
+			c.Set(k, AnyShape(elem))
+		}
+		return
+	}
+	axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+	sizes := c.splitSizes(dims[axis])
+	list, known := c.elements(0)
+	for k, d := range sizes {
+		dims[axis] = d
+		t := NewType(elem, dims...)
+		n, ok := d.Number()
+		if known = known && ok && n <= int64(len(list)); known && len(dims) == 1 {
+			t = t.with(list[:n])
+			list = list[n:]
+		}
+		c.Set(k, t)
+	}
+}
+
+// splitSizes returns the sizes of the parts that a size is split into.
+func (c *Call) splitSizes(size Dim) []Dim {
+	count := int64(c.Op.Outputs)
+	if c.Has(1) {
+		list, ok := c.elements(1)
+		if !ok {
+			return unknowns(int(count))
+		}
+		if int64(len(list)) != count {
+			c.Fail("%d parts, and %d outputs", len(list), count)
+		}
+		sum := Known(0)
+		for _, d := range list {
+			c.notNegative(d)
+			sum = sum.Plus(d)
+		}
+		if sum.Differs(size) {
+			c.Fail("the parts have size %v in all, and the input %v", sum, size)
+		}
+		return list
+	}
+	asked := c.Op.Int("num_outputs", count)
+	if asked != count {
+		c.Fail("num_outputs is %d, and there are %d", asked, count)
+	}
+	sizes := make([]Dim, count)
+	part := size.Plus(Known(count - 1)).Over(Known(count))
+	exact, isExact := size.Exactly(Known(count))
+	if !isExact && c.Op.Attribute("num_outputs") == nil {
+		// Before opset 18, there had to be no rest.
+		exact, isExact = c.exactly(size, Known(count)), true
+	}
+	for i := range sizes {
+		switch {
+		case isExact:
+			sizes[i] = exact
+		case i == 0:
+			sizes[i] = part
+		case count == 2:
+			sizes[i] = size.Over(Known(2))
+		default:
+			sizes[i] = size.Minus(part.Times(Known(int64(i)))).Max(Known(0)).Min(part)
+		}
+	}
+	return sizes
+}
+
+func inferSlice(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	starts, ok := c.elements(1)
+	ends, too := c.elements(2)
+	axes, known := c.Numbers(3)
+	if !c.Has(3) {
+		known = ok || too
+		for i := range max(len(starts), len(ends)) {
+			axes = append(axes, int64(i))
+		}
+	}
+	if !known {
+		c.Set(0, NewType(elem, unknowns(len(dims))...))
+		return
+	}
+	if !ok {
+		starts = unknowns(len(axes))
+	}
+	if !too {
+		ends = unknowns(len(axes))
+	}
+	steps, ok := c.Numbers(4)
+	if len(starts) != len(axes) || len(ends) != len(axes) || ok && len(steps) != len(axes) {
+		c.Fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
+	}
+	data, hasData := c.data(0)
+	sizes, _ := c.In(0).Numbers()
+	for i, a := range axes {
+		k, step := c.Axis(a, len(dims)), int64(1)
+		if ok {
+			step = steps[i]
+		}
+		if step == 0 {
+			c.Fail("a step of 0")
+		}
+		n := dims[k]
+		if dims[k] = UnknownDim; ok || !c.Has(4) {
+			dims[k] = sliceLength(n, starts[i], ends[i], step)
+		}
+		if hasData {
+			data, hasData = sliceOf(data, sizes, k, starts[i], step, dims[k])
+		}
+	}
+	t := NewType(elem, dims...)
+	if hasData {
+		t = t.with(data)
+	}
+	c.Set(0, t)
+}
+
+// endless is what ONNX has exporters write for the end of a dimension whose size is not known, or more.
+const endless = math.MaxInt32
+
+// sliceLength returns how many elements of n a slice has. Positions beyond the ends are the ends.
+func sliceLength(n, start, end Dim, step int64) Dim {
+	if step < 0 {
+		return reverseLength(n, start, end, step)
+	}
+	from, isNumber := start.Number()
+	to, too := end.Number()
+	if isNumber && from <= -endless {
+		start, from = Known(0), 0
+	}
+	if isNumber && too && from >= to && (from < 0) == (to < 0) {
+		return Known(0)
+	}
+	low, ok := position(n, start)
+	high, too2 := position(n, end)
+	if isNumber && from >= endless {
+		return Known(0)
+	}
+	if !ok || !too2 {
+		return UnknownDim
+	}
+	var length Dim
+	switch {
+	case too && to >= endless && isNumber && from < 0: // the last ones
+		length = n.Min(Known(-from))
+	case !isNumber || from >= 0:
+		// That the start is at most n need not be said: the length would be less than 0 otherwise.
+		length = high.Minus(start).Max(Known(0))
+		if b, _ := start.bounds(0); b < 0 {
+			length = high.Minus(low).Max(Known(0))
+		}
+	default:
+		length = high.Minus(low).Max(Known(0))
+	}
+	return length.Plus(Known(step - 1)).Over(Known(step))
+}
+
+// position returns the place of a start or end within n elements.
+func position(n, at Dim) (Dim, bool) {
+	low, high := at.bounds(0)
+	switch {
+	case low >= endless:
+		return n, true
+	case low >= 0:
+		return at.Min(n), true
+	case high < 0 && low > -endless:
+		return n.Plus(at).Max(Known(0)), true
+	case high < 0:
+		return Known(0), high <= -endless
+	}
+	return UnknownDim, false
+}
+
+// reverseLength is sliceLength for a negative step, from the last element on or of a number of them.
+func reverseLength(n, start, end Dim, step int64) Dim {
+	from, ok := start.Number()
+	to, too := end.Number()
+	if !ok || !too || step == math.MinInt64 {
+		return UnknownDim
+	}
+	if from == -1 || from >= endless {
+		length := n // the end is in front of all
+		switch {
+		case to >= 0:
+			length = n.Minus(Known(1)).Minus(end).Max(Known(0))
+		case to > -endless:
+			length = n.Min(Known(-1 - to))
+		}
+		return length.Plus(Known(-step - 1)).Over(Known(-step))
+	}
+	size, isNumber := n.Number()
+	if !isNumber {
+		return UnknownDim
+	}
+	if size == 0 {
+		return Known(0)
+	}
+	if from < 0 {
+		if from += size; from < 0 {
+			return UnknownDim // implementations differ on whether that is the first element
+		}
+	}
+	if to < 0 {
+		to = max(to, -size-1) + size
+	}
+	from, to = min(from, size-1), min(max(to, -1), size-1)
+	return Known(max(0, (from-to-step-1)/-step))
+}
+
+// sliceOf returns the elements of a slice along an axis of elements of some sizes, of which it sets that
+// one. ok is false if it can't be told which they are.
+func sliceOf(list []Dim, sizes []int64, axis int, start Dim, step int64, length Dim) (part []Dim, ok bool) {
+	n, known := length.Number()
+	from, isNumber := start.Number()
+	if !known || !isNumber {
+		return nil, false
+	}
+	size := sizes[axis]
+	if from < 0 {
+		from = max(from+size, 0)
+	}
+	from = min(from, size-1)
+	shape := slices.Clone(sizes)
+	shape[axis] = n
+	old := make([]int64, len(sizes))
+	part = picked(list, shape, func(index []int64) int64 {
+		copy(old, index)
+		old[axis] = from + index[axis]*step
+		return place(sizes, old)
+	})
+	sizes[axis] = n
+	return part, int64(len(part)) == product(knowns(shape)).n
+}
+
+func inferPad(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	axes, known := c.axesOr(3, len(dims))
+	if !known {
+		c.Set(0, NewType(elem, unknowns(len(dims))...))
+		return
+	}
+	pads, ok := c.elements(1)
+	if !ok {
+		pads = unknowns(2 * len(axes))
+	}
+	if len(pads) != 2*len(axes) {
+		c.Fail("%d numbers of padding for %d axes", len(pads), len(axes))
+	}
+	for i, a := range axes {
+		dims[a] = dims[a].Plus(pads[i]).Plus(pads[len(axes)+i])
+		c.notNegative(dims[a])
+	}
+	c.Set(0, NewType(elem, dims...))
+}
+
+func inferCenterCropPad(c *Call) {
+	elem := c.Elem(0)
+	dims, ranked := c.Shape(0)
+	if !ranked {
+		c.Set(0, AnyShape(elem))
+		return
+	}
+	axes := c.Op.Ints("axes")
+	if c.Op.Attribute("axes") == nil {
+		for i := range dims {
+			axes = append(axes, int64(i))
+		}
+	}
+	sizes, ok := c.elements(1)
+	if !ok {
+		sizes = unknowns(len(axes))
+	}
+	if len(sizes) != len(axes) {
+		c.Fail("%d sizes for %d axes", len(sizes), len(axes))
+	}
+	for i, a := range axes {
+		c.notNegative(sizes[i])
+		dims[c.Axis(a, len(dims))] = sizes[i]
+	}
+	c.Set(0, NewType(elem, dims...))
+}
