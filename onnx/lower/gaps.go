@@ -110,7 +110,7 @@ func qualified(domain, op string) string {
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have. Of those that it has,
 // some can be computed in part: nodes say so.
-const notComputed = `Adagrad Adam Bernoulli BitCast DeformConv ImageDecoder MaxRoiPool Momentum Multinomial RandomNormal RandomNormalLike
+const notComputed = `Adagrad Adam Bernoulli BitCast ImageDecoder MaxRoiPool Momentum Multinomial RandomNormal RandomNormalLike
 	RandomUniform RandomUniformLike RegexFullMatch StringConcat StringNormalizer StringSplit`
 
 // isOperator reports whether ONNX has an operator.

@@ -86,6 +86,11 @@ func (p gridOptions) taps(list []tap, place float64, n int) []tap {
 	if p.Corners {
 		at = (place + 1) / 2 * float64(n-1)
 	}
+	return p.tapsAt(list, at, n)
+}
+
+// tapsAt is taps for a place among the elements.
+func (p gridOptions) tapsAt(list []tap, at float64, n int) []tap {
 	if at = min(max(at, -far), far); at != at {
 		at = -far
 	}
