@@ -94,20 +94,21 @@ func boxOf(v [4]float64, center bool) (b box) {
 	for d := range 2 {
 		from, to := v[d], v[d+2]
 		if center {
-			from, to = v[d]-v[d+2]/2, v[d]+v[d+2]/2
+			half := float64(v[d+2] / 2)
+			from, to = v[d]-half, v[d]+half
 		}
 		b.low[d], b.high[d] = min(from, to), max(from, to)
 	}
 	return b
 }
 
-func (b box) area() float64 { return (b.high[0] - b.low[0]) * (b.high[1] - b.low[1]) }
+func (b box) area() float64 { return float64((b.high[0] - b.low[0]) * (b.high[1] - b.low[1])) }
 
 // over returns the part that two boxes have in common of what they cover together, 0 if one is empty.
 func (b box) over(other box) float64 {
 	common := 1.0
 	for d := range 2 {
-		common *= max(0, min(b.high[d], other.high[d])-max(b.low[d], other.low[d]))
+		common = float64(common * max(0, min(b.high[d], other.high[d])-max(b.low[d], other.low[d])))
 	}
 	if !(common > 0) {
 		return 0
@@ -137,7 +138,7 @@ func roiAligned(p roiOptions, in []*array.Array) ([]*array.Array, error) {
 			return nil, fmt.Errorf("region %d is of image %d of %d", r, image, n)
 		}
 		rows, columns := p.spread(rois[4*r+1], rois[4*r+3], p.Height), p.spread(rois[4*r], rois[4*r+2], p.Width)
-		samples += float64(p.Height*p.Width*channels) * rows.count * columns.count
+		samples += float64(float64(p.Height*p.Width*channels) * rows.count * columns.count)
 		if !(samples <= maxSamples) {
 			return nil, fmt.Errorf("%w: region %d takes more than %d samples", ErrUnsupported, r, maxSamples)
 		}
@@ -156,7 +157,7 @@ func roiAligned(p roiOptions, in []*array.Array) ([]*array.Array, error) {
 type spread struct{ from, size, count float64 }
 
 func (p roiOptions) spread(from, to float64, cells int) spread {
-	from, to = from*p.Scale, to*p.Scale
+	from, to = float64(from*p.Scale), float64(to*p.Scale)
 	length := to - from
 	if p.Half {
 		from -= 0.5
@@ -211,9 +212,10 @@ func (p plane) neighbours(y, x float64) (v [4]float64) {
 	i, down := lower(y, p.h)
 	j, right := lower(x, p.w)
 	k, l := min(i+1, p.h-1), min(j+1, p.w-1)
+	up, left := 1-down, 1-right
 	return [4]float64{
-		(1 - down) * (1 - right) * p.x[i*p.w+j], (1 - down) * right * p.x[i*p.w+l],
-		down * (1 - right) * p.x[k*p.w+j], down * right * p.x[k*p.w+l],
+		float64(float64(up*left) * p.x[i*p.w+j]), float64(float64(up*right) * p.x[i*p.w+l]),
+		float64(float64(down*left) * p.x[k*p.w+j]), float64(float64(down*right) * p.x[k*p.w+l]),
 	}
 }
 

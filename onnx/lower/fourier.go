@@ -129,6 +129,11 @@ func newTransform(n int, inverse bool) *transform {
 
 func unit(angle float64) complex128 { return complex(elementary.Cos(angle), elementary.Sin(angle)) }
 
+// times multiplies without fused sums, so that all processors have the same bits.
+func times(a, b complex128) complex128 {
+	return complex(float64(real(a)*real(b))-float64(imag(a)*imag(b)), float64(real(a)*imag(b))+float64(imag(a)*real(b)))
+}
+
 func conjugate(v complex128) complex128 { return complex(real(v), -imag(v)) }
 
 // apply transforms a line in place. An inverse one is that of the conjugates, conjugated.
@@ -141,16 +146,16 @@ func (t *transform) apply(x []complex128) {
 	} else {
 		clear(t.buffer)
 		for k, v := range x {
-			t.buffer[k] = v * t.chirp[k]
+			t.buffer[k] = times(v, t.chirp[k])
 		}
 		t.power(t.buffer)
 		for k := range t.buffer {
-			t.buffer[k] = conjugate(t.buffer[k] * t.spectrum[k])
+			t.buffer[k] = conjugate(times(t.buffer[k], t.spectrum[k]))
 		}
 		t.power(t.buffer)
 		m := complex(float64(len(t.buffer)), 0)
 		for k := range x {
-			x[k] = conjugate(t.buffer[k]) / m * t.chirp[k]
+			x[k] = times(conjugate(t.buffer[k])/m, t.chirp[k])
 		}
 	}
 	if t.inverse {
@@ -180,7 +185,7 @@ func (t *transform) power(x []complex128) {
 		half, step := size/2, n/size
 		for from := 0; from < n; from += size {
 			for k := range half {
-				a, b := x[from+k], x[from+k+half]*t.roots[k*step]
+				a, b := x[from+k], times(x[from+k+half], t.roots[k*step])
 				x[from+k], x[from+k+half] = a+b, a-b
 			}
 		}
@@ -239,7 +244,7 @@ func framed(p frames, in []*array.Array) ([]*array.Array, error) {
 			for k := range line {
 				line[k] = complexAt(x, (i*length+f*p.Step+k)*parts, parts)
 				if p.Window {
-					line[k] *= complex(in[1].Float(k), 0)
+					line[k] = times(line[k], complex(in[1].Float(k), 0))
 				}
 			}
 			t.apply(line)
@@ -263,7 +268,7 @@ func (c *call) mel() []*value {
 	edges := make([]int, count+2)
 	for i := range edges {
 		mel := low + float64(float64(i)*((high-low)/float64(count+2)))
-		at := math.Floor(float64(length+1) * (700 * (math.Pow(10, mel/2595) - 1)) / rate)
+		at := math.Floor(float64(length+1) * float64(700*(elementary.Pow(10, mel/2595)-1)) / rate)
 		if !(at >= 0 && at < float64(bins)) {
 			c.fail("an edge at bin %v of %d", at, bins)
 		}
@@ -285,4 +290,4 @@ func (c *call) mel() []*value {
 	return c.out(tensor.Constant(array.Of(y, bins, count)), onnx.DataType(c.int("output_datatype", int(onnx.Float))))
 }
 
-func melOf(hertz float64) float64 { return 2595 * math.Log10(1+hertz/700) }
+func melOf(hertz float64) float64 { return float64(2595 * elementary.Log10(1+hertz/700)) }

@@ -82,7 +82,7 @@ const far = 1 << 40
 // taps appends the elements that make up a place in a dimension. What lies outside is clamped or
 // mirrored element by element: interpolation of mirrored elements is mirrored interpolation.
 func (p gridOptions) taps(list []tap, place float64, n int) []tap {
-	at := ((place+1)*float64(n) - 1) / 2
+	at := (float64((place+1)*float64(n)) - 1) / 2
 	if p.Corners {
 		at = (place + 1) / 2 * float64(n-1)
 	}
@@ -148,9 +148,9 @@ func cubic(x, a float64) float64 {
 	x = math.Abs(x)
 	switch {
 	case x <= 1:
-		return ((a+2)*x-(a+3))*x*x + 1
+		return float64(float64((float64((a+2)*x)-(a+3))*x)*x) + 1
 	case x < 2:
-		return ((a*x-5*a)*x+8*a)*x - 4*a
+		return float64((float64((float64(a*x)-float64(5*a))*x)+float64(8*a))*x) - float64(4*a)
 	}
 	return 0
 }

@@ -138,7 +138,7 @@ func (r *resizing) readSizes(shape, axes, list []int) {
 		r.scales = slices.Repeat([]float64{1}, len(shape))
 		for _, a := range axes {
 			r.scales[a] = scale
-			r.sizes[a] = int(min(math.Floor(scale*float64(shape[a])+0.5), maxMade+1))
+			r.sizes[a] = int(min(math.Floor(float64(scale*float64(shape[a]))+0.5), maxMade+1))
 		}
 	default:
 		r.fail("%w: keep_aspect_ratio_policy %q", ErrUnsupported, policy)
@@ -209,7 +209,7 @@ func (r *resizing) place(i, n, m, d int, scale float64) float64 {
 	case "half_pixel_symmetric":
 		// The middle stays in the middle if the scale makes no whole number.
 		share := float64(m) / (float64(n) * scale)
-		return float64(n)/2*(1-share) + (at+0.5)/scale - 0.5
+		return float64(float64(n)/2*(1-share)) + (at+0.5)/scale - 0.5
 	case "pytorch_half_pixel":
 		if m == 1 {
 			return 0
@@ -226,7 +226,7 @@ func (r *resizing) place(i, n, m, d int, scale float64) float64 {
 		if m == 1 {
 			return 0.5 * (from + to) * last
 		}
-		return from*last + at*(to-from)*last/float64(m-1)
+		return float64(from*last) + at*(to-from)*last/float64(m-1)
 	}
 	r.fail("%w: coordinate_transformation_mode %q", ErrUnsupported, r.coordinates)
 	return 0
@@ -281,7 +281,7 @@ func (r *resizing) weights(at float64, n, first, count int, wide float64) []floa
 	list, sum := make([]float64, count), 0.0
 	for k := range list {
 		i := floorOf(at) + first + k
-		x := (float64(i) - at) * wide
+		x := float64((float64(i) - at) * wide)
 		if r.mode == "cubic" {
 			list[k] = cubic(x, r.a)
 		} else {
