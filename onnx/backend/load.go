@@ -139,7 +139,7 @@ func (c *Case) set(name string) (*Set, error) {
 	if s.Outputs, err = readValues(dir, "output_", c.Model.Graph.Outputs); err != nil {
 		return nil, err
 	}
-	if len(s.Outputs) == 0 {
+	if len(s.Outputs) == 0 && !slices.ContainsFunc(c.Model.Graph.Outputs, func(v *onnx.ValueInfo) bool { return !isTensor(v) }) {
 		return nil, fmt.Errorf("%w: %s has no output_0.pb", ErrCase, dir)
 	}
 	return s, nil
@@ -176,7 +176,15 @@ func readValues(dir, prefix string, of []*onnx.ValueInfo) ([]Output, error) {
 	for i, f := range files {
 		file := filepath.Join(dir, f.name)
 		if f.number < len(of) && !isTensor(of[f.number]) {
-			return nil, fmt.Errorf("%s: %w: %s is of type %v", file, lower.ErrUnsupported, fileio.Excerpt(of[f.number].Name, 0), of[f.number].Type)
+			if t := of[f.number].Type; !isList(t) && t.Optional == nil {
+				return nil, fmt.Errorf("%s: %w: %s is of type %v", file, lower.ErrUnsupported, fileio.Excerpt(of[f.number].Name, 0), t)
+			}
+			list, err := listed(file, dir, of[f.number])
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, list...)
+			continue
 		}
 		if tensors[i], err = lower.ReadTensor(file); err != nil {
 			return nil, err
@@ -185,6 +193,9 @@ func readValues(dir, prefix string, of []*onnx.ValueInfo) ([]Output, error) {
 	}
 	for i, f := range files {
 		t, k := tensors[i], f.number
+		if t == nil { // read above
+			continue
+		}
 		named := slices.IndexFunc(of, func(v *onnx.ValueInfo) bool { return v.Name == t.Name })
 		if named >= 0 && byName[t.Name] == 1 {
 			k = named

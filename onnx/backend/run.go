@@ -45,6 +45,9 @@ func (c *Case) Run(ctx context.Context, query string, o lower.Options) *Result {
 			return r.fail(fmt.Errorf("%s: %w", s.Name, err))
 		}
 		r.Applies = f.Graph().NumApplies()
+		if err := c.tooMany(f, s.Outputs); err != nil && r.Err == nil {
+			_ = r.fail(fmt.Errorf("%s: %w", s.Name, err))
+		}
 		for _, want := range s.Outputs {
 			d := compare(got[want.Name], elemOf(f, want.Name), want)
 			worst, known = max(worst, d.relative), known && d.known

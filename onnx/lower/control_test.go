@@ -151,3 +151,32 @@ func TestSequences(t *testing.T) {
 		}
 	}
 }
+
+// TestSequenceInput: a sequence is given and returned by its items, and an optional value by a tensor.
+func TestSequenceInput(t *testing.T) {
+	float := &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}
+	m := model(nil, []string{"more", "has"}, node("SequenceInsert", "list x", "more"), node("OptionalHasElement", "maybe", "has"))
+	m.Graph.Inputs = []*onnx.ValueInfo{{Name: "x", Type: float}, {Name: "list", Type: &onnx.Type{Sequence: &onnx.ElementType{Elem: float}}},
+		{Name: "maybe", Type: &onnx.Type{Optional: &onnx.ElementType{Elem: float}}}}
+	for n := range 3 {
+		in := map[string]*array.Array{"x": array.Scalar(float32(9))}
+		for i := range n {
+			in[lower.Item("list", i)] = array.Of([]float32{float32(i)}, 1)
+		}
+		if n == 2 {
+			in["maybe"] = in["x"]
+		}
+		f, err := lower.Model(t.Context(), m, lower.Options{}, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := f.Call(t.Context(), in)
+		if err != nil || len(out) != n+2 || out[lower.Item("more", n)].Float(0) != 9 || out["has"].Float(0) != float64(n/2) {
+			t.Errorf("%d items: %v, %v", n, out, err)
+		}
+	}
+	gap := map[string]*array.Array{"x": array.Scalar(float32(9)), "list[1]": array.Scalar(float32(1))}
+	if _, err := lower.Model(t.Context(), m, lower.Options{}, gap); !errors.Is(err, lower.ErrInput) || !strings.Contains(err.Error(), "list[1]") {
+		t.Errorf("an item behind a missing one: %v", err)
+	}
+}

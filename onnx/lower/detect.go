@@ -212,9 +212,10 @@ func (p plane) neighbours(y, x float64) (v [4]float64) {
 	i, down := lower(y, p.h)
 	j, right := lower(x, p.w)
 	k, l := min(i+1, p.h-1), min(j+1, p.w-1)
+	up, left := 1-down, 1-right
 	return [4]float64{
-		(1 - down) * (1 - right) * p.x[i*p.w+j], (1 - down) * right * p.x[i*p.w+l],
-		down * (1 - right) * p.x[k*p.w+j], down * right * p.x[k*p.w+l],
+		float64(float64(up*left) * p.x[i*p.w+j]), float64(float64(up*right) * p.x[i*p.w+l]),
+		float64(float64(down*left) * p.x[k*p.w+j]), float64(float64(down*right) * p.x[k*p.w+l]),
 	}
 }
 

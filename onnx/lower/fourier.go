@@ -129,6 +129,11 @@ func newTransform(n int, inverse bool) *transform {
 
 func unit(angle float64) complex128 { return complex(elementary.Cos(angle), elementary.Sin(angle)) }
 
+// times multiplies without fused sums, so that all processors have the same bits.
+func times(a, b complex128) complex128 {
+	return complex(float64(real(a)*real(b))-float64(imag(a)*imag(b)), float64(real(a)*imag(b))+float64(imag(a)*real(b)))
+}
+
 func conjugate(v complex128) complex128 { return complex(real(v), -imag(v)) }
 
 // apply transforms a line in place. An inverse one is that of the conjugates, conjugated.
@@ -148,10 +153,9 @@ func (t *transform) apply(x []complex128) {
 			t.buffer[k] = conjugate(times(t.buffer[k], t.spectrum[k]))
 		}
 		t.power(t.buffer)
-		m := float64(len(t.buffer))
+		m := complex(float64(len(t.buffer)), 0)
 		for k := range x {
-			b := t.buffer[k]
-			x[k] = times(complex(real(b)/m, -imag(b)/m), t.chirp[k])
+			x[k] = times(conjugate(t.buffer[k])/m, t.chirp[k])
 		}
 	}
 	if t.inverse {
@@ -240,8 +244,7 @@ func framed(p frames, in []*array.Array) ([]*array.Array, error) {
 			for k := range line {
 				line[k] = complexAt(x, (i*length+f*p.Step+k)*parts, parts)
 				if p.Window {
-					w := in[1].Float(k)
-					line[k] = complex(w*real(line[k]), w*imag(line[k]))
+					line[k] = times(line[k], complex(in[1].Float(k), 0))
 				}
 			}
 			t.apply(line)
@@ -264,7 +267,7 @@ func (c *call) mel() []*value {
 	c.bounded([]int{bins, count + 2})
 	edges := make([]int, count+2)
 	for i := range edges {
-		mel := low + float64(float64(i)*(float64(high-low)/float64(count+2)))
+		mel := low + float64(float64(i)*((high-low)/float64(count+2)))
 		at := math.Floor(float64(length+1) * float64(700*(elementary.Pow(10, mel/2595)-1)) / rate)
 		if !(at >= 0 && at < float64(bins)) {
 			c.fail("an edge at bin %v of %d", at, bins)
@@ -285,11 +288,6 @@ func (c *call) mel() []*value {
 		}
 	}
 	return c.out(tensor.Constant(array.Of(y, bins, count)), onnx.DataType(c.int("output_datatype", int(onnx.Float))))
-}
-
-// times returns a product whose parts are rounded alike on all processors.
-func times(a, b complex128) complex128 {
-	return complex(float64(real(a)*real(b))-float64(imag(a)*imag(b)), float64(real(a)*imag(b))+float64(imag(a)*real(b)))
 }
 
 func melOf(hertz float64) float64 { return float64(2595 * elementary.Log10(1+hertz/700)) }

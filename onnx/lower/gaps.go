@@ -64,15 +64,11 @@ func (u *gaps) graph(path string, g *onnx.Graph, depth int) {
 		}
 	}
 	for _, in := range g.Inputs {
-		switch {
-		case in.Type == nil:
-		case in.Type.Tensor == nil && depth > 0: // what a node gives, such as a sequence
-		case in.Type.Tensor == nil:
-			u.add(Gap{Where: path + "input " + in.Name, Reason: fmt.Sprintf("%v: a value of type %v", ErrUnsupported, in.Type)})
-		case in.Type.Tensor.Elem != onnx.Undefined:
-			if _, err := dtypeOf(in.Type.Tensor.Elem); err != nil {
-				u.add(Gap{Where: path + "input " + in.Name, Reason: err.Error()})
-			}
+		if in.Type == nil || in.Type.Tensor == nil && depth > 0 { // what a node gives may be anything
+			continue
+		}
+		if err := supported(in.Type); err != nil {
+			u.add(Gap{Where: path + "input " + in.Name, Reason: err.Error()})
 		}
 	}
 	u.nodes(path, g.Nodes, depth)
@@ -114,7 +110,7 @@ func qualified(domain, op string) string {
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have. Of those that it has,
 // some can be computed in part: nodes say so.
-const notComputed = `Adagrad Adam Bernoulli BitCast DeformConv ImageDecoder MaxRoiPool Momentum Multinomial RandomNormal RandomNormalLike
+const notComputed = `Adagrad Adam Bernoulli BitCast ImageDecoder MaxRoiPool Momentum Multinomial RandomNormal RandomNormalLike
 	RandomUniform RandomUniformLike RegexFullMatch StringConcat StringNormalizer StringSplit`
 
 // isOperator reports whether ONNX has an operator.

@@ -19,7 +19,7 @@ func TestUnsupported(t *testing.T) {
 		&onnx.Node{Op: "If", Attributes: []*onnx.Attribute{{Name: "then_branch", Graph: branch}}},
 		&onnx.Node{Op: "Relu", Domain: "com.example"},
 		&onnx.Node{Op: "Twice", Domain: "mine"})
-	m.Functions = []*onnx.Function{{Domain: "mine", Name: "Twice", Nodes: []*onnx.Node{{Op: "DeformConv"}}}}
+	m.Functions = []*onnx.Function{{Domain: "mine", Name: "Twice", Nodes: []*onnx.Node{{Op: "Multinomial"}}}}
 	m.Graph.Initializers = []*onnx.Tensor{{Name: "w", DataType: onnx.String}}
 	m.Graph.Inputs = append(m.Graph.Inputs, &onnx.ValueInfo{Name: "list", Type: &onnx.Type{Sequence: &onnx.ElementType{}}})
 	var got []string
@@ -32,7 +32,7 @@ func TestUnsupported(t *testing.T) {
 		"node 1, Frobnicate first: not supported: operator Frobnicate is unknown true",
 		"node 2, If/then_branch/node 0, MaxRoiPool inner: not supported: operator MaxRoiPool false",
 		"node 3, Relu: not supported: operator com.example.Relu is unknown true",
-		"function Twice/node 0, DeformConv: not supported: operator DeformConv false",
+		"function Twice/node 0, Multinomial: not supported: operator Multinomial false",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)

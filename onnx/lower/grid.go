@@ -86,6 +86,11 @@ func (p gridOptions) taps(list []tap, place float64, n int) []tap {
 	if p.Corners {
 		at = (place + 1) / 2 * float64(n-1)
 	}
+	return p.tapsAt(list, at, n)
+}
+
+// tapsAt is taps for a place among the elements.
+func (p gridOptions) tapsAt(list []tap, at float64, n int) []tap {
 	if at = min(max(at, -far), far); at != at {
 		at = -far
 	}
@@ -143,10 +148,9 @@ func cubic(x, a float64) float64 {
 	x = math.Abs(x)
 	switch {
 	case x <= 1:
-		return float64((float64((a+2)*x)-(a+3))*x*x) + 1
+		return float64(float64((float64((a+2)*x)-(a+3))*x)*x) + 1
 	case x < 2:
-		square := float64((float64(a*x)-float64(5*a))*x) + float64(8*a)
-		return float64(square*x) - float64(4*a)
+		return float64((float64((float64(a*x)-float64(5*a))*x)+float64(8*a))*x) - float64(4*a)
 	}
 	return 0
 }

@@ -71,7 +71,9 @@ func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
 // maxDepth bounds functions in functions, and subgraphs in subgraphs.
 const maxDepth = 32
 
-// Model lowers a model for inputs of these shapes and, where the graph depends on them, values.
+// Model lowers a model for inputs of these shapes and, where the graph depends on them, values. A sequence
+// is given, and returned, as tensors with names of its items, see Item; an optional value without one is
+// left out.
 func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
@@ -99,11 +101,12 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			l.fault("output "+out.Name, errors.New("nothing computes it"))
 			continue
 		}
-		if v.v == nil {
-			l.fault("output "+out.Name, fmt.Errorf("%w: it is a sequence, or an optional value", ErrUnsupported))
+		vars, names, err := outputsOf(out.Name, v)
+		if err != nil {
+			l.fault("output "+out.Name, err)
 			continue
 		}
-		outputs, f.outputs = append(outputs, v.v), append(f.outputs, Output{out.Name, v.elem})
+		outputs, f.outputs = append(outputs, vars...), append(f.outputs, names...)
 	}
 	if err := errors.Join(l.faults...); err != nil {
 		return nil, err
@@ -131,40 +134,6 @@ func (l *lowering) initializers(g *onnx.Graph, scope map[string]*value, failed m
 			continue
 		}
 		scope[t.Name] = &value{v: tensor.Constant(a), elem: t.DataType}
-	}
-}
-
-// bind makes inputs of the values that are given, in place of initializers of their names.
-func (l *lowering) bind(g *onnx.Graph, inputs map[string]*array.Array, scope map[string]*value, failed map[string]bool) {
-	known := make(map[string]bool)
-	fault := func(name string, err error) {
-		l.fault("input "+name, err)
-		failed[name] = true
-	}
-	for _, in := range g.Inputs {
-		known[in.Name] = true
-		a, given := inputs[in.Name]
-		switch {
-		case given:
-			elem, err := inputElem(in, a)
-			if err != nil {
-				fault(in.Name, err)
-				continue
-			}
-			v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), in.Name)
-			scope[in.Name] = &value{v: v, elem: elem}
-			l.inputs, l.arguments = append(l.inputs, v), append(l.arguments, a)
-		case scope[in.Name] != nil || failed[in.Name]: // an initializer
-		case l.options.LeaveOut:
-			l.leftOut[in.Name] = true
-		default:
-			fault(in.Name, fmt.Errorf("%w: it has no value", ErrInput))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		if !known[name] {
-			fault(name, fmt.Errorf("%w: the model has no such input", ErrInput))
-		}
 	}
 }
 
@@ -216,25 +185,6 @@ func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[s
 		r.outputs[o.Name] = values[i]
 	}
 	return r.outputs, nil
-}
-
-// inputElem returns the type of the elements of an input, which the array must be able to hold.
-func inputElem(in *onnx.ValueInfo, a *array.Array) (onnx.DataType, error) {
-	switch {
-	case in.Type == nil:
-		return elementOf(a.DType()), nil
-	case in.Type.Tensor == nil:
-		return 0, fmt.Errorf("%w: a value of type %v", ErrUnsupported, in.Type)
-	}
-	elem := in.Type.Tensor.Elem
-	if elem == onnx.Undefined {
-		return elementOf(a.DType()), nil
-	}
-	d, err := dtypeOf(elem)
-	if err == nil && d != a.DType() {
-		err = fmt.Errorf("%w: its elements are %v, and %v are given", ErrInput, elem, a.DType())
-	}
-	return elem, err
 }
 
 // A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;

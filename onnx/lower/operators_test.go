@@ -37,7 +37,7 @@ func (g *goldenTensor) array() *array.Array {
 	return a
 }
 
-// node makes the model of a case. Whole numbers are integers unless the name says otherwise.
+// model makes the model of a case. Whole numbers are integers unless the name says otherwise.
 func (g *goldenCase) model(t *testing.T) *onnx.Model {
 	t.Helper()
 	n := &onnx.Node{Op: g.Op}
@@ -76,17 +76,21 @@ func (g *goldenCase) model(t *testing.T) *onnx.Model {
 	return m
 }
 
-func TestOperators(t *testing.T) {
+func readGolden(t *testing.T) (list []*goldenCase) {
+	t.Helper()
 	data, err := os.ReadFile("testdata/operators.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []*goldenCase
 	if err := json.Unmarshal(data, &list); err != nil {
 		t.Fatal(err)
 	}
+	return list
+}
+
+func TestOperators(t *testing.T) {
 	opt := build(t, "fast_run")
-	for _, g := range list {
+	for _, g := range readGolden(t) {
 		t.Run(g.Name, func(t *testing.T) {
 			in := make(map[string]*array.Array)
 			for i, x := range g.Inputs {

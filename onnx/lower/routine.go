@@ -96,6 +96,7 @@ func init() {
 		"NonMaxSuppression": routineFor(suppressed),
 		"GridSample":        routineFor(gridSampled),
 		"RoiAlign":          routineFor(roiAligned),
+		"Deform":            routineFor(deformed),
 		"Fourier":           routineFor(transformed),
 		"Frames":            routineFor(framed),
 		"Unique":            routineFor(uniqueOf),

@@ -92,6 +92,7 @@ var windows = map[string]func(c *call) []*value{
 		}
 		return reductions["ReduceL2"](c.over())
 	},
+	"DeformConv": (*call).deformConv,
 	"MaxUnpool":  (*call).maxUnpool,
 	"Col2Im":     (*call).col2im,
 	"GridSample": (*call).gridSample,
