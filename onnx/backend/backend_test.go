@@ -144,7 +144,7 @@ func TestTolerances(t *testing.T) {
 		{[]float32{1e-3, 1}, []float32{2e-3, 1}, false, true},  // 1e-3 of the norm
 		{[]float32{1e-7, 0}, []float32{1.9e-7, 0}, true, true}, // absolute
 		// Both: beyond the first by 2.3e-8 each, of a norm of 1e-3.
-		{[]float32{1e-3, 1.15e-7, 0}, []float32{1e-3, 2.38e-7, 1.2e-7}, true, true},
+		{[]float32{1e-3, 1.15e-7, 0}, []float32{1e-3, 2.38e-7, 1.2e-7}, false, true},
 		{[]float32{1e-4, 1.15e-7, 0}, []float32{1e-4, 2.38e-7, 1.2e-7}, false, true},
 		{[]float32{nan, inf, -inf, 1}, []float32{nan, inf, -inf, 1}, true, true},
 		{[]float32{nan, 1}, []float32{1, 1}, false, false},
