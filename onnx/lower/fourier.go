@@ -97,7 +97,7 @@ func complexAt(x []float64, i, parts int) complex128 {
 type transform struct {
 	n       int
 	inverse bool
-	roots   []complex128 // of unity, for the power of two
+	roots   []complex128 // of unity, for the power of two: of its part of 2h numbers, h from the place h on
 	// Of other lengths the transform is a convolution with a chirp (Bluestein, 1970), which transforms
 	// of a power of two compute.
 	chirp, spectrum, buffer []complex128
@@ -109,9 +109,12 @@ func newTransform(n int, inverse bool) *transform {
 	if n&(n-1) != 0 {
 		m = 1 << bits.Len(uint(2*n-1))
 	}
-	t.roots = make([]complex128, m/2)
-	for k := range t.roots {
-		t.roots[k] = unit(-2 * math.Pi * float64(k) / float64(m))
+	t.roots = make([]complex128, m)
+	for k := range m / 2 {
+		t.roots[m/2+k] = unit(-2 * math.Pi * float64(k) / float64(m))
+	}
+	for h := m/2 - 1; h > 0; h-- {
+		t.roots[h] = t.roots[2*h]
 	}
 	if m == n {
 		return t
@@ -182,11 +185,12 @@ func (t *transform) power(x []complex128) {
 		}
 	}
 	for size := 2; size <= n; size *= 2 {
-		half, step := size/2, n/size
+		roots := t.roots[size/2 : size]
 		for from := 0; from < n; from += size {
-			for k := range half {
-				a, b := x[from+k], times(x[from+k+half], t.roots[k*step])
-				x[from+k], x[from+k+half] = a+b, a-b
+			low, high := x[from:from+len(roots)], x[from+len(roots):from+size]
+			for k, root := range roots {
+				a, b := low[k], times(high[k], root)
+				low[k], high[k] = a+b, a-b
 			}
 		}
 	}
