@@ -67,11 +67,6 @@ func (op winogradOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable
 	return op.conv().InferShape(a, s)
 }
 
-// Grad implements Differentiable.
-func (op winogradOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
-	return op.conv().Grad(a, out)
-}
-
 // Cost implements Coster.
 func (op winogradOp) Cost(a *fgraph.Apply) float64 {
 	n := float64(op.Tile)
