@@ -50,7 +50,7 @@ const (
 	minWinograd = 16
 	// byteFlops and movedFlops are how many operations of products take as long as reading a byte of
 	// weights, and as combining a value of a tile with others (Sapphire Rapids, November 2026).
-	byteFlops, movedFlops = 20, 160
+	byteFlops, movedFlops = 20, 80
 )
 
 // winogradTile returns the size of tiles that takes the least time, or 0 if that is none. Small
