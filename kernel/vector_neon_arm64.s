@@ -900,21 +900,21 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 96(R7), F25
 	FMOVQ 112(R7), F26
 	FMOVQ 128(R7), F27
-	FMOVQ 192(R7), F13
-	FMOVQ 256(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 192(R7), F10
+	FMOVQ 256(R7), F11
+	FMOVQ 160(R7), F12
 next:
-	FMOVQ 0(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 0(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -922,7 +922,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -937,7 +937,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -950,53 +950,53 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 0(R0)
-	FMOVQ 16(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 16(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -1004,7 +1004,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1019,7 +1019,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -1032,53 +1032,53 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 16(R0)
-	FMOVQ 32(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 32(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -1086,7 +1086,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1101,7 +1101,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -1114,53 +1114,53 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 32(R0)
-	FMOVQ 48(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 48(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -1168,7 +1168,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1183,7 +1183,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -1196,41 +1196,41 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 48(R0)
 	ADD $64, R0
 	ADD $64, R1

@@ -4,7 +4,7 @@ import "github.com/nnopt/nnopt/kernel"
 
 // winogradRows is about how many tiles are multiplied at a time. With fewer, products wait for the
 // weights; the values of more would leave the second-level cache.
-const winogradRows = 24
+const winogradRows = 96
 
 // WinogradWeights are weights of a convolution, combined for Winograd and prepared once. Any number
 // of goroutines may use them.
