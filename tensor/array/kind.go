@@ -18,8 +18,10 @@ type kind interface {
 }
 
 var kinds = [numDTypes]kind{
-	Bool: kindOf[bool]{}, Int8: kindOf[int8]{}, Uint8: kindOf[uint8]{}, Int32: kindOf[int32]{}, Int64: kindOf[int64]{},
-	Float32: kindOf[float32]{}, Float64: kindOf[float64]{},
+	Bool: kindOf[bool]{},
+	Int8: kindOf[int8]{}, Int16: kindOf[int16]{}, Int32: kindOf[int32]{}, Int64: kindOf[int64]{},
+	Uint8: kindOf[uint8]{}, Uint16: kindOf[uint16]{}, Uint32: kindOf[uint32]{}, Uint64: kindOf[uint64]{},
+	Float16: kindOf[F16]{}, BFloat16: kindOf[BF16]{}, Float32: kindOf[float32]{}, Float64: kindOf[float64]{},
 }
 
 type kindOf[T Element] struct{}
@@ -45,9 +47,15 @@ func (kindOf[T]) take(out *Array, s *selection) { takeElements[T](out, s) }
 type lane struct {
 	b   []bool
 	i8  []int8
-	u8  []uint8
+	i16 []int16
 	i32 []int32
 	i   []int64
+	u8  []uint8
+	u16 []uint16
+	u32 []uint32
+	u   []uint64
+	h   []F16
+	bh  []BF16
 	f   []float32
 	d   []float64
 }
@@ -61,12 +69,24 @@ func (kindOf[T]) block(l *lane) *[]T {
 		field = &l.b
 	case int8:
 		field = &l.i8
-	case uint8:
-		field = &l.u8
+	case int16:
+		field = &l.i16
 	case int32:
 		field = &l.i32
 	case int64:
 		field = &l.i
+	case uint8:
+		field = &l.u8
+	case uint16:
+		field = &l.u16
+	case uint32:
+		field = &l.u32
+	case uint64:
+		field = &l.u
+	case F16:
+		field = &l.h
+	case BF16:
+		field = &l.bh
 	case float32:
 		field = &l.f
 	case float64:
