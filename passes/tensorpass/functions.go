@@ -21,7 +21,7 @@ var allFunctions = sync.OnceValue(func() []pattern.Function {
 var functions = []pattern.Function{
 	about("float(x)", "the elements of x are floats", isFloat),
 	about("integer(x)", "the elements of x are integers or bools", isInteger),
-	about("unsigned(x)", "the elements of x are unsigned integers, which have no opposites", func(v *variable) bool { return dtypeOf(v) == array.Uint8 }),
+	about("unsigned(x)", "the elements of x are unsigned integers, which have no opposites", func(v *variable) bool { return dtypeOf(v).IsUnsigned() }),
 	about("wide(x)", "the elements of x are no integers of fewer than 64 bits, which wrap around soon", isWide),
 	about("scalar(x)", "all dimensions of x have size 1, as far as types tell", isScalar),
 	known("number(x)", "all elements of x are known to be one number", func(float64) bool { return true }),

@@ -1,6 +1,9 @@
 package array
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // A DType is an element type.
 type DType uint8
@@ -69,6 +72,19 @@ func (d DType) IsUnsigned() bool { return d >= Uint8 && d <= Uint64 }
 // Size returns the size of an element in bytes.
 func (d DType) Size() int {
 	return [numDTypes]int{1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8}[d]
+}
+
+// Largest returns the largest finite number of a type of floats.
+func (d DType) Largest() float64 {
+	switch d {
+	case Float16:
+		return 65504
+	case BFloat16:
+		return 0x1.fep127
+	case Float32:
+		return math.MaxFloat32
+	}
+	return math.MaxFloat64
 }
 
 // Float returns the type itself if it is a float, otherwise Float64. It is the type of quotients and

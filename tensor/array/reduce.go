@@ -36,7 +36,7 @@ func (r Reduction) Result(d DType) DType {
 	case All, Any:
 		return Bool
 	case LogSumExp:
-		return d.Real()
+		return d.Float()
 	}
 	return d
 }
@@ -62,8 +62,8 @@ func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	switch {
 	// Copies in the type of the accumulators: there is no loop for every pair of types.
-	case r == LogSumExp && in.dtype != out.dtype:
-		in = in.Cast(out.dtype)
+	case r == LogSumExp && !in.dtype.IsFloat():
+		in = in.Cast(Float64)
 	case (r == All || r == Any) && in.dtype != Bool:
 		in = in.Cast(Bool)
 	}

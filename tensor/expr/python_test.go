@@ -37,7 +37,7 @@ func TestParseLikePython(t *testing.T) {
 		// Mistakes.
 		{"0 < x < 1", "column 7: comparisons of tensors can't be chained; write (x < y) & (y < z)"}, {"x == y != x", "column 8: comparisons"}, {"(x < y) == p", "[eq(lt(x, y), p)]"},
 		{"x > 0 and y > 0", "column 7: and does not work on tensors; use &"}, {"p or (x > 0)", "column 3: or does not work"}, {"and", "column 1: and does not"}, {"not p", "column 1: not does not work on tensors; use ~"}, {"x if p else y", "column 3: if does not work on tensors; use switch"},
-		{"X.sum(axis=(0, 0))", "axis 0 is named twice"}, {"mean(x, foo=1)", "mean: takes no argument foo"}, {"stack([x, y], axis=3)", "stack: axis 3 of a tensor of 2 dimensions"}, {"softmax(X, axis=2)", "axis 2"}, {"cast(x, 'int16')", "there are bool, int8, uint8, int32, int64, float32, float64"},
+		{"X.sum(axis=(0, 0))", "axis 0 is named twice"}, {"mean(x, foo=1)", "mean: takes no argument foo"}, {"stack([x, y], axis=3)", "stack: axis 3 of a tensor of 2 dimensions"}, {"softmax(X, axis=2)", "axis 2"}, {"cast(x, 'int24')", "there are bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64"},
 	} {
 		s := newScope(t, parseVars)
 		out, err := s.Parse(c.text)

@@ -65,7 +65,7 @@ func (c *circuit) differences(t trace) (places []place, exact bool) {
 
 // compare compares an element of two arrays of one type.
 func compare(l, r *array.Array, i int) (same, near bool) {
-	if l.DType() == array.Int64 {
+	if isInteger(l.DType()) {
 		same = l.Int(i) == r.Int(i)
 		return same, same
 	}

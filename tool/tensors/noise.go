@@ -15,8 +15,10 @@ import (
 func epsilon(d array.DType) float64 {
 	switch {
 	case !d.IsFloat():
-	case d.Size() == 2:
+	case d == array.Float16:
 		return 0x1p-10
+	case d == array.BFloat16:
+		return 0x1p-7
 	case d.Size() == 4:
 		return 0x1p-23
 	}
@@ -27,13 +29,16 @@ func epsilon(d array.DType) float64 {
 // Integers count as float64s.
 func limits(d array.DType) (largest, smallest float64) {
 	switch {
-	case !d.IsFloat():
-	case d.Size() == 2:
-		return 65504, 0x1p-24
-	case d.Size() == 4:
-		return math.MaxFloat32, math.SmallestNonzeroFloat32
+	case d == array.Float16:
+		smallest = 0x1p-24
+	case d == array.BFloat16:
+		smallest = 0x1p-133
+	case d == array.Float32:
+		smallest = math.SmallestNonzeroFloat32
+	default:
+		smallest = math.SmallestNonzeroFloat64
 	}
-	return math.MaxFloat64, math.SmallestNonzeroFloat64
+	return d.Largest(), smallest
 }
 
 // A noise moves every result by an error that rounding can have.
@@ -163,7 +168,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 		} else if s.kind.multiplies {
 			product = float64(product * growth(a))
 		}
-		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
+		adds = adds || isInteger(a.DType()) && m >= 1<<53 // its conversion is off
 	}
 	if s.kind.multiplies {
 		terms = min(product, math.MaxFloat64)
@@ -294,10 +299,17 @@ func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arg
 }
 
 // exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
-// arguments are moderate multiples of 1/1024.
+// arguments are moderate multiples of a fraction that has few bits.
 func exactAt(ins []*array.Array, out *array.Array, i int) bool {
-	most := min(1<<20, 1/(1024*epsilon(out.DType()))) // which leaves ten bits for the fraction
-	plain := func(v float64) bool { return math.Abs(v) < most && v*1024 == math.Trunc(v*1024) }
+	most, parts := 1.0*(1<<20), 1024.0
+	switch eps := epsilon(out.DType()); {
+	case eps > 1e-4: // half of the bits for the fraction
+		parts = math.Exp2(math.Floor(-math.Log2(eps) / 2))
+		most = parts
+	case eps > 1e-8:
+		most = 1 / (parts * eps)
+	}
+	plain := func(v float64) bool { return math.Abs(v) < most && v*parts == math.Trunc(v*parts) }
 	v := out.Float(i)
 	if v == 0 || !plain(v) {
 		return false
