@@ -206,8 +206,8 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			// operations. A pole, 1/0, is no overflow.
 			case math.IsInf(v, 0) && s.kind.overflows && (is.finite && !(is.zero && s.kind.divides) || !is.nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = math.Copysign(largest, v)
-				if s.kind.multiplies && noise.IntN(2) == 0 {
-					v = 0 // a part overflowed, and a small factor came later
+				if (s.kind.multiplies || s.kind.adds) && noise.IntN(2) == 0 {
+					v = 0 // a part overflowed, and a small factor or the opposite term came later
 				}
 			case v != v && is.finite && (s.kind.multiplies || s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero, or added to its opposite
@@ -302,12 +302,13 @@ func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arg
 // arguments are moderate multiples of a fraction that has few bits.
 func exactAt(ins []*array.Array, out *array.Array, i int) bool {
 	most, parts := 1.0*(1<<20), 1024.0
-	switch eps := epsilon(out.DType()); {
-	case eps > 1e-4: // half of the bits for the fraction
-		parts = math.Exp2(math.Floor(-math.Log2(eps) / 2))
-		most = parts
-	case eps > 1e-8:
-		most = 1 / (parts * eps)
+	switch out.DType() {
+	case array.Float16:
+		most, parts = 32, 4
+	case array.BFloat16:
+		most, parts = 8, 2
+	case array.Float32:
+		most = 1 << 13
 	}
 	plain := func(v float64) bool { return math.Abs(v) < most && v*parts == math.Trunc(v*parts) }
 	v := out.Float(i)
