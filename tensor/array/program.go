@@ -37,9 +37,9 @@ type instr struct {
 	op      Opcode
 	typ     DType // in which it computes; for a Cast, of the argument
 	to      DType // of its result
+	numArgs int8
 	args    [maxArgs]int32
 	dst     int32
-	numArgs int8
 	wide    int32  // of placed code: the first of two slots for half floats as float32s
 	hinge   *hinge // of placed code: it takes the place of the operation
 }
