@@ -85,7 +85,13 @@ func widenBF16(dst []float32, src []BF16) {
 }
 
 func roundF16(dst []F16, src []float32) {
+	dst = dst[:len(src)]
 	for i, v := range src {
+		bits := math.Float32bits(v)
+		if n := bits&(1<<31-1) - 0x38800000; n < 0x47800000-0x38800000 { // a normal float16, or one that rounds to infinity
+			dst[i] = F16(bits>>16&0x8000) | F16((n+0x800000+0xfff+bits>>13&1)>>13)
+			continue
+		}
 		dst[i] = F16Of(v)
 	}
 }
