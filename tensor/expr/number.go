@@ -51,14 +51,26 @@ func (n number) fit(d array.DType) array.DType {
 		return d.Float()
 	case n.dtype != array.Bool && !d.IsFloat():
 		if d = d.Number(); !n.isIn(d) {
-			for _, t := range array.DTypes() {
-				if t.IsInteger() && n.isIn(t) {
-					return array.Upcast(d, t)
-				}
-			}
+			return array.Upcast(d, n.smallest(d.IsUnsigned()))
 		}
 	}
 	return d
+}
+
+// smallest returns the smallest type of integers that has the number, if possible an unsigned one, or one
+// with signs.
+func (n number) smallest(unsigned bool) array.DType {
+	other := array.Uint64
+	for _, t := range array.DTypes() {
+		switch {
+		case !t.IsInteger() || !n.isIn(t):
+		case t.IsUnsigned() == unsigned:
+			return t
+		default:
+			other = min(other, t)
+		}
+	}
+	return other
 }
 
 // isIn reports whether a type of integers has the number, which is one.

@@ -15,7 +15,8 @@ type variable = fgraph.Variable
 
 func newInput(t tensor.Type, name string) *variable { return fgraph.NewInput(t, name) }
 
-// dtypes are the element types, the simplest first.
+// dtypes are the element types, the simplest first, and then again those in which most faults show: a
+// rule that is wrong in another way than by its types is wrong in them.
 var dtypes = func() []array.DType {
 	list := []array.DType{array.Float64, array.Int64, array.Float32, array.Bool}
 	for _, d := range array.DTypes() {
@@ -23,7 +24,7 @@ var dtypes = func() []array.DType {
 			list = append(list, d)
 		}
 	}
-	return list
+	return append(list, array.Float64, array.Float64, array.Float32, array.Int64, array.Float64, array.Int8, array.Float32)
 }()
 
 // A palette says from which values the elements of arguments are taken.
