@@ -28,7 +28,7 @@ type FormulaOp string
 const (
 	OpInput    FormulaOp = "input"    // an operand
 	OpConstant FormulaOp = "Constant" // Values
-	OpProduct  FormulaOp = "product"  // the sum of Factors, on the last axis
+	OpProduct  FormulaOp = "MatMul"   // of the last axis and Wᵀ
 
 	OpSigmoid    FormulaOp = "Sigmoid"
 	OpTanh       FormulaOp = "Tanh"
@@ -64,20 +64,13 @@ const (
 
 // A Step makes a value of others.
 type Step struct {
-	Op      FormulaOp
-	Args    []Term
-	Dims    []int // sizes of the result
-	Axis    int
-	Ints    []int32
-	Values  []float32 // not to be changed
-	Factors []Factor  // one an argument
-}
-
-// A Factor of a product multiplies columns Col to Col+W.Cols of some rows by Wᵀ.
-type Factor struct {
-	Rows []int32 // nil for all of them, in order
-	Col  int
-	W    kernel.Matrix // not to be changed
+	Op     FormulaOp
+	Args   []Term
+	Dims   []int // sizes of the result
+	Axis   int
+	Ints   []int32
+	Values []float32     // not to be changed
+	W      kernel.Matrix // not to be changed
 }
 
 // A FormulaFault says why a component can't be written down.
@@ -174,22 +167,15 @@ func (f *Formula) Row(values []float32) Term { return f.Constant(values, 1, len(
 // Number returns a constant of one element that fits any value with two axes.
 func (f *Formula) Number(x float32) Term { return f.Constant([]float32{x}, 1, 1) }
 
-// Product returns the sum of products, one an argument.
-func (f *Formula) Product(args []Term, factors []Factor) Term {
-	if len(args) == 0 || args[0] == 0 {
-		return 0
-	}
-	dims := slices.Clone(f.Dims(args[0]))
-	if dims[len(dims)-1] = factors[0].W.Rows; factors[0].Rows != nil {
-		dims[0] = len(factors[0].Rows)
-	}
-	return f.add(Step{Op: OpProduct, Args: args, Factors: factors, Dims: dims})
-}
-
 // Affine returns x·Wᵀ + b. There may be no b.
 func (f *Formula) Affine(x Term, w kernel.Matrix, b []float32) Term {
-	y := f.Product([]Term{x}, []Factor{{W: w}})
-	if len(b) == 0 || y == 0 {
+	if x == 0 {
+		return 0
+	}
+	dims := slices.Clone(f.Dims(x))
+	dims[len(dims)-1] = w.Rows
+	y := f.add(Step{Op: OpProduct, Args: []Term{x}, W: w, Dims: dims})
+	if len(b) == 0 {
 		return y
 	}
 	return f.Binary(OpAdd, y, f.last(y, b))

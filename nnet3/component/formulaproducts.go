@@ -17,11 +17,26 @@ func (c *tdnnComponent) Express(f *Formula, a Operands) Term {
 	if !ok || !x.fits(len(c.times), f.rows(a.X), a.Rows) {
 		return f.misfit(c)
 	}
-	y := f.runs(a.X, c.products, x)
-	if len(c.bias) == 0 {
-		return y
+	return f.runs(f.bias(c.bias), a.X, c.products, x)
+}
+
+// bias returns a bias as a row, or 0 if there is none.
+func (f *Formula) bias(b []float32) Term {
+	if len(b) == 0 {
+		return 0
 	}
-	return f.Binary(OpAdd, y, f.Row(c.bias))
+	return f.Row(b)
+}
+
+// plus returns x + y, or the one that is there.
+func (f *Formula) plus(x, y Term) Term {
+	switch {
+	case x == 0:
+		return y
+	case y == 0:
+		return x
+	}
+	return f.Binary(OpAdd, x, y)
 }
 
 // rows returns the number of rows of a value.
@@ -36,9 +51,9 @@ func (f *Formula) misfit(c Component) Term {
 	return f.Fail(c, "has precomputed indexes that do not fit its rows")
 }
 
-// runs returns the sum of products of blocks.
-func (f *Formula) runs(x Term, blocks []productBlock, pre *tdnnIndexes) Term {
-	factors := make([]Factor, len(blocks))
+// runs adds the products of blocks to a sum, which may be missing, in the order in which Kaldi adds
+// them up: there are networks that magnify each rounding by a thousand.
+func (f *Formula) runs(sum, x Term, blocks []productBlock, pre *tdnnIndexes) Term {
 	for i, b := range blocks {
 		rows := make([]int32, pre.OutputRows)
 		for _, r := range pre.Runs[i] {
@@ -46,9 +61,10 @@ func (f *Formula) runs(x Term, blocks []productBlock, pre *tdnnIndexes) Term {
 				rows[r.Out+k*r.OutStep] = r.In + k*r.InStep
 			}
 		}
-		factors[i] = Factor{Rows: rows, Col: b.col, W: b.w.elements()}
+		part := f.Columns(f.Take(x, 0, rows), b.col, b.w.m.Cols)
+		sum = f.plus(sum, f.Affine(part, b.w.elements(), nil))
 	}
-	return f.Product(slices.Repeat([]Term{x}, len(blocks)), factors)
+	return sum
 }
 
 // Express returns the product with all operations on its result.
@@ -56,22 +72,25 @@ func (p *product) Express(f *Formula, a Operands) Term {
 	if p.precision != kernel.Float32 {
 		return f.Fail(p.base, "is multiplied in integers, whose steps ONNX has no operator for; leave out +int8 and +int16")
 	}
-	var v Term
+	var sum, v Term
+	if p.adds {
+		sum = a.Y
+	}
+	bias := f.bias(p.bias)
 	if p.simple {
-		v = f.Product([]Term{a.X}, []Factor{{Col: p.blocks[0].col, W: p.blocks[0].w.elements()}})
+		v = f.plus(sum, f.Affine(f.Columns(a.X, p.blocks[0].col, p.blocks[0].w.m.Cols), p.blocks[0].w.elements(), nil))
 	} else {
 		x, ok := a.Pre.(*tdnnIndexes)
 		if !ok || !x.fits(len(p.blocks), f.rows(a.X), a.Rows) {
 			return f.misfit(p.base)
 		}
-		v = f.runs(a.X, p.blocks, x)
+		// A TDNN begins with its bias, other products end with it.
+		if !p.base.Properties().Has(Simple) {
+			sum, bias = f.plus(bias, sum), 0
+		}
+		v = f.runs(sum, a.X, p.blocks, x)
 	}
-	if p.adds && a.Y != 0 {
-		v = f.Binary(OpAdd, v, a.Y)
-	}
-	if len(p.bias) > 0 {
-		v = f.Binary(OpAdd, v, f.Row(p.bias))
-	}
+	v = f.plus(v, bias)
 	if p.relu {
 		v = f.Map(OpReLU, v)
 	}
@@ -108,7 +127,7 @@ func (c *blockAffineComponent) Express(f *Formula, a Operands) Term {
 	parts := make([]Term, len(c.blocks))
 	for b := range parts {
 		w := c.blocks[b].elements()
-		parts[b] = f.Product([]Term{a.X}, []Factor{{Col: b * w.Cols, W: w}})
+		parts[b] = f.Affine(f.Columns(a.X, b*w.Cols, w.Cols), w, nil)
 	}
 	return f.Binary(OpAdd, f.Concat(1, parts...), f.Row(c.bias))
 }

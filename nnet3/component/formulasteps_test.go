@@ -209,15 +209,10 @@ func computeStep(t *testing.T, s Step, args []*evaluated) *evaluated {
 			return (&evaluated{s.Dims, doubles(s.Values)}).at(index)
 		case OpProduct:
 			sum := 0.0
-			for i, factor := range s.Factors {
-				from, last := slices.Clone(index), len(index)-1
-				if factor.Rows != nil {
-					from[0] = int(factor.Rows[index[0]])
-				}
-				for k, w := range kernel.Row(factor.W, index[last]) {
-					from[last] = factor.Col + k
-					sum += args[i].at(from) * float64(w)
-				}
+			from, last := slices.Clone(index), len(index)-1
+			for k, w := range kernel.Row(s.W, index[last]) {
+				from[last] = k
+				sum += args[0].at(from) * float64(w)
 			}
 			return sum
 		case OpSlice, OpTake:
