@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
@@ -80,9 +81,25 @@ func ExportLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Re
 		if err != nil {
 			return nil, 0, err
 		}
+		order := func(v *onnx.ValueInfo) int { return stateNumber(v.Name) }
+		slices.SortStableFunc(m.Graph.Inputs, func(a, b *onnx.ValueInfo) int { return order(a) - order(b) })
+		slices.SortStableFunc(m.Graph.Outputs, func(a, b *onnx.ValueInfo) int { return order(a) - order(b) })
 		models = append(models, m)
 	}
 	return models, l.Start, nil
+}
+
+// stateNumber returns the number of a state by the name of its input or output, -1 for anything else.
+// The inputs and outputs of a network that can be looped have other names.
+func stateNumber(name string) int {
+	for _, prefix := range []string{"state.", "next."} {
+		if digits, ok := strings.CutPrefix(name, prefix); ok {
+			if n, err := strconv.Atoi(digits); err == nil {
+				return n
+			}
+		}
+	}
+	return -1
 }
 
 // stateName is the name of the input for what a chunk takes.

@@ -119,9 +119,8 @@ func (f *Formula) Express(c Component, a Operands) Term {
 	if !ok {
 		return f.Fail(c, "has no formula")
 	}
-	before := len(f.faults)
 	y := e.Express(f, a)
-	if y == 0 && len(f.faults) == before {
+	if y == 0 && len(f.faults) == 0 { // otherwise the operands may be missing
 		return f.Fail(c, "has a formula without a result")
 	}
 	return y
