@@ -13,9 +13,17 @@ import (
 // A value is an array with a first axis of rows. It stands for one sequence: the steps are the same
 // for each sequence of a batch, and no step but OpBatchMean looks at two of them.
 type Formula struct {
-	steps  []Step
-	faults []FormulaFault
+	steps   []Step
+	faults  []FormulaFault
+	current Component // that is being written down
 }
+
+// maxSteps bounds the steps of a formula, and maxSums the terms of sums that are written down one by
+// one. Parameters of a few megabytes could ask for so many that there is no memory for them.
+const (
+	maxSteps = 1 << 18
+	maxSums  = 1 << 25
+)
 
 // A Term is a value in a formula: the number of the step that makes it, from 1 on. The zero Term is
 // no value.
@@ -75,7 +83,7 @@ type Step struct {
 
 // A FormulaFault says why a component can't be written down.
 type FormulaFault struct {
-	Component Component
+	Component Component // nil if none is to blame
 	Reason    string
 }
 
@@ -119,7 +127,10 @@ func (f *Formula) Express(c Component, a Operands) Term {
 	if !ok {
 		return f.Fail(c, "has no formula")
 	}
+	before := f.current
+	f.current = c
 	y := e.Express(f, a)
+	f.current = before
 	if y == 0 && len(f.faults) == 0 { // otherwise the operands may be missing
 		return f.Fail(c, "has a formula without a result")
 	}
@@ -146,6 +157,12 @@ func (f *Formula) cols(x Term) int {
 func (f *Formula) add(s Step) Term {
 	// What a fault left has no sizes, and nothing that is made of it is looked at.
 	if slices.Contains(s.Args, 0) {
+		return 0
+	}
+	if len(f.steps) >= maxSteps {
+		if len(f.faults) == 0 {
+			f.Fail(f.current, "takes more than %d steps", maxSteps)
+		}
 		return 0
 	}
 	f.steps = append(f.steps, s)
@@ -305,6 +322,9 @@ func (f *Formula) SumSets(x Term, axis int, sets [][]int32) Term {
 	most := 1
 	for _, s := range sets {
 		most = max(most, len(s))
+	}
+	if most > maxSums/max(len(sets), 1) {
+		return f.Fail(f.current, "sums up to %d elements in %d places, which is too much to write down", most, len(sets))
 	}
 	// All sets get the size of the largest by zeros, and an axis of their own to be summed over.
 	which := make([]int32, 0, len(sets)*most)

@@ -119,6 +119,23 @@ func TestExpressProducts(t *testing.T) {
 	}
 }
 
+// TestExpressBounds: formulas that would take too much memory are faults.
+func TestExpressBounds(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	blocks := newComponent(t, "BlockAffineComponent", "input-dim=150000 output-dim=150000 num-blocks=150000", rnd)
+	f := new(Formula)
+	f.Express(blocks, Operands{X: f.Input(1, 150000), Rows: 1})
+	if len(f.Faults()) != 1 || f.Faults()[0].Component != blocks || !strings.Contains(f.Faults()[0].Reason, "steps") {
+		t.Errorf("150,000 blocks have the faults %v", f.Faults())
+	}
+	f = new(Formula)
+	sets := make([][]int32, 1<<15)
+	sets[0] = make([]int32, 1<<15)
+	if y := f.SumSets(f.Input(1, 1), 0, sets); y != 0 || len(f.Faults()) != 1 {
+		t.Errorf("2³⁰ terms are written down as %d", y)
+	}
+}
+
 // An evaluated is the value of a step.
 type evaluated struct {
 	dims []int

@@ -17,6 +17,9 @@ const (
 	opset     = 17
 )
 
+// maxNodes bounds the nodes of a model. Other programs have no use for more.
+const maxNodes = 1 << 20
+
 // Options say what a model is called.
 type Options struct {
 	// Name is the name of the graph. Producer is the program that writes it.
@@ -48,6 +51,9 @@ func Model(p *lower.Program, nn *nnet3.Nnet, o Options) (*onnx.Model, error) {
 	for _, a := range order {
 		if err := m.apply(a); err != nil {
 			return nil, err
+		}
+		if len(m.graph.Nodes) > maxNodes {
+			return nil, fmt.Errorf("export: there would be more than %d nodes", maxNodes)
 		}
 	}
 	if len(m.faults) > 0 {
@@ -250,6 +256,12 @@ func (m *modeller) rowRanges(a *fgraph.Apply, op *lower.RowRanges, x value) erro
 	}
 	t := lower.TypeOf(a.Inputs()[0])
 	y := f.SumSets(f.Input(int(t.Rows), int(t.Cols)), 0, sets)
+	for _, fault := range f.Faults() {
+		m.faults = append(m.faults, Fault{Reason: "a sum of rows " + fault.Reason})
+	}
+	if len(m.faults) > 0 {
+		return nil
+	}
 	values, err := m.steps(f, []value{x})
 	if err != nil {
 		return err

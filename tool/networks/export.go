@@ -98,7 +98,7 @@ func (f *exportFlags) run(ctx context.Context, c *tool.Console, model string) er
 		if err := m.WriteFile(ctx, names[i]); err != nil {
 			return err
 		}
-		c.Say("wrote %s: %s", names[i], describe(m))
+		c.Say("wrote %s: %s", names[i], describe(m, f.looped))
 	}
 	return nil
 }
@@ -168,14 +168,22 @@ func (f *exportFlags) loop(ctx context.Context, c *tool.Console, nn *nnet3.Nnet,
 	return models, err
 }
 
-// describe returns the inputs and outputs of a model with their sizes.
-func describe(m *onnx.Model) string {
-	list := func(infos []*onnx.ValueInfo) string {
+// describe returns the inputs and outputs of a model with their sizes. States are only counted.
+func describe(m *onnx.Model, looped bool) string {
+	list := func(infos []*onnx.ValueInfo, state string) string {
 		var parts []string
+		states := 0
 		for _, v := range infos {
+			if looped && strings.HasPrefix(v.Name, state) {
+				states++
+				continue
+			}
 			parts = append(parts, v.Name+" "+v.Type.String())
+		}
+		if states > 0 {
+			parts = append(parts, fmt.Sprintf("%d states", states))
 		}
 		return strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("%s -> %s, %s nodes", list(m.Graph.Inputs), list(m.Graph.Outputs), thousands(len(m.Graph.Nodes)))
+	return fmt.Sprintf("%s -> %s, %s nodes", list(m.Graph.Inputs, "state."), list(m.Graph.Outputs, "next."), thousands(len(m.Graph.Nodes)))
 }

@@ -1,0 +1,26 @@
+package docs
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/nnet3/component"
+)
+
+// TestExportTable: the page about ONNX says of every type of component what becomes of it.
+func TestExportTable(t *testing.T) {
+	page, err := os.ReadFile("export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(page), "| components | become |")
+	if table, _, ok = strings.Cut(table, "\n\n"); !ok {
+		t.Fatal("there is no table of components")
+	}
+	for _, typ := range component.Types() {
+		if !strings.Contains(table, " "+typ+",") && !strings.Contains(table, " "+typ+" |") {
+			t.Errorf("export.md does not say what becomes of %s", typ)
+		}
+	}
+}
