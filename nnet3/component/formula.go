@@ -145,15 +145,6 @@ func (f *Formula) Dims(x Term) []int {
 	return f.steps[x-1].Dims
 }
 
-// cols returns the size of the last axis.
-func (f *Formula) cols(x Term) int {
-	d := f.Dims(x)
-	if len(d) == 0 {
-		return 0
-	}
-	return d[len(d)-1]
-}
-
 func (f *Formula) add(s Step) Term {
 	// What a fault left has no sizes, and nothing that is made of it is looked at.
 	if slices.Contains(s.Args, 0) {
