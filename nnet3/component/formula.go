@@ -37,6 +37,7 @@ const (
 	OpInput    FormulaOp = "input"    // an operand
 	OpConstant FormulaOp = "Constant" // Values
 	OpProduct  FormulaOp = "MatMul"   // of the last axis and Wᵀ
+	OpConvolve FormulaOp = "Conv"     // of channels×times×heights with the filters W and the bias Values
 
 	OpSigmoid    FormulaOp = "Sigmoid"
 	OpTanh       FormulaOp = "Tanh"
@@ -79,6 +80,19 @@ type Step struct {
 	Ints   []int32
 	Values []float32     // not to be changed
 	W      kernel.Matrix // not to be changed
+	Window Window
+}
+
+// A Window is how the filters of OpConvolve move over time and height. A row of W is a filter: its
+// elements are ordered by time, then height, then channel of the input.
+type Window struct {
+	Size, Stride, Dilation [2]int
+	Before, After          [2]int // zeros around the input
+}
+
+// places returns the number of places of the window.
+func (w Window) places(axis, size int) int {
+	return (size+w.Before[axis]+w.After[axis]-(w.Size[axis]-1)*w.Dilation[axis]-1)/w.Stride[axis] + 1
 }
 
 // A FormulaFault says why a component can't be written down.
@@ -186,6 +200,16 @@ func (f *Formula) Affine(x Term, w kernel.Matrix, b []float32) Term {
 		return y
 	}
 	return f.Binary(OpAdd, y, f.last(y, b))
+}
+
+// Convolve moves filters over channels×times×heights.
+func (f *Formula) Convolve(x Term, w Window, filters kernel.Matrix, bias []float32) Term {
+	if x == 0 {
+		return 0
+	}
+	d := f.Dims(x)
+	return f.add(Step{Op: OpConvolve, Args: []Term{x}, W: filters, Values: bias, Window: w,
+		Dims: []int{filters.Rows, w.places(0, d[1]), w.places(1, d[2])}})
 }
 
 // last returns a vector as a constant along the last axis of x.

@@ -1,10 +1,6 @@
 package component
 
-import (
-	"slices"
-
-	"github.com/nnopt/nnopt/kernel"
-)
+import "github.com/nnopt/nnopt/kernel"
 
 // Express returns x·Wᵀ + b.
 func (c *affineMap) Express(f *Formula, a Operands) Term {
@@ -144,37 +140,4 @@ func (c *convolutionComponent) Express(f *Formula, a Operands) Term {
 	w := c.elements()
 	patches := f.Reshape(f.Take(a.X, 1, c.columns), a.Rows, c.steps(), w.Cols)
 	return f.Reshape(f.Affine(patches, w, c.bias), a.Rows, c.OutputDim())
-}
-
-// Express returns what the filters make of the patches at all times and heights.
-func (c *timeHeightConvolutionComponent) Express(f *Formula, a Operands) Term {
-	pre, ok := a.Pre.(*offsetRows)
-	if !ok || !pre.fits(len(c.times), f.rows(a.X), a.Rows) {
-		return f.misfit(c)
-	}
-	var patches []Term
-	at := Term(0)
-	for k, o := range c.offsets {
-		if t := slices.Index(c.times, o[0]); k == 0 || o[0] != c.offsets[k-1][0] {
-			at = f.Reshape(f.Take(a.X, 0, pre.offset(t)), a.Rows, c.heightIn, c.filtersIn)
-		}
-		heights := make([]int32, c.heightOut)
-		for h := range heights {
-			heights[h] = int32(h*c.heightSubsample) + o[1]
-			if heights[h] < 0 || int(heights[h]) >= c.heightIn {
-				heights[h] = -1
-			}
-		}
-		patches = append(patches, f.Take(at, 1, heights))
-	}
-	return f.Reshape(f.Affine(f.Concat(2, patches...), c.elements(), c.bias), a.Rows, c.OutputDim())
-}
-
-// offset returns, for each output row, the input row at an offset, or -1.
-func (p *offsetRows) offset(k int) []int32 {
-	rows := make([]int32, 0, len(p.rows)/p.offsets)
-	for i := k; i < len(p.rows); i += p.offsets {
-		rows = append(rows, p.rows[i])
-	}
-	return rows
 }

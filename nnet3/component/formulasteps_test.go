@@ -119,6 +119,42 @@ func TestExpressProducts(t *testing.T) {
 	}
 }
 
+// TestExpressConvolution: with rows in order, a convolution is one step, also with zeros around it and
+// with more input than it sees.
+func TestExpressConvolution(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	for _, config := range []string{
+		"height-in=5 height-out=5 time-offsets=-1,0,1 height-offsets=-1,0,1 required-time-offsets=0",
+		"height-in=7 height-out=3 height-subsample-out=2 time-offsets=-4,0 height-offsets=1,3 required-time-offsets=0",
+		"height-in=6 height-out=2 height-subsample-out=2 time-offsets=0,2,4 height-offsets=0,1",
+	} {
+		c := newComponent(t, "TimeHeightConvolutionComponent", "num-filters-in=2 num-filters-out=3 bias-stddev=1 "+config, rnd)
+		in, out := make([]index.Index, 12), make([]index.Index, 4)
+		for i := range in {
+			in[i].T = int32(i) - 1
+		}
+		for i := range out {
+			out[i].T = int32(2*i) - 1
+		}
+		pre, err := c.(NonSimple).PrecomputeIndexes(in, out, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, want := randomMatrix(rnd, 12, c.InputDim()), kernel.New(4, c.OutputDim())
+		if _, err := Propagate(c, new(Workspace), ForwardPass{Pre: pre}, x, want); err != nil {
+			t.Fatal(err)
+		}
+		f := new(Formula)
+		y := f.Express(c, Operands{X: f.Input(x.Rows, x.Cols), Rows: 4, Pre: pre})
+		if !slices.ContainsFunc(f.Steps(), func(s Step) bool { return s.Op == OpConvolve }) {
+			t.Errorf("%s is no convolution", config)
+		}
+		if got := computeSteps(t, f, y, x); !near(want, got, 1e-5) {
+			t.Errorf("%s: the formula gives\n%v, want\n%v", config, got.Data, want.Data)
+		}
+	}
+}
+
 // TestExpressBounds: formulas that would take too much memory are faults.
 func TestExpressBounds(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
@@ -230,6 +266,19 @@ func computeStep(t *testing.T, s Step, args []*evaluated) *evaluated {
 			for k, w := range kernel.Row(s.W, index[last]) {
 				from[last] = k
 				sum += args[0].at(from) * float64(w)
+			}
+			return sum
+		case OpConvolve:
+			sum, w, x := float64(s.Values[index[0]]), s.Window, args[0]
+			for k, factor := range kernel.Row(s.W, index[0]) {
+				place, channel := k/x.dims[0], k%x.dims[0]
+				at := []int{channel, place / w.Size[1], place % w.Size[1]}
+				for axis := range 2 {
+					at[axis+1] = at[axis+1]*w.Dilation[axis] + index[axis+1]*w.Stride[axis] - w.Before[axis]
+				}
+				if at[1] >= 0 && at[1] < x.dims[1] && at[2] >= 0 && at[2] < x.dims[2] {
+					sum += float64(factor) * x.at(at)
+				}
 			}
 			return sum
 		case OpSlice, OpTake:

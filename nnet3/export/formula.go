@@ -61,6 +61,8 @@ func (w *writer) step(s component.Step, args []value) (value, error) {
 		}
 		v.name = w.node(string(s.Op), []string{v.name}, intAttribute("axis", s.Axis+1))
 		return v, nil
+	case component.OpConvolve:
+		return w.convolve(v, s), nil
 	case component.OpBatchMean:
 		return w.batchMean(v), nil
 	}

@@ -231,3 +231,25 @@ func (w *writer) multiply(v value, m kernel.Matrix) value {
 	v.name = w.node("MatMul", []string{v.name, w.transposed(m)})
 	return v
 }
+
+// convolve moves filters over channels×times×heights.
+func (w *writer) convolve(v value, s component.Step) value {
+	v = w.allRows(v)
+	channels, win := v.dims[0], s.Window
+	// ONNX has channels before places in a filter.
+	size := win.Size[0] * win.Size[1]
+	filters := make([]float32, 0, s.W.Rows*s.W.Cols)
+	for i := range s.W.Rows {
+		row := kernel.Row(s.W, i)
+		for c := range channels {
+			for place := range size {
+				filters = append(filters, row[place*channels+c])
+			}
+		}
+	}
+	inputs := []string{v.name, w.floats(filters, s.W.Rows, channels, win.Size[0], win.Size[1]), w.floats(s.Values, len(s.Values))}
+	v.dims = s.Dims
+	v.name = w.node("Conv", inputs, intsAttribute("kernel_shape", win.Size[:]...), intsAttribute("strides", win.Stride[:]...),
+		intsAttribute("dilations", win.Dilation[:]...), intsAttribute("pads", win.Before[0], win.Before[1], win.After[0], win.After[1]))
+	return v
+}
