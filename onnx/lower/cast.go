@@ -18,8 +18,11 @@ func (c *call) cast(to onnx.DataType) []*value {
 	case onnx.BFloat16, onnx.Float16:
 		// Rounded once, from what the elements are.
 		return c.out(c.routine("Round16", roundTo{to == onnx.BFloat16}, []variable{c.floats(0)}, tensor.NewType(array.Float64, c.shape(x)...))[0], to)
-	case onnx.Int16, onnx.Uint16, onnx.Uint32:
+	case onnx.Int16, onnx.Uint16, onnx.Uint32, onnx.Int4, onnx.Uint4, onnx.Int2, onnx.Uint2:
 		return c.out(wrapped(tensor.Cast(x, array.Int64), to), to)
+	}
+	if isSmall(to) {
+		return c.out(c.toSmall(x, to), to)
 	}
 	return c.out(x, to)
 }
@@ -27,7 +30,7 @@ func (c *call) cast(to onnx.DataType) []*value {
 // wrapped gives int64s the range of a smaller type of integers, which arrays hold in a larger one.
 func wrapped(x variable, to onnx.DataType) variable {
 	size, low := float64(int64(1)<<to.Bits()), 0.0
-	if to == onnx.Int16 {
+	if to == onnx.Int16 || to == onnx.Int4 || to == onnx.Int2 {
 		low = -size / 2
 	}
 	y := tensor.Map(array.Mod, tensor.Sub(x, number(low, x)), number(size, x))

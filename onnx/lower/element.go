@@ -23,12 +23,15 @@ func dtypeOf(t onnx.DataType) (array.DType, error) {
 		return array.Int64, nil
 	case onnx.Int32, onnx.Int16, onnx.Uint16:
 		return array.Int32, nil
-	case onnx.Int8:
+	case onnx.Int8, onnx.Int4, onnx.Int2:
 		return array.Int8, nil
-	case onnx.Uint8:
+	case onnx.Uint8, onnx.Uint4, onnx.Uint2:
 		return array.Uint8, nil
 	case onnx.Bool:
 		return array.Bool, nil
+	}
+	if isSmall(t) {
+		return array.Float32, nil
 	}
 	return 0, fmt.Errorf("%w: elements of type %v", ErrUnsupported, t)
 }
@@ -91,7 +94,7 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bits := t.DataType.Bits(); int64(len(data)) != n*int64(bits)/8 {
+	if bits := t.DataType.Bits(); int64(len(data)) != (n*int64(bits)+7)/8 {
 		return nil, fmt.Errorf("%w: %d bytes for %d elements", ErrUnsupported, len(data), n)
 	}
 	if a, ok := shared(t.DataType, data, shape); ok {
@@ -102,7 +105,9 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		return a, nil
 	}
 	for i := range int(n) {
-		if at := integerAt(t.DataType); at != nil {
+		if isSmall(t.DataType) {
+			a.SetFloat(i, smallAt(t.DataType, data, i))
+		} else if at := integerAt(t.DataType); at != nil {
 			v := at(data, i)
 			if v < 0 && t.DataType == onnx.Uint64 {
 				return nil, fmt.Errorf("%w: a number over 2^63-1 of type %v", ErrUnsupported, t.DataType)
@@ -256,6 +261,13 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	}
 	var ok bool
 	if m.Raw, ok = bytesOf(a, t); ok {
+		return m, nil
+	}
+	if isSmall(t) {
+		m.Raw = make([]byte, (a.Len()*t.Bits()+7)/8)
+		for i := range a.Len() {
+			putSmall(t, m.Raw, i, a.Float(i))
+		}
 		return m, nil
 	}
 	m.Raw = make([]byte, 0, a.Len()*t.Bits()/8) // as large as it gets

@@ -295,8 +295,8 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map
 func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out []*value, err error) {
 	domain := domainOf(n.Domain)
 	c := &call{lowering: l, node: n, in: in, opset: l.opsets[domain], scope: scope}
-	lower := operators[n.Op]
-	if domain != "" || lower == nil {
+	lower := operators[qualified(domain, n.Op)]
+	if lower == nil {
 		if f := l.function(domain, n.Op, n.Overload); f != nil {
 			return l.inline(f, n, in)
 		}

@@ -102,6 +102,10 @@ func init() {
 		"Unique":            routineFor(uniqueOf),
 		"Scatter":           routineFor(scattered),
 		"Round16":           routineFor(roundedTo16),
+		"LinearAttention":   routineFor(attended),
+		"MaxRoiPool":        routineFor(roiPooled),
+		"RoundSmall":        routineFor(roundedToSmall),
+		"BitCast":           routineFor(bitsCast),
 		"TfIdf":             routineFor(tfidf),
 	}
 }
