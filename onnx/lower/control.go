@@ -304,7 +304,7 @@ func (l *lowering) keep(v variable) error {
 			if i < 0 {
 				return errors.New("an input without a value")
 			}
-			l.known[v], l.depends[v.Name()] = l.arguments[i], true
+			l.known[v] = l.arguments[i]
 		}
 		return nil
 	}
