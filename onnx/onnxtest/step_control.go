@@ -128,7 +128,7 @@ func (b *builder) loop(op string, x *value) *value {
 	i, more, state := in.input(onnx.Int64, b.same(), true), in.input(onnx.Bool, b.same(), true), in.input(x.elem, x.shape, false)
 	out := &value{}
 	var limit, trips *value
-	if b.chance(0.3) { // until a condition fails, which may be without another end
+	if b.opset >= 9 && b.chance(0.3) { // until a condition fails, which may be without another end
 		limits := b.each(func(int) []int { return []int{b.IntN(4)} })
 		for k := range rounds {
 			rounds[k] = min(rounds[k], limits[k][0]+1)
@@ -209,7 +209,7 @@ func (b *builder) scan(op string, x *value) *value {
 	}
 	rough(next)
 	made := in.like(next)
-	body := in.graph([]*value{state, item}, []*value{next, made}, b.chance(0.5))
+	body := in.graph([]*value{state, item}, []*value{next, made}, true)
 	to := b.IntN(len(row[0]) + 1)
 	attributes := []*onnx.Attribute{graph("body", body), integer("num_scan_inputs", 1), list("scan_input_axes", number), list("scan_input_directions", b.IntN(2)),
 		list("scan_output_axes", to), list("scan_output_directions", b.IntN(2))}

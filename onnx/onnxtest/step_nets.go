@@ -55,7 +55,8 @@ func (b *builder) window(x *value, ceil bool) *window {
 			default:
 				s[2+i] = (in-size)/strides[i] + 1
 			}
-			fits = fits && in >= size && s[2+i] > 0
+			// A window that is spread may have only padding, which programs see as different numbers.
+			fits = fits && in >= size && s[2+i] > 0 && (dilations[i] == 1 || x.shape[k][2+i] >= size)
 		}
 		return s
 	})
@@ -178,7 +179,9 @@ var netSteps = []step{
 						asked = append(asked, s[2+i])
 					}
 				default:
+					// Where nothing is too much, ONNX Runtime leaves out what it should add.
 					s[2+i] *= strides[i]
+					fits = fits && kernel[i] >= strides[i]
 				}
 				fits = fits && s[2+i] > 0
 			}

@@ -22,7 +22,7 @@ var sizeSteps = []step{
 		t := tensorOf("", x.elem, []int{1}, func(int) float64 { return b.number(x.elem) })
 		return b.node(op, []*value{b.ints(shape)}, x.elem, shape, &onnx.Attribute{Name: "value", Type: onnx.AttributeTensor, Tensor: t})
 	}},
-	{op: "OneHot", since: 9, elems: []onnx.DataType{onnx.Int64, onnx.Float, onnx.Int32}, exact: true, make: func(b *builder, op string, x *value) *value {
+	{op: "OneHot", since: 9, elems: []onnx.DataType{onnx.Int64, onnx.Float, onnx.Int32}, rank: 1, exact: true, make: func(b *builder, op string, x *value) *value {
 		depth := b.each(func(int) []int { return []int{1 + b.IntN(4)} })
 		d := b.scalar(flat(depth))
 		values := b.constant(onnx.Float, []int{2}, func(i int) float64 { return float64(3*i - 1) })
@@ -156,6 +156,9 @@ func (b *builder) resize(op string, x *value) *value {
 		return s
 	})
 	mode := pick(b, "nearest", "nearest", "linear")
+	if x.elem != onnx.Float {
+		mode = "nearest" // ONNX Runtime cuts off -0.9999999 to 0
+	}
 	attributes := []*onnx.Attribute{text("mode", mode)}
 	scales := b.intsOf(onnx.Float, by)
 	if b.opset < 11 {
