@@ -404,28 +404,32 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 		}
 		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
 	}
-	_, err = tensor.Try(func() *fgraph.Variable {
+	err = c.attempt(func() { out = lower(c) })
+	return out, err
+}
+
+// attempt calls a function that lowers something, and returns what it panics with if that is about the model.
+func (c *call) attempt(lower func()) error {
+	var fault error
+	_, err := tensor.Try(func() *fgraph.Variable {
 		defer func() {
 			if p := recover(); p != nil {
 				e, ok := p.(error)
 				switch {
 				case ok && errors.Is(e, errCall):
-					c.err = e
+					fault = e
 				case ok && errors.As(e, new(runtime.Error)):
 					// A shape that an operator can't have, for which nothing asked above.
-					c.err = fmt.Errorf("%w: its inputs and attributes don't fit together: %w", ErrUnsupported, e)
+					fault = fmt.Errorf("%w: its inputs and attributes don't fit together: %w", ErrUnsupported, e)
 				default:
 					panic(p)
 				}
 			}
 		}()
-		out = lower(c)
+		lower()
 		return nil
 	})
-	if err == nil {
-		err = c.err
-	}
-	return out, err
+	return errors.Join(err, fault)
 }
 
 // function returns the function of a model that an operator is.
