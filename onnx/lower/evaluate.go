@@ -48,6 +48,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	if err = errors.Join(append(l.faults, err)...); err != nil {
 		return nil, err
 	}
+	out = out[:min(len(out), op.Outputs)]
 	vars := make([]*fgraph.Variable, len(out))
 	for i, v := range out {
 		if v == nil || v.v == nil {

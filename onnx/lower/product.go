@@ -66,7 +66,8 @@ var products = map[string]func(c *call) []*value{
 		low, high := reduceAll(array.Min, x), reduceAll(array.Max, x)
 		zero := number(0, low)
 		low, high = tensor.Minimum(low, zero), tensor.Maximum(high, zero)
-		scale := tensor.TrueDiv(tensor.Sub(high, low), number(255, low))
+		// Of zeros alone the scale may be anything but 0: it is 1, as in ONNX Runtime.
+		scale := tensor.Switch(tensor.Map(array.Eq, high, low), number(1, low), tensor.TrueDiv(tensor.Sub(high, low), number(255, low)))
 		point := tensor.Map(array.Round, tensor.Maximum(zero, tensor.Minimum(number(255, low), tensor.TrueDiv(tensor.Neg(low), scale))))
 		z := tensor.Cast(point, array.Uint8)
 		return []*value{{v: c.quantize(x, scale, z, onnx.Uint8), elem: onnx.Uint8}, {v: scale, elem: onnx.Float}, {v: z, elem: onnx.Uint8}}
