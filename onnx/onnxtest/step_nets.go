@@ -211,7 +211,7 @@ var netSteps = []step{
 		if c == 0 {
 			return nil
 		}
-		positive := b.constant(x.elem, []int{c}, func(int) float64 { return 0.5 + b.Float64() })
+		positive := b.constant(x.elem, []int{c}, func(int) float64 { return 0.5 + float64(b.Float64()) })
 		return rough(b.node(op, []*value{x, b.drawn(x.elem, c), b.drawn(x.elem, c), b.drawn(x.elem, c), positive}, x.elem, x.shape, number("epsilon", 0.01)))
 	}},
 	{op: "InstanceNormalization", since: 7, elems: netFloats, rank: 3, make: func(b *builder, op string, x *value) *value {
@@ -284,7 +284,7 @@ var netSteps = []step{
 			return nil
 		}
 		h, w := 1+b.IntN(3), 1+b.IntN(3)
-		grid := b.given(onnx.Float, b.each(func(k int) []int { return []int{x.shape[k][0], h, w, 2} }), func(int, int) float64 { return 2.4*b.Float64() - 1.2 })
+		grid := b.given(onnx.Float, b.each(func(k int) []int { return []int{x.shape[k][0], h, w, 2} }), func(int, int) float64 { return float64(2.4*b.Float64()) - 1.2 })
 		shape := b.each(func(k int) []int { return []int{x.shape[k][0], x.shape[k][1], h, w} })
 		mode := "bilinear"
 		if b.opset >= 20 {
