@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/passes/onnxpass"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestHints: sizes follow from weights, and are handed on where values are broadcast.
@@ -35,6 +36,19 @@ func TestHints(t *testing.T) {
 		}
 		if fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", text, got, want)
+		}
+	}
+}
+
+// TestUndeclared: values of sizes that a model does not declare are told from those that it does.
+func TestUndeclared(t *testing.T) {
+	g, err := onnxpass.ParseGraph("x: float[n,3]; y: float[n]; x, y", ir.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, shapes := range map[int][2][]int{-1: {{2, 3}, {5}}, 0: {{2, 1}, {5}}, 1: {{2, 3}, {5, 1}}} {
+		if got := undeclared(g, []any{array.New(array.Float32, shapes[0]...), array.New(array.Float32, shapes[1]...)}); got != i {
+			t.Errorf("%v: output %d, want %d", shapes, got, i)
 		}
 	}
 }

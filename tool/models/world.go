@@ -62,8 +62,11 @@ func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) 
 			known = nil
 		}
 		values, unknown, err := draw(g, seed, s, known)
-		if err != nil {
+		if err != nil && first == nil {
 			return nil, err
+		}
+		if err != nil {
+			continue // these sizes are too large, and others may not be
 		}
 		if !unknown {
 			return values, nil
