@@ -2,12 +2,11 @@ package backend
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // A Result says how a case went.
@@ -32,18 +31,27 @@ type Result struct {
 }
 
 // Run computes all data sets of a case and compares the outputs. The query is that of the optimizer in o,
-// for the result. The model is lowered again for inputs that need another graph.
+// for the result.
 func (c *Case) Run(ctx context.Context, query string, o lower.Options) *Result {
 	r := &Result{Case: c.Name, Query: query, Sets: len(c.Sets)}
 	worst := 0.0
 	known := true
-	var f *lower.Function
+	o.Dir, o.LeaveOut = c.Dir, true
+	session := lower.NewSession(c.Model, o)
+	var made []*lower.Function
 	for _, s := range c.Sets {
-		var got map[string]*array.Array
-		var err error
-		if f, got, err = c.outputs(ctx, r, f, o, s.Inputs); err != nil {
+		start := time.Now()
+		f, got, err := session.Run(ctx, s.Inputs)
+		if err != nil {
 			return r.fail(fmt.Errorf("%s: %w", s.Name, err))
 		}
+		took := time.Since(start)
+		if !slices.Contains(made, f) {
+			made = append(made, f)
+			took -= f.LowerTime()
+			r.LowerSeconds += f.LowerTime().Seconds()
+		}
+		r.RunSeconds += took.Seconds()
 		r.Applies = f.Graph().NumApplies()
 		if err := c.tooMany(f, s.Outputs); err != nil && r.Err == nil {
 			_ = r.fail(fmt.Errorf("%s: %w", s.Name, err))
@@ -72,26 +80,4 @@ func Failed(dir, query string, err error) *Result {
 func (r *Result) fail(err error) *Result {
 	r.Err, r.Error = err, err.Error()
 	return r
-}
-
-// outputs computes the outputs by f, or by a new function if there is none for these inputs.
-func (c *Case) outputs(ctx context.Context, r *Result, f *lower.Function, o lower.Options, inputs map[string]*array.Array) (*lower.Function, map[string]*array.Array, error) {
-	start := time.Now()
-	if f != nil {
-		got, err := f.Call(ctx, inputs)
-		if !errors.Is(err, lower.ErrInput) {
-			r.RunSeconds += time.Since(start).Seconds()
-			return f, got, err
-		}
-	}
-	o.Dir, o.LeaveOut = c.Dir, true
-	f, err := lower.Model(ctx, c.Model, o, inputs)
-	if err != nil {
-		return nil, nil, err
-	}
-	r.LowerSeconds += time.Since(start).Seconds()
-	start = time.Now()
-	got, err := f.Call(ctx, inputs)
-	r.RunSeconds += time.Since(start).Seconds()
-	return f, got, err
 }

@@ -31,3 +31,12 @@ func (op *Op) copied() *Op {
 	c.text = sync.OnceValue(c.format)
 	return c
 }
+
+// WithBody returns the op with another graph as an attribute, which knows the last inputs of an apply by these
+// names.
+func (op *Op) WithBody(a *onnx.Attribute, captures []string) *Op {
+	c := op.WithAttributes(a)
+	c.Captures = captures
+	c.text = sync.OnceValue(c.format)
+	return c
+}

@@ -138,6 +138,37 @@ func (e *exporter) reserve() {
 			e.taken[name] = true
 		}
 	}
+	// A graph in an attribute must not hide a new name by one of its own.
+	for a := range e.graph.Applies() {
+		for _, attribute := range a.Op().(*Op).Attributes {
+			for _, g := range append(slices.Clone(attribute.Graphs), attribute.Graph) {
+				e.hide(g)
+			}
+		}
+	}
+}
+
+// hide takes the names that a graph and those in it define.
+func (e *exporter) hide(g *onnx.Graph) {
+	if g == nil {
+		return
+	}
+	for _, v := range g.Inputs {
+		e.taken[v.Name] = true
+	}
+	for _, t := range g.Initializers {
+		e.taken[t.Name] = true
+	}
+	for _, n := range g.Nodes {
+		for _, name := range n.Outputs {
+			e.taken[name] = true
+		}
+		for _, a := range n.Attributes {
+			for _, inner := range append(slices.Clone(a.Graphs), a.Graph) {
+				e.hide(inner)
+			}
+		}
+	}
 }
 
 // name returns the name of a value.
@@ -430,7 +461,7 @@ func (e *exporter) renamed(a *onnx.Attribute, op *Op, captured []*fgraph.Variabl
 
 // renameFree returns a copy of a graph in which names that it does not define are others.
 func renameFree(g *onnx.Graph, rename map[string]string) *onnx.Graph {
-	free := freeNames(g)
+	free := FreeNames(g)
 	name := func(s string) string {
 		if to, ok := rename[s]; ok && slices.Contains(free, s) {
 			return to

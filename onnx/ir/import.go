@@ -363,7 +363,7 @@ func (im *importer) op(n *onnx.Node, in []*fgraph.Variable, s *scope) (*Op, []*f
 				continue
 			}
 			im.source.latest = min(im.source.latest, im.source.opsets[""]) // what is in it stays as it is
-			for _, name := range freeNames(g) {
+			for _, name := range FreeNames(g) {
 				if v := s.find(name); v != nil && !slices.Contains(op.Captures, name) {
 					op.Captures = append(op.Captures, name)
 					in = append(in, v)
@@ -450,8 +450,8 @@ func constantTensor(a *onnx.Attribute) (*onnx.Tensor, error) {
 	return nil, fmt.Errorf("a Constant whose attribute %s has no value", a.Name)
 }
 
-// freeNames returns the names that a graph uses and does not define, in order.
-func freeNames(g *onnx.Graph) []string {
+// FreeNames returns the names that a graph uses and does not define, in order.
+func FreeNames(g *onnx.Graph) []string {
 	defined := make(map[string]bool)
 	for _, v := range g.Inputs {
 		defined[v.Name] = true
@@ -477,7 +477,7 @@ func freeNames(g *onnx.Graph) []string {
 		for _, a := range n.Attributes {
 			for _, sub := range append(slices.Clone(a.Graphs), a.Graph) {
 				if sub != nil {
-					for _, name := range freeNames(sub) {
+					for _, name := range FreeNames(sub) {
 						use(name)
 					}
 				}

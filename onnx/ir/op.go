@@ -95,7 +95,7 @@ func (op *Op) format() string {
 		parts = append(parts, a.Name+"="+attributeText(a))
 	}
 	if len(op.Captures) > 0 {
-		parts = append(parts, "captures="+listText(op.Captures, strconv.Quote))
+		parts = append(parts, "captures=strings"+listText(op.Captures, strconv.Quote))
 	}
 	if len(parts) > 0 {
 		text += "{" + strings.Join(parts, ", ") + "}"

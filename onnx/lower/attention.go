@@ -13,6 +13,10 @@ var attention = map[string]func(c *call) []*value{
 	"Attention":       (*call).attention,
 	"RotaryEmbedding": (*call).rotary,
 	"TensorScatter":   (*call).cacheUpdate,
+	"LinearAttention": (*call).linearAttention,
+
+	"CausalConvWithState":           (*call).causalConv,
+	"ai.onnx.preview.FlexAttention": (*call).flexAttention,
 }
 
 // attention weights values by how well their keys fit queries. Keys and values may go on from those

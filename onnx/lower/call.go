@@ -20,7 +20,6 @@ type call struct {
 	in    []*value // nil where an input is left out
 	opset int64
 	scope map[string]*value
-	err   error
 }
 
 var errCall = errors.New("lower")

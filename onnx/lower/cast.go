@@ -1,6 +1,10 @@
 package lower
 
-import "github.com/nnopt/nnopt/onnx"
+import (
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
 
 // cast converts elements. Floats become integers by cutting off their fraction, integers wrap around, and
 // bools are made by comparing with zero.
@@ -11,6 +15,21 @@ func (c *call) cast(to onnx.DataType) []*value {
 		return []*value{c.in[0]}
 	case onnx.Bool:
 		return c.out(truth(x), to)
+	case onnx.Int4, onnx.Uint4, onnx.Int2, onnx.Uint2:
+		return c.out(wrapped(tensor.Cast(x, array.Int64), to), to)
+	}
+	if isSmall(to) {
+		return c.out(c.toSmall(x, to), to)
 	}
 	return c.out(x, to)
+}
+
+// wrapped gives int64s the range of a smaller type of integers, which arrays hold in a larger one.
+func wrapped(x variable, to onnx.DataType) variable {
+	size, low := float64(int64(1)<<to.Bits()), 0.0
+	if to == onnx.Int4 || to == onnx.Int2 {
+		low = -size / 2
+	}
+	y := tensor.Map(array.Mod, tensor.Sub(x, number(low, x)), number(size, x))
+	return tensor.Add(y, number(low, x))
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The operators that hold graphs. A loop is unrolled: its condition is computed where it depends on
-// values, and the graph of the model with it.
+// The operators that hold graphs. A loop of few rounds, or one whose rounds have values of different types, is
+// unrolled: its condition is computed where it depends on values, and the graph of the model with it. Others
+// are ops, see roundsOp.
 var control = map[string]func(c *call) []*value{
 	"If":          (*call).branch,
 	"Loop":        (*call).loop,
@@ -92,6 +93,23 @@ func (c *call) branch() []*value {
 // and others that are stacked.
 func (c *call) loop() []*value {
 	b := c.body("body")
+	state := slices.Clone(c.in[min(2, len(c.in)):])
+	if len(b.graph.Outputs) < 1+len(state) {
+		c.fail("its body has %d outputs for %d values", len(b.graph.Outputs), len(state))
+	}
+	whole := looped{body: b, carried: state, number: true, steps: -1, more: tensor.Constant(array.Scalar(true))}
+	if c.has(0) {
+		whole.most = c.reshape(tensor.Maximum(c.integers(0), number(0, c.integers(0))), nil)
+	}
+	if c.has(1) {
+		whole.more = c.reshape(truth(c.x(1)), nil)
+	}
+	if !c.few(whole) {
+		if out, err := c.asOp(whole); err == nil {
+			return out
+		}
+		b = c.body("body") // without the names of the attempt
+	}
 	most, more := int64(-1), true
 	if c.has(0) {
 		most = max(c.array(0).Int(0), 0)
@@ -101,10 +119,6 @@ func (c *call) loop() []*value {
 	}
 	c.loops++
 	defer func() { c.loops-- }()
-	state := slices.Clone(c.in[min(2, len(c.in)):])
-	if len(b.graph.Outputs) < 1+len(state) {
-		c.fail("its body has %d outputs for %d values", len(b.graph.Outputs), len(state))
-	}
 	stacks := make([][]*value, len(b.graph.Outputs)-1-len(state))
 	for i := int64(0); more && i != most; i++ {
 		number := &value{v: tensor.Constant(array.Scalar(i)), elem: onnx.Int64}
@@ -121,6 +135,19 @@ func (c *call) loop() []*value {
 		out = append(out, b.stack(list, 1+len(state)+k, 0))
 	}
 	return out
+}
+
+// few reports whether a loop is unrolled: if constants say how many rounds there are at most, and these have few
+// nodes.
+func (c *call) few(p looped) bool {
+	if p.steps >= 0 {
+		return p.steps*(len(p.body.graph.Nodes)+1) <= wise
+	}
+	if p.most == nil || !c.has(0) {
+		return false
+	}
+	most := tensor.ConstantOf(c.x(0))
+	return most != nil && most.Len() == 1 && most.Int(0) <= wise && int(most.Int(0))*(len(p.body.graph.Nodes)+1) <= wise
 }
 
 // stack stacks what iterations made of an output of the body. Without any, its type is the declared one.
@@ -225,13 +252,33 @@ func (c *call) scanOver(in []*value, n int) []*value {
 		}
 		steps = shape[axes[k]]
 	}
-	c.checkSteps(steps)
-	c.loops++
-	defer func() { c.loops-- }()
 	back := c.list("scan_input_directions")
 	if c.opset < 9 {
 		back = c.list("directions")
 	}
+	whole := looped{body: b, carried: in[:states], steps: steps, most: tensor.Int(steps), more: tensor.Constant(array.Scalar(true))}
+	if !c.few(whole) {
+		for k := range n {
+			x := tensor.MoveAxes(inputs.x(states+k), []int{axes[k]}, []int{0})
+			if at(back, k, 0) != 0 {
+				x = tensor.Flip(x, 0)
+			}
+			whole.items = append(whole.items, &value{v: x, elem: in[states+k].elem})
+		}
+		if out, err := c.asOp(whole); err == nil {
+			for k, v := range out[states:] {
+				if at(c.list("scan_output_directions"), k, 0) != 0 {
+					v.v = tensor.Flip(v.v, 0)
+				}
+				v.v = tensor.MoveAxes(v.v, []int{0}, []int{c.axis(at(c.list("scan_output_axes"), k, 0), ndim(v.v))})
+			}
+			return out
+		}
+		b = c.body("body") // without the names of the attempt
+	}
+	c.checkSteps(steps)
+	c.loops++
+	defer func() { c.loops-- }()
 	state, stacks := slices.Clone(in[:states]), make([][]*value, len(b.graph.Outputs)-states)
 	for i := range steps {
 		args := slices.Clone(state)
@@ -304,7 +351,7 @@ func (l *lowering) keep(v variable) error {
 			if i < 0 {
 				return errors.New("an input without a value")
 			}
-			l.known[v], l.depends[v.Name()] = l.arguments[i], true
+			l.known[v] = l.arguments[i]
 		}
 		return nil
 	}

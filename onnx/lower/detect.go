@@ -22,6 +22,7 @@ var detection = map[string]func(c *call) []*value{
 		p := suppression{Center: c.int("center_point_box", 0) != 0}
 		return c.out(c.routine("NonMaxSuppression", p, in, tensor.NewType(array.Int64, tensor.Unknown, 3))[0], onnx.Int64)
 	},
+	"MaxRoiPool": (*call).roiPool,
 	"RoiAlign": func(c *call) []*value {
 		x, rois, batch := c.shape(c.x(0)), c.shape(c.x(1)), c.shape(c.x(2))
 		p := roiOptions{
@@ -151,6 +152,70 @@ func roiAligned(p roiOptions, in []*array.Array) ([]*array.Array, error) {
 		}
 	}
 	return []*array.Array{array.Of(y, len(images), channels, p.Height, p.Width)}, nil
+}
+
+type roiPool struct {
+	Height, Width int
+	Scale         float64
+}
+
+// roiPool lowers MaxRoiPool, the largest elements of each cell of regions.
+func (c *call) roiPool() []*value {
+	x, rois, cells := c.shape(c.x(0)), c.shape(c.x(1)), c.list("pooled_shape")
+	if len(x) != 4 || len(rois) != 2 || rois[1] != 5 || len(cells) != 2 || cells[0] < 1 || cells[1] < 1 {
+		c.fail("regions of shape %v of images of %v, in %v cells", rois, x, cells)
+	}
+	shape := []int{rois[0], x[1], cells[0], cells[1]}
+	c.bounded(shape)
+	p := roiPool{cells[0], cells[1], c.float("spatial_scale", 1)}
+	return c.like(c.routine("MaxRoiPool", p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
+}
+
+// roiPooled computes MaxRoiPool as "Fast R-CNN" (Girshick, 2015) has it: regions, of image, x, y, x, y, are
+// rounded to elements, cells overlap, and those without an element are 0.
+func roiPooled(p roiPool, in []*array.Array) ([]*array.Array, error) {
+	x, rois := array.Slice[float64](in[0]), array.Slice[float64](in[1])
+	n, channels, h, w := in[0].Dim(0), in[0].Dim(1), in[0].Dim(2), in[0].Dim(3)
+	y := array.New(array.Float64, in[1].Dim(0), channels, p.Height, p.Width)
+	out := array.Slice[float64](y)
+	// cell returns which elements a cell has of the region from a to b, and of size elements at all.
+	cell := func(a, b float64, i, cells, size int) (from, to int) {
+		a = math.Round(float64(a * p.Scale))
+		length := max(math.Round(float64(b*p.Scale))-a+1, 1)
+		clip := func(v float64) int {
+			if !(v > 0) { // or no number
+				return 0
+			}
+			return int(min(v, float64(size)))
+		}
+		step := length / float64(cells)
+		return clip(math.Floor(float64(float64(i)*step)) + a), clip(math.Ceil(float64(float64(i+1)*step)) + a)
+	}
+	for r := range in[1].Dim(0) {
+		roi := rois[5*r:][:5]
+		if !(roi[0] >= 0 && roi[0] < float64(n)) {
+			return nil, fmt.Errorf("region %d is of image %g of %d", r, roi[0], n)
+		}
+		for i := range p.Height {
+			top, bottom := cell(roi[2], roi[4], i, p.Height, h)
+			for j := range p.Width {
+				left, right := cell(roi[1], roi[3], j, p.Width, w)
+				for c := range channels {
+					plane, most := x[(int(roi[0])*channels+c)*h*w:][:h*w], math.Inf(-1)
+					for row := top; row < bottom; row++ {
+						for _, v := range plane[row*w+left : row*w+max(left, right)] {
+							most = max(most, v)
+						}
+					}
+					if bottom <= top || right <= left {
+						most = 0
+					}
+					out[((r*channels+c)*p.Height+i)*p.Width+j] = most
+				}
+			}
+		}
+	}
+	return []*array.Array{y}, nil
 }
 
 // A spread is where samples lie in a dimension: so many in each cell.

@@ -20,6 +20,15 @@ func dtypeOf(t onnx.DataType) (array.DType, error) {
 	if d, ok := dtypes[t]; ok {
 		return d, nil
 	}
+	switch t {
+	case onnx.Int4, onnx.Int2:
+		return array.Int8, nil
+	case onnx.Uint4, onnx.Uint2:
+		return array.Uint8, nil
+	}
+	if isSmall(t) {
+		return array.Float32, nil
+	}
 	return 0, fmt.Errorf("%w: elements of type %v", ErrUnsupported, t)
 }
 
@@ -81,13 +90,19 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bits := t.DataType.Bits(); int64(len(data)) != n*int64(bits)/8 {
+	if bits := t.DataType.Bits(); int64(len(data)) != (n*int64(bits)+7)/8 {
 		return nil, fmt.Errorf("%w: %d bytes for %d elements", ErrUnsupported, len(data), n)
 	}
 	if a, ok := shared(t.DataType, data, shape); ok {
 		return a, nil
 	}
 	a := array.New(d, shape...)
+	if isSmall(t.DataType) {
+		for i := range int(n) {
+			a.SetFloat(i, smallAt(t.DataType, data, i))
+		}
+		return a, nil
+	}
 	if b, ok := bytesOf(a); ok {
 		copy(b, data)
 		return a, nil
@@ -151,6 +166,13 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 		m.Dims = append(m.Dims, int64(n))
 	}
 	var ok bool
+	if isSmall(t) {
+		m.Raw = make([]byte, (a.Len()*t.Bits()+7)/8)
+		for i := range a.Len() {
+			putSmall(t, m.Raw, i, a.Float(i))
+		}
+		return m, nil
+	}
 	if m.Raw, ok = bytesOf(a); ok {
 		return m, nil
 	}

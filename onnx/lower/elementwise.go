@@ -10,7 +10,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// operators are ONNX's operators by name.
+// operators are ONNX's operators by name, with the domain unless that is ONNX's own.
 var operators map[string]func(c *call) []*value
 
 func init() {
@@ -102,7 +102,13 @@ var elementwise = map[string]func(c *call) []*value{
 	"BitwiseAnd": binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.And, x, y) }),
 	"BitwiseOr":  binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.Or, x, y) }),
 	"BitwiseXor": binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.Xor, x, y) }),
-	"BitwiseNot": mapped(array.Invert),
+	"BitwiseNot": func(c *call) []*value {
+		y := tensor.Map(array.Invert, c.x(0))
+		if elem := c.elem(0); elem == onnx.Uint16 || elem == onnx.Uint32 { // held in a larger type
+			y = wrapped(tensor.Cast(y, array.Int64), elem)
+		}
+		return c.like(y)
+	},
 	"BitShift": func(c *call) []*value {
 		// Two to the power of at least as many bits as there are wraps around to 0. Then nothing is left,
 		// since a quotient by 0 is 0, too.
@@ -145,6 +151,7 @@ var elementwise = map[string]func(c *call) []*value{
 	},
 	"Cast":     func(c *call) []*value { return c.cast(onnx.DataType(c.int("to", 0))) },
 	"CastLike": func(c *call) []*value { return c.cast(c.elem(1)) },
+	"BitCast":  (*call).bitCast,
 	"Dropout": func(c *call) []*value {
 		if training := c.has(2) && c.one(2) != 0; training && !(c.has(1) && c.one(1) == 0) {
 			c.fail("%w: training", ErrUnsupported)

@@ -24,7 +24,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	if x, ok := e.reshaped(op, inputs); ok {
 		return []*ir.Value{x}, nil
 	}
-	l := &lowering{ctx: ctx, model: new(onnx.Model), options: e.Options, depends: make(map[string]bool),
+	l := &lowering{ctx: ctx, model: new(onnx.Model), options: e.Options,
 		opsets: map[string]int64{"": currentOpset}}
 	if op.Legacy != 0 {
 		l.opsets[""] = op.Legacy
@@ -48,6 +48,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	if err = errors.Join(append(l.faults, err)...); err != nil {
 		return nil, err
 	}
+	out = out[:min(len(out), op.Outputs)]
 	vars := make([]*fgraph.Variable, len(out))
 	for i, v := range out {
 		if v == nil || v.v == nil {

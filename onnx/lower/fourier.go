@@ -40,23 +40,34 @@ func (c *call) dft() []*value {
 		c.fail("axis %d of shape %v", axis, shape)
 	}
 	p := fourier{axis, shape[axis], c.bool("inverse", false), c.bool("onesided", false)}
+	if p.OneSide && p.Inverse {
+		p.Length = 2 * (shape[axis] - 1)
+	}
 	if c.has(1) {
 		p.Length = int(c.one(1))
 	}
-	if p.Length < 1 || p.OneSide && (p.Inverse || shape[n-1] == 2) {
+	if p.Length < 1 || p.OneSide && p.Inverse != (shape[n-1] == 2) {
 		c.fail("%w: length %d, inverse %v, onesided %v, of shape %v", ErrUnsupported, p.Length, p.Inverse, p.OneSide, shape)
 	}
-	shape[axis], shape[n-1] = p.bins(), 2
+	shape[axis], shape[n-1] = p.bins(), p.parts()
 	c.bounded(append(slices.Clone(shape), 4)) // with room for what computes odd lengths
 	return c.like(c.routine("Fourier", p, []variable{c.floats(0)}, tensor.NewType(array.Float64, shape...))[0])
 }
 
 // bins returns how many results there are: with real numbers the other half mirrors the first one.
 func (p fourier) bins() int {
-	if p.OneSide {
+	if p.OneSide && !p.Inverse {
 		return p.Length/2 + 1
 	}
 	return p.Length
+}
+
+// parts returns how many parts a result has: what mirrored numbers become is real.
+func (p fourier) parts() int {
+	if p.OneSide && p.Inverse {
+		return 1
+	}
+	return 2
 }
 
 // transformed transforms along an axis. What is too short is followed by zeros.
@@ -64,7 +75,7 @@ func transformed(p fourier, in []*array.Array) ([]*array.Array, error) {
 	x, shape := array.Slice[float64](in[0]), slices.Clone(in[0].Shape())
 	parts := shape[len(shape)-1]
 	n, outer, inner := shape[p.Axis], product(shape[:p.Axis]), product(shape[p.Axis+1:len(shape)-1])
-	shape[p.Axis], shape[len(shape)-1] = p.bins(), 2
+	shape[p.Axis], shape[len(shape)-1] = p.bins(), p.parts()
 	y := array.New(array.Float64, shape...)
 	out := array.Slice[float64](y)
 	t := newTransform(p.Length, p.Inverse)
@@ -75,14 +86,32 @@ func transformed(p fourier, in []*array.Array) ([]*array.Array, error) {
 			for k := range min(n, p.Length) {
 				line[k] = complexAt(x, ((i*n+k)*inner+j)*parts, parts)
 			}
+			if p.parts() == 1 {
+				mirror(line)
+			}
 			t.apply(line)
 			for k, v := range line[:p.bins()] {
-				at := ((i*p.bins()+k)*inner + j) * 2
-				out[at], out[at+1] = real(v), imag(v)
+				at := ((i*p.bins()+k)*inner + j) * p.parts()
+				if out[at] = real(v); p.parts() == 2 {
+					out[at+1] = imag(v)
+				}
 			}
 		}
 	}
 	return []*array.Array{y}, nil
+}
+
+// mirror makes the second half of a line that of a transform of real numbers, whose first number, and
+// that in the middle, are real.
+func mirror(line []complex128) {
+	n := len(line)
+	line[0] = complex(real(line[0]), 0)
+	for k := 1; k <= n/2; k++ {
+		if 2*k == n {
+			line[k] = complex(real(line[k]), 0)
+		}
+		line[n-k] = conjugate(line[k])
+	}
 }
 
 // complexAt returns a number that has one part or two.

@@ -78,10 +78,9 @@ func (u *gaps) nodes(path string, nodes []*onnx.Node, depth int) {
 	for i, n := range nodes {
 		where := path + whereOf(i, n)
 		op := qualified(n.Domain, n.Op)
-		ours := domainOf(n.Domain) == ""
 		switch {
-		case ours && operators[n.Op] != nil || u.functions[op]:
-		case ours && isOperator(n.Op):
+		case operators[op] != nil || u.functions[op]:
+		case domainOf(n.Domain) == "" && isOperator(n.Op):
 			u.add(Gap{where, op, false, fmt.Sprintf("%v: operator %s", ErrUnsupported, op)})
 		default:
 			u.add(Gap{where, op, true, fmt.Sprintf("%v: operator %s is unknown", ErrUnsupported, op)})
@@ -110,7 +109,7 @@ func qualified(domain, op string) string {
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have. Of those that it has,
 // some can be computed in part: nodes say so.
-const notComputed = `Adagrad Adam Bernoulli BitCast ImageDecoder MaxRoiPool Momentum Multinomial RandomNormal RandomNormalLike
+const notComputed = `Adagrad Adam Bernoulli ImageDecoder Momentum Multinomial RandomNormal RandomNormalLike
 	RandomUniform RandomUniformLike RegexFullMatch StringConcat StringNormalizer StringSplit`
 
 // isOperator reports whether ONNX has an operator.

@@ -12,7 +12,7 @@ import (
 // TestUnsupported: what can't be computed is listed by node, also in subgraphs and functions, and
 // operators that ONNX does not have are told apart.
 func TestUnsupported(t *testing.T) {
-	branch := &onnx.Graph{Nodes: []*onnx.Node{{Op: "MaxRoiPool", Name: "inner"}}}
+	branch := &onnx.Graph{Nodes: []*onnx.Node{{Op: "ImageDecoder", Name: "inner"}}}
 	m := model([]string{"x"}, nil,
 		&onnx.Node{Op: "Relu"},
 		&onnx.Node{Op: "Frobnicate", Name: "first"},
@@ -30,7 +30,7 @@ func TestUnsupported(t *testing.T) {
 		"initializer w: not supported: elements of type string false",
 		"input list: not supported: a value of type seq(unknown) false",
 		"node 1, Frobnicate first: not supported: operator Frobnicate is unknown true",
-		"node 2, If/then_branch/node 0, MaxRoiPool inner: not supported: operator MaxRoiPool false",
+		"node 2, If/then_branch/node 0, ImageDecoder inner: not supported: operator ImageDecoder false",
 		"node 3, Relu: not supported: operator com.example.Relu is unknown true",
 		"function Twice/node 0, Multinomial: not supported: operator Multinomial false",
 	}

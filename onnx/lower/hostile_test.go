@@ -20,11 +20,12 @@ import (
 // and errors name the node.
 func TestHostileOperators(t *testing.T) {
 	ops := strings.Fields(`Attention RotaryEmbedding TensorScatter RMSNormalization CenterCropPad AffineGrid CumProd CumSum NonMaxSuppression
+		LinearAttention CausalConvWithState MaxRoiPool BitCast QuantizeLinear DequantizeLinear ReduceMax LpNormalization
 		RoiAlign GridSample DFT STFT MelWeightMatrix Unique ScatterElements ScatterND MaxUnpool Col2Im Resize TfIdfVectorizer Loop Scan
 		SequenceInsert SequenceAt SequenceErase SplitToSequence ConcatFromSequence SequenceMap OptionalGetElement MaxPool Cast GroupNormalization`)
 	names := strings.Fields(`axis axes output_height output_width sampling_ratio spatial_scale align_corners onesided inverse kernel_shape strides pads
 		dilations num_scan_inputs q_num_heads kv_num_heads num_heads rotary_embedding_dim num_groups max_gram_length min_gram_length max_skip_count
-		ngram_counts ngram_indexes pool_int64s storage_order to keepdims new_axis interleaved is_causal qk_matmul_output_mode exclusive`)
+		ngram_counts ngram_indexes pool_int64s storage_order to keepdims new_axis interleaved is_causal qk_matmul_output_mode exclusive block_size output_dtype p pooled_shape`)
 	texts := map[string][]string{"mode": {"linear", "cubic", "nearest", "avg", "max", "TF", "circular"}, "reduction": {"none", "add", "mul", "max"},
 		"coordinate_transformation_mode": {"tf_crop_and_resize", "half_pixel_symmetric", "align_corners", "what"}, "padding_mode": {"zeros", "border", "reflection"},
 		"keep_aspect_ratio_policy": {"not_larger", "stretch"}, "nearest_mode": {"ceil", "floor"}}

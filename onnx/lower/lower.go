@@ -7,6 +7,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
@@ -48,11 +49,21 @@ func FreeTags() []string { return []string{"unsafe_nan", "overflow"} }
 
 // A Function computes a model for inputs of some shapes.
 type Function struct {
-	f       *exec.Function
-	inputs  []string
-	shapes  []*array.Array          // of which shape and type inputs must be
-	values  map[string]*array.Array // inputs whose values the graph depends on
-	outputs []Output
+	f         *exec.Function
+	inputs    []string
+	variables []*fgraph.Variable
+	shapes    []*array.Array // of which shape and type inputs must be
+	demands   []demand
+	outputs   []Output
+	took      time.Duration
+}
+
+// A demand is a value that the graph depends on: a condition, sizes, what a size is computed of. It was
+// computed to make the graph, and is computed again with it: the results hold if it is the same again.
+type demand struct {
+	v     *fgraph.Variable
+	value *array.Array
+	input int // the place of an input that is the value, otherwise -1
 }
 
 // An Output is an output of a model, with the type of its elements there. Its array may hold them in
@@ -64,6 +75,9 @@ type Output struct {
 
 // Outputs lists the outputs in the order of the model.
 func (f *Function) Outputs() []Output { return slices.Clone(f.outputs) }
+
+// LowerTime returns how long it took to make and optimize the graph.
+func (f *Function) LowerTime() time.Duration { return f.took }
 
 // Graph returns the optimized graph of tensors. It must not be changed.
 func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
@@ -78,18 +92,19 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
+	start := time.Now()
 	m, err := optimized(ctx, m, o, inputs)
 	if err != nil {
 		return nil, err
 	}
-	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), depends: make(map[string]bool), leftOut: make(map[string]bool)}
+	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), leftOut: make(map[string]bool)}
 	scope, failed := make(map[string]*value), make(map[string]bool)
 	l.initializers(m.Graph, scope, failed)
 	l.bind(m.Graph, inputs, scope, failed)
 	l.nodes(m.Graph.Nodes, scope, failed)
-	f := &Function{shapes: l.arguments, values: make(map[string]*array.Array)}
+	f := &Function{shapes: l.arguments, demands: l.demands}
 	for _, v := range l.inputs {
-		f.inputs = append(f.inputs, v.Name())
+		f.inputs, f.variables = append(f.inputs, v.Name()), append(f.variables, v)
 	}
 	var outputs []*fgraph.Variable
 	for _, out := range m.Graph.Outputs {
@@ -111,9 +126,9 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	if err := errors.Join(l.faults...); err != nil {
 		return nil, err
 	}
-	for i, name := range f.inputs {
-		if l.depends[name] {
-			f.values[name] = l.arguments[i]
+	for _, d := range f.demands {
+		if d.input < 0 {
+			outputs = append(outputs, d.v)
 		}
 	}
 	options := exec.FunctionOptions{Profile: o.Profile}
@@ -121,6 +136,7 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 		options.Optimizer = o.Optimizer
 	}
 	f.f, err = exec.NewFunction(ctx, l.inputs, outputs, options)
+	f.took = time.Since(start)
 	return f, err
 }
 
@@ -167,10 +183,13 @@ func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[s
 			return nil, fmt.Errorf("%w: %s has no value", ErrInput, name)
 		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
 			return nil, fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
-		case f.values[name] != nil && !array.Equal(a, f.values[name]):
-			return nil, fmt.Errorf("%w: the graph depends on the value of %s, which is another one", ErrInput, name)
 		}
 		r.args[i] = a
+	}
+	for i, d := range f.demands {
+		if d.input >= 0 && !array.Equal(r.args[d.input], d.value) {
+			return nil, &otherValue{i, r.args[d.input], "the value of " + f.inputs[d.input], nil}
+		}
 	}
 	for name := range inputs {
 		if !slices.Contains(f.inputs, name) {
@@ -179,13 +198,65 @@ func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[s
 	}
 	values, err := r.Runner.Run(ctx, r.args...)
 	if err != nil {
-		return nil, err
+		return nil, f.broken(ctx, r.args, err)
+	}
+	made := values[len(f.outputs):]
+	for i, d := range f.demands {
+		if d.input >= 0 {
+			continue
+		}
+		if !array.Equal(made[0], d.value) {
+			return nil, &otherValue{i, made[0].Clone(), "a value that is computed", nil}
+		}
+		made = made[1:]
 	}
 	for i, o := range f.outputs {
 		r.outputs[o.Name] = values[i]
 	}
 	return r.outputs, nil
 }
+
+// broken returns the error of a run: an ErrInput if the graph is none for these inputs. Whatever the graph
+// depends on is computed again in the order in which it was asked for, since each may depend on those before.
+func (f *Function) broken(ctx context.Context, args []*array.Array, err error) error {
+	for i, d := range f.demands {
+		if d.input >= 0 || ctx.Err() != nil {
+			continue
+		}
+		g, fault := exec.NewFunction(ctx, f.variables, []*fgraph.Variable{d.v}, exec.FunctionOptions{})
+		if fault != nil {
+			return err
+		}
+		values, fault := g.Call(ctx, args...)
+		if fault != nil {
+			return err
+		}
+		if !array.Equal(values[0], d.value) {
+			return &otherValue{i, values[0], "a value that is computed", err}
+		}
+	}
+	return err
+}
+
+// An otherValue is the ErrInput of a graph that depends on a value: at is the place of the first demand that
+// has another one.
+type otherValue struct {
+	at    int
+	value *array.Array
+	what  string
+	err   error // what came of it
+}
+
+func (e *otherValue) Error() string {
+	text := fmt.Sprintf("%v: the graph depends on %s, which is another one", ErrInput, e.what)
+	if e.err != nil {
+		text += ": " + e.err.Error()
+	}
+	return text
+}
+
+// Is reports that the error is an ErrInput.
+func (e *otherValue) Is(target error) bool { return target == ErrInput }
 
 // A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;
 // or that there is none.
@@ -205,7 +276,7 @@ type lowering struct {
 	depth     int
 	inputs    []*fgraph.Variable
 	arguments []*array.Array
-	depends   map[string]bool // inputs whose values were asked for
+	demands   []demand
 	leftOut   map[string]bool // inputs without a value
 	known     map[*fgraph.Variable]*array.Array
 	loops     int   // how many loops are around
@@ -268,7 +339,10 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map
 		var out []*value
 		if ok {
 			var err error
-			if out, err = l.node(n, in, scope); err != nil {
+			if err = l.settle(n, in); err == nil {
+				out, err = l.node(n, in, scope)
+			}
+			if err != nil {
 				if missing != nil {
 					err = fmt.Errorf("%w (%w)", err, missing)
 				}
@@ -291,12 +365,37 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map
 	}
 }
 
+// settle makes tensors of known sizes of those whose sizes depend on values, such as the places that are not
+// zero: only then is it known what is broadcast. The graph depends on these sizes. A node that moves no
+// element and asks for none takes any.
+func (l *lowering) settle(n *onnx.Node, in []*value) error {
+	switch n.Op {
+	case "Identity", "Cast", "Shape", "Size", "Transpose", "If":
+		return nil
+	}
+	for _, v := range in {
+		if v == nil || v.v == nil || !slices.Contains(tensor.TypeOf(v.v).Shape(), tensor.Unknown) {
+			continue
+		}
+		a, err := l.valueOf(tensor.Shape(v.v))
+		if err != nil {
+			return fmt.Errorf("a shape: %w", err)
+		}
+		shape := make([]int, a.Len())
+		for i := range shape {
+			shape[i] = int(a.Int(i))
+		}
+		v.v = tensor.SpecifyShape(v.v, shape...) // for all that read it
+	}
+	return nil
+}
+
 // node lowers a node. What package tensor refuses is an error.
 func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out []*value, err error) {
 	domain := domainOf(n.Domain)
 	c := &call{lowering: l, node: n, in: in, opset: l.opsets[domain], scope: scope}
-	lower := operators[n.Op]
-	if domain != "" || lower == nil {
+	lower := operators[qualified(domain, n.Op)]
+	if lower == nil {
 		if f := l.function(domain, n.Op, n.Overload); f != nil {
 			return l.inline(f, n, in)
 		}
@@ -305,28 +404,32 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 		}
 		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
 	}
-	_, err = tensor.Try(func() *fgraph.Variable {
+	err = c.attempt(func() { out = lower(c) })
+	return out, err
+}
+
+// attempt calls a function that lowers something, and returns what it panics with if that is about the model.
+func (c *call) attempt(lower func()) error {
+	var fault error
+	_, err := tensor.Try(func() *fgraph.Variable {
 		defer func() {
 			if p := recover(); p != nil {
 				e, ok := p.(error)
 				switch {
 				case ok && errors.Is(e, errCall):
-					c.err = e
+					fault = e
 				case ok && errors.As(e, new(runtime.Error)):
 					// A shape that an operator can't have, for which nothing asked above.
-					c.err = fmt.Errorf("%w: its inputs and attributes don't fit together: %w", ErrUnsupported, e)
+					fault = fmt.Errorf("%w: its inputs and attributes don't fit together: %w", ErrUnsupported, e)
 				default:
 					panic(p)
 				}
 			}
 		}()
-		out = lower(c)
+		lower()
 		return nil
 	})
-	if err == nil {
-		err = c.err
-	}
-	return out, err
+	return errors.Join(err, fault)
 }
 
 // function returns the function of a model that an operator is.
@@ -398,9 +501,18 @@ func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
 	if a := tensor.ConstantOf(v); a != nil {
 		return a, nil
 	}
-	if a := l.known[v]; a != nil {
+	if a := l.known[v]; a != nil && l.loops == 0 {
 		return a, nil
 	}
+	a, err := l.compute(v)
+	if err == nil && !slices.ContainsFunc(l.demands, func(d demand) bool { return d.v == v }) {
+		l.demands = append(l.demands, demand{v, a, slices.Index(l.inputs, v)})
+	}
+	return a, err
+}
+
+// compute computes a variable from the arguments.
+func (l *lowering) compute(v *fgraph.Variable) (*array.Array, error) {
 	if l.loops > 0 {
 		return l.stepwise(v)
 	}
@@ -410,7 +522,6 @@ func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
 	for i, in := range l.inputs {
 		if slices.Contains(needed, in) {
 			inputs, args = append(inputs, in), append(args, l.arguments[i])
-			l.depends[in.Name()] = true
 		}
 	}
 	f, err := exec.NewFunction(l.ctx, inputs, []*fgraph.Variable{v}, exec.FunctionOptions{})

@@ -66,10 +66,13 @@ var norms = map[string]func(c *call) []*value{
 	},
 	"LpNormalization": unary(func(c *call, x variable) variable {
 		axis := c.axis(c.int("axis", -1), ndim(x))
+		norm := tensor.Sqrt(tensor.Sum(tensor.Sqr(x), axis))
 		if c.int("p", 2) == 1 {
-			return tensor.TrueDiv(x, tensor.ExpandDims(tensor.Sum(tensor.Abs(x), axis), axis))
+			norm = tensor.Sum(tensor.Abs(x), axis)
 		}
-		return tensor.TrueDiv(x, tensor.ExpandDims(tensor.Sqrt(tensor.Sum(tensor.Sqr(x), axis)), axis))
+		norm = tensor.ExpandDims(norm, axis)
+		zero := tensor.Map(array.Eq, norm, number(0, x)) // where the result is 0
+		return tensor.Switch(zero, number(0, x), tensor.TrueDiv(x, norm))
 	}),
 	"MeanVarianceNormalization": unary(func(c *call, x variable) variable {
 		axes := c.list("axes")

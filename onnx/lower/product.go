@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -46,21 +48,26 @@ var products = map[string]func(c *call) []*value{
 		if to := c.int("output_dtype", 0); to != 0 {
 			elem = onnx.DataType(to)
 		}
-		return []*value{{v: c.quantize(c.x(0), c.along(1, c.x(0)), c.alongOr(2, c.x(0)), elem), elem: elem}}
+		return c.out(c.quantize(c.x(0), c.along(1, c.x(0)), c.alongOr(2, c.x(0)), elem), elem)
 	},
 	"DequantizeLinear": func(c *call) []*value {
 		x := tensor.Cast(c.x(0), tensor.TypeOf(c.x(1)).DType())
 		if z := c.alongOr(2, c.x(0)); z != nil {
 			x = tensor.Sub(x, tensor.Cast(z, tensor.TypeOf(c.x(1)).DType()))
 		}
-		return c.out(tensor.Mul(x, c.along(1, c.x(0))), c.elem(1))
+		elem := c.elem(1)
+		if to := c.int("output_dtype", 0); to != 0 {
+			elem = onnx.DataType(to)
+		}
+		return c.out(tensor.Mul(x, c.along(1, c.x(0))), elem)
 	},
 	"DynamicQuantizeLinear": func(c *call) []*value {
 		x := c.x(0)
 		low, high := reduceAll(array.Min, x), reduceAll(array.Max, x)
 		zero := number(0, low)
 		low, high = tensor.Minimum(low, zero), tensor.Maximum(high, zero)
-		scale := tensor.TrueDiv(tensor.Sub(high, low), number(255, low))
+		// Of zeros alone the scale may be anything but 0: it is 1, as in ONNX Runtime.
+		scale := tensor.Switch(tensor.Map(array.Eq, high, low), number(1, low), tensor.TrueDiv(tensor.Sub(high, low), number(255, low)))
 		point := tensor.Map(array.Round, tensor.Maximum(zero, tensor.Minimum(number(255, low), tensor.TrueDiv(tensor.Neg(low), scale))))
 		z := tensor.Cast(point, array.Uint8)
 		return []*value{{v: c.quantize(x, scale, z, onnx.Uint8), elem: onnx.Uint8}, {v: scale, elem: onnx.Float}, {v: z, elem: onnx.Uint8}}
@@ -124,13 +131,17 @@ func rows(v variable, n int) variable {
 	return tensor.DimShuffle(v, order...)
 }
 
-// along returns an input that is a scalar, or a vector along the axis of the attribute.
+// along returns an input that is a scalar, a vector along the axis of the attribute, or has a number for
+// each block of elements along that axis.
 func (c *call) along(k int, x variable) variable {
 	v := c.x(k)
-	switch ndim(v) {
-	case 0:
+	block := c.int("block_size", 0)
+	switch {
+	case block != 0:
+		return c.blocks(v, x, block)
+	case ndim(v) == 0:
 		return v
-	case 1:
+	case ndim(v) == 1:
 		if c.shape(v)[0] == 1 {
 			return c.reshape(v, nil)
 		}
@@ -141,8 +152,25 @@ func (c *call) along(k int, x variable) variable {
 		order[c.axis(c.int("axis", 1), ndim(x))] = 0
 		return tensor.DimShuffle(v, order...)
 	}
-	c.fail("%w: blocks of scales", ErrUnsupported)
+	c.fail("%d dimensions of scales", ndim(v))
 	return nil
+}
+
+// blocks repeats numbers for the elements of blocks along the axis, of which the last one may be short.
+func (c *call) blocks(v, x variable, block int) variable {
+	have, shape := c.shape(v), c.shape(x)
+	axis := c.axis(c.int("axis", 1), len(shape))
+	want := slices.Clone(shape)
+	if block > 0 {
+		want[axis] = (shape[axis] + block - 1) / block
+	}
+	if block < 0 || !slices.Equal(have, want) {
+		c.fail("scales of shape %v for blocks of %d along %d of %v", have, block, axis, shape)
+	}
+	c.bounded(append(slices.Clone(shape), min(block, max(shape[axis], 1))))
+	indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axis+1)
+	indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(shape[axis]), 1)
+	return tensor.Subtensor(tensor.Repeat(v, tensor.Int(min(block, max(shape[axis], 1))), axis), indexes...)
 }
 
 func (c *call) alongOr(k int, x variable) variable {
@@ -155,15 +183,20 @@ func (c *call) alongOr(k int, x variable) variable {
 // quantize rounds x/scale + zero to integers of a type, those beyond its range to the nearest one.
 func (c *call) quantize(x, scale, zero variable, elem onnx.DataType) variable {
 	d := tensor.TypeOf(x).DType()
-	y := tensor.Map(array.Round, tensor.TrueDiv(x, tensor.Cast(scale, d)))
+	y := tensor.TrueDiv(x, tensor.Cast(scale, d))
+	if _, small := smallFloats[elem]; small { // whose zero points are 0
+		return c.toSmall(y, elem)
+	}
+	y = tensor.Map(array.Round, y)
 	if zero != nil {
 		y = tensor.Add(y, tensor.Cast(zero, d))
 	}
-	low, high := 0.0, 255.0
+	low, high := 0.0, 0.0
 	switch elem {
-	case onnx.Uint8:
-	case onnx.Int8:
-		low, high = -128, 127
+	case onnx.Uint8, onnx.Uint16, onnx.Uint4, onnx.Uint2:
+		high = float64(int(1)<<elem.Bits() - 1)
+	case onnx.Int8, onnx.Int16, onnx.Int4, onnx.Int2:
+		low, high = -float64(int(1)<<(elem.Bits()-1)), float64(int(1)<<(elem.Bits()-1)-1)
 	default:
 		c.fail("%w: integers of type %v", ErrUnsupported, elem)
 	}

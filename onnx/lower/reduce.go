@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -12,8 +13,8 @@ var reductions = map[string]func(c *call) []*value{
 	"ReduceSum":  reduction(func(x variable, axes ...int) variable { return tensor.Sum(x, axes...) }),
 	"ReduceMean": reduction(mean),
 	"ReduceProd": reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.Prod, x, axes...) }),
-	"ReduceMax":  reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.Max, x, axes...) }),
-	"ReduceMin":  reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(array.Min, x, axes...) }),
+	"ReduceMax":  func(c *call) []*value { return c.extreme(array.Max) },
+	"ReduceMin":  func(c *call) []*value { return c.extreme(array.Min) },
 	"ReduceL1":   reduction(func(x variable, axes ...int) variable { return tensor.Sum(tensor.Abs(x), axes...) }),
 	"ReduceL2": reduction(func(x variable, axes ...int) variable {
 		return tensor.Sqrt(tensor.Sum(tensor.Sqr(x), axes...))
@@ -63,6 +64,55 @@ func reduction(f func(x variable, axes ...int) variable) func(c *call) []*value 
 		}
 		return c.like(y)
 	}
+}
+
+// extreme lowers ReduceMax and ReduceMin, whose result is the smallest or largest number of the type where
+// there are no elements.
+func (c *call) extreme(op array.Reduction) []*value {
+	reduce := reduction(func(x variable, axes ...int) variable { return tensor.ReduceOver(op, x, axes...) })
+	shape := c.shape(c.x(0))
+	axes, _ := c.listOr("axes", 1)
+	if len(axes) == 0 && !c.bool("noop_with_empty_axes", false) {
+		for i := range shape {
+			axes = append(axes, i)
+		}
+	}
+	empty := false
+	for _, a := range c.axes(axes, len(shape)) {
+		if shape[a] == 0 {
+			shape[a], empty = 1, true // one of the number that the others have to beat
+		}
+	}
+	if !empty {
+		return reduce(c)
+	}
+	one := *c
+	one.in = slices.Clone(c.in)
+	one.in[0] = c.typed(tensor.Alloc(tensor.Constant(least(c.elem(0), op == array.Max)), sizes(shape)...), c.elem(0))
+	return reduce(&one)
+}
+
+// least returns the smallest number of a type, or the largest.
+func least(t onnx.DataType, smallest bool) *array.Array {
+	bits := t.Bits()
+	switch t {
+	case onnx.Bool:
+		return array.Scalar(!smallest)
+	case onnx.Float, onnx.Double, onnx.Float16, onnx.BFloat16:
+		if smallest {
+			return array.Scalar(math.Inf(-1))
+		}
+		return array.Scalar(math.Inf(1))
+	case onnx.Uint8, onnx.Uint16, onnx.Uint32, onnx.Uint64:
+		if smallest {
+			return array.Scalar(int64(0))
+		}
+		return array.Scalar(int64(1)<<min(bits, 63) - 1) // of uint64s, the largest that arrays hold
+	}
+	if smallest {
+		return array.Scalar(int64(-1) << (bits - 1))
+	}
+	return array.Scalar(int64(1)<<(bits-1) - 1)
 }
 
 // arg returns the places of the largest or smallest elements.

@@ -101,6 +101,10 @@ func init() {
 		"Frames":            routineFor(framed),
 		"Unique":            routineFor(uniqueOf),
 		"Scatter":           routineFor(scattered),
+		"LinearAttention":   routineFor(attended),
+		"MaxRoiPool":        routineFor(roiPooled),
+		"RoundSmall":        routineFor(roundedToSmall),
+		"BitCast":           routineFor(bitsCast),
 		"TfIdf":             routineFor(tfidf),
 	}
 }

@@ -46,9 +46,9 @@ var windows = map[string]func(c *call) []*value{
 				if total < 0 {
 					more[i], total = more[i]-total, 0
 				}
-				s.Before[i] = total / 2
-				if auto == "SAME_LOWER" || auto == "NOTSET" && shape != nil && false {
-					s.Before[i] = total - total/2
+				s.Before[i] = total - total/2
+				if auto == "SAME_UPPER" {
+					s.Before[i] = total / 2
 				}
 				s.After[i] = total - s.Before[i]
 			}

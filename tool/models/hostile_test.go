@@ -127,7 +127,7 @@ func pipeline(ctx context.Context, data []byte, opt *optdb.Optimizer) (err error
 	if g, err = ir.Import(again, ir.Options{Dir: "."}); err != nil {
 		return errors.Join(errBroken, err)
 	}
-	values, _, err := draw(g, 1, [2]int{1, 4})
+	values, _, err := draw(g, 1, [2]int{1, 4}, nil)
 	if err != nil {
 		return nil
 	}

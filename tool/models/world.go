@@ -51,10 +51,22 @@ const maxDrawn = 1 << 27
 // sample draws inputs for which the graph can be computed.
 func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	var first error
-	for _, s := range sizes {
-		values, unknown, err := draw(g, seed, s)
-		if err != nil {
+	known := hints(g)
+	for i := range 2 * len(sizes) {
+		// Hints may be wrong: where a size is 1, another one may be broadcast with it.
+		s := sizes[i%len(sizes)]
+		if i == len(sizes) {
+			if len(known) == 0 {
+				break
+			}
+			known = nil
+		}
+		values, unknown, err := draw(g, seed, s, known)
+		if err != nil && first == nil {
 			return nil, err
+		}
+		if err != nil {
+			continue // these sizes are too large, and others may not be
 		}
 		if !unknown {
 			return values, nil
@@ -76,8 +88,9 @@ func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) 
 	return nil, fmt.Errorf("no sizes of inputs were found for which it can be computed; give some by --shape: %w", first)
 }
 
-// draw draws inputs. size has the sizes of first dimensions and of others that are not known.
-func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int) (values []any, unknown bool, err error) {
+// draw draws inputs. size has the sizes of first dimensions and of others that are not known, but for those of
+// symbols that are.
+func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int, known map[string]int) (values []any, unknown bool, err error) {
 	rng := rand.New(rand.NewPCG(seed, 0x0991))
 	symbols := make(map[string]int)
 	left := maxDrawn
@@ -96,7 +109,9 @@ func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int) (values []any, unkn
 			}
 			unknown = true
 			if shape[i] = symbols[d.String()]; shape[i] == 0 {
-				shape[i] = size[min(i, 1)]
+				if shape[i] = known[d.String()]; shape[i] == 0 {
+					shape[i] = size[min(i, 1)]
+				}
 				symbols[d.String()] = shape[i]
 			}
 		}

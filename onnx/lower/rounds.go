@@ -1,0 +1,287 @@
+package lower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A loop that is not unrolled is an op that holds a graph. The graph is optimized like any other. What does
+// not depend on the round is no part of it: that is computed in front of the loop, and given to all rounds.
+
+// roundsOp runs a graph for each round. Its inputs are the largest number of rounds, an int64 that is negative
+// if there is none; whether there is a first round; the values that are carried; tensors whose elements along
+// the first dimension are those of the rounds; and what is the same in all rounds. Its results are the carried
+// values, and what rounds stack. It is equal to no other op.
+type roundsOp struct{ *rounds }
+
+type rounds struct {
+	// The graph is of the number of the round, then carried, scanned and fixed values. It computes whether
+	// there is another round, carried values, and what is stacked.
+	body                             *exec.Function
+	carried, scanned, fixed, stacked int
+	types                            []tensor.Type
+	runners                          sync.Pool // of runners of the body
+}
+
+// String returns for example Rounds{9 applies}.
+func (op roundsOp) String() string {
+	return fmt.Sprintf("Rounds{%d applies}", op.body.Graph().NumApplies())
+}
+
+// Infer returns the types that the lowering has found.
+func (op roundsOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if n := 2 + op.carried + op.scanned + op.fixed; len(in) != n {
+		return nil, fmt.Errorf("%v needs %d arguments, not %d", op, n, len(in))
+	}
+	types := make([]fgraph.Type, len(op.types))
+	for i, t := range op.types {
+		types[i] = t
+	}
+	return types, nil
+}
+
+// maxRounds bounds the rounds of a loop whose end only a run knows.
+const maxRounds = 1 << 20
+
+// Compile returns the kernel.
+func (op roundsOp) Compile(*fgraph.Apply) (tensor.Kernel, error) { return op.run, nil }
+
+func (op roundsOp) run(ws *array.Workspace, in, out []*array.Array) error {
+	r, _ := op.runners.Get().(*exec.Runner)
+	if r == nil {
+		r = op.body.NewRunner()
+	}
+	defer op.runners.Put(r)
+	most, more := in[0].Int(0), in[1].Int(0) != 0
+	number := array.Scalar(int64(0))
+	args := append([]*array.Array{number}, in[2:]...)
+	carried, scanned := args[1:1+op.carried], in[2+op.carried:][:op.scanned]
+	// A round reads what the one before made, while it makes the next. So there are two memories for each
+	// carried value, in turns: that of the result, and another one.
+	var spare []*array.Array
+	for i, a := range carried {
+		if err := ws.New(out[i], a.DType(), a.Shape()...); err != nil {
+			return err
+		}
+		array.CopyTo(out[i], a)
+		spare = append(spare, new(array.Array))
+		if err := ws.New(spare[i], a.DType(), a.Shape()...); err != nil {
+			return err
+		}
+		defer ws.Release(spare[i])
+		carried[i] = out[i]
+	}
+	stacks := make([][]*array.Array, op.stacked)
+	var bytes int64
+	for n := int64(0); more && n != most; n++ {
+		if n == maxRounds {
+			return fmt.Errorf("%w: a loop of more than %d rounds", ErrUnsupported, maxRounds)
+		}
+		number.SetFloat(0, float64(n))
+		for i, a := range scanned {
+			item := new(array.Array)
+			a.RangeTo(item, array.Range{Start: int(n), Drop: true})
+			args[1+op.carried+i] = item
+		}
+		values, err := r.Run(context.Background(), args...)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", n, err)
+		}
+		more = values[0].Int(0) != 0
+		for i, a := range values[1 : 1+op.carried] {
+			array.CopyTo(spare[i], a)
+		}
+		for i := range carried {
+			carried[i], spare[i] = spare[i], carried[i]
+		}
+		for i, a := range values[1+op.carried:] {
+			if bytes += int64(a.Bytes()); bytes > maxKept {
+				return fmt.Errorf("%w: a loop that stacks more than %d bytes", ErrUnsupported, maxKept)
+			}
+			stacks[i] = append(stacks[i], a.Clone())
+		}
+	}
+	for i, a := range carried {
+		if a != out[i] { // the last round wrote to the other memory
+			array.CopyTo(out[i], a)
+			spare[i] = a
+		}
+	}
+	return op.stack(ws, stacks, out[op.carried:])
+}
+
+// stack joins what the rounds made.
+func (op roundsOp) stack(ws *array.Workspace, stacks [][]*array.Array, out []*array.Array) error {
+	for i, list := range stacks {
+		t := op.types[op.carried+i]
+		shape := t.Shape()
+		shape[0] = len(list)
+		if err := ws.New(out[i], t.DType(), shape...); err != nil {
+			return err
+		}
+		for n, a := range list {
+			var part array.Array
+			out[i].RangeTo(&part, array.Range{Start: n, Drop: true})
+			array.CopyTo(&part, a)
+		}
+	}
+	return nil
+}
+
+// A looped is a loop before it is unrolled or made an op.
+type looped struct {
+	body           *body
+	most, more     variable // the rounds at most, nil if there is no such number, and whether there is a first one
+	carried, items []*value // along the first dimension
+	number         bool     // the body begins with the number of the round and a condition, and makes a condition
+	steps          int      // how many rounds there are, -1 if only a run knows
+}
+
+// wise bounds the nodes of a loop that is unrolled: then rounds are optimized together.
+const wise = 256
+
+// asOp returns the results of a loop as those of an op, or an error if it can be none: if a round changes the
+// type of what is carried, or asks for a value that another round may have otherwise.
+func (c *call) asOp(p looped) (out []*value, err error) {
+	faults, demands := len(c.faults), len(c.demands)
+	err = c.attempt(func() { out = c.rounds(p) })
+	if err != nil || len(c.faults) > faults {
+		// What came of the attempt is forgotten, also what the graph would have depended on.
+		err = errors.Join(err, errors.Join(c.faults[faults:]...))
+		c.faults, c.demands = c.faults[:faults], c.demands[:demands]
+	}
+	return out, err
+}
+
+func (c *call) rounds(p looped) []*value {
+	outer := c.loops
+	c.loops = 0 // values that are asked for in the body are the same in all rounds
+	defer func() { c.loops = outer }()
+	number := fgraph.NewInput(tensor.NewType(array.Int64), "round")
+	given := []variable{number}
+	var args []*value
+	if p.number {
+		args = append(args, &value{v: number, elem: onnx.Int64}, &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool})
+	}
+	input := func(v *value, shape []int) {
+		if v == nil || v.v == nil || slices.Contains(shape, tensor.Unknown) {
+			c.fail("it carries what is no tensor of a known shape")
+		}
+		in := fgraph.NewInput(tensor.NewType(tensor.TypeOf(v.v).DType(), shape...), fmt.Sprint("given ", len(given)))
+		given, args = append(given, in), append(args, &value{v: in, elem: v.elem})
+	}
+	for _, v := range p.carried {
+		if v == nil || v.v == nil {
+			c.fail("it carries what is no tensor")
+		}
+		input(v, c.shape(v.v))
+	}
+	for _, v := range p.items {
+		input(v, c.shape(v.v)[1:])
+	}
+	made := p.body.run(args...)
+	more := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
+	if p.number {
+		more, made = made[0], made[1:]
+	}
+	op := &rounds{carried: len(p.carried), scanned: len(p.items), stacked: len(made) - len(p.carried)}
+	if more.v == nil || ndim(more.v) > 1 || product(c.shape(more.v)) != 1 {
+		c.fail("a condition that is no bool")
+	}
+	outputs := []variable{truth(more.v)}
+	var results []*value
+	for i, v := range made {
+		if v.v == nil {
+			c.fail("output %d of the body is no tensor", i)
+		}
+		t := tensor.TypeOf(v.v)
+		shape := t.Shape()
+		switch {
+		case slices.Contains(shape, tensor.Unknown):
+			c.fail("output %d of the body has a size that depends on values", i)
+		case i < op.carried && (v.elem != p.carried[i].elem || !slices.Equal(shape, tensor.TypeOf(given[1+i]).Shape())):
+			c.fail("a round changes the type of what is carried")
+		case i >= op.carried:
+			rows := tensor.Unknown
+			if p.steps >= 0 {
+				rows = p.steps
+			}
+			if shape = append([]int{rows}, shape...); len(shape) > array.MaxDims {
+				c.fail("%w: %d dimensions", ErrUnsupported, len(shape))
+			}
+		}
+		outputs = append(outputs, v.v)
+		op.types = append(op.types, tensor.NewType(t.DType(), shape...))
+		results = append(results, &value{elem: v.elem})
+	}
+	fixed := invariants(given, outputs)
+	op.fixed = len(fixed)
+	options := exec.FunctionOptions{}
+	if c.options.Optimizer != nil {
+		options.Optimizer = c.options.Optimizer
+	}
+	var err error
+	if op.body, err = exec.NewFunction(c.ctx, slices.Concat(given, fixed), outputs, options); err != nil {
+		c.fail("its body: %w", err)
+	}
+	most := p.most
+	if most == nil {
+		most = tensor.Constant(array.Scalar(int64(-1)))
+	}
+	in := []variable{most, p.more}
+	for _, v := range slices.Concat(p.carried, p.items) {
+		in = append(in, v.v)
+	}
+	for i, v := range tensor.MustApply(roundsOp{op}, append(in, fixed...)...).Owner().Outputs() {
+		results[i].v = v
+	}
+	return results
+}
+
+// invariants returns what outputs depend on that does not depend on the given variables: not constants, and
+// of an expression only its result.
+func invariants(given, outputs []variable) []variable {
+	depends := make(map[variable]bool)
+	for _, v := range given {
+		depends[v] = true
+	}
+	var applies []*fgraph.Apply
+	seen := make(map[*fgraph.Apply]bool)
+	fgraph.Walk(outputs, func(v variable) bool { return v.Owner() == nil || seen[v.Owner()] }, func(a *fgraph.Apply) {
+		seen[a] = true
+		applies = append(applies, a)
+		if slices.ContainsFunc(a.Inputs(), func(v variable) bool { return depends[v] }) {
+			for _, v := range a.Outputs() {
+				depends[v] = true
+			}
+		}
+	})
+	var fixed []variable
+	found := make(map[variable]bool)
+	add := func(v variable) {
+		if !depends[v] && !found[v] && tensor.ConstantOf(v) == nil {
+			found[v] = true
+			fixed = append(fixed, v)
+		}
+	}
+	for _, a := range applies {
+		if depends[a.Outputs()[0]] {
+			for _, v := range a.Inputs() {
+				add(v)
+			}
+		}
+	}
+	for _, v := range outputs {
+		add(v)
+	}
+	return fixed
+}
