@@ -21,6 +21,10 @@ type ComputerOptions struct {
 	// Stats receives the statistics of components; nil means ToUpdate. Without either they are not
 	// stored.
 	Stats *nnet3.Nnet
+	// Threads is the number of threads that compute a command together where that pays; 0 means 1.
+	// It changes no bit of any result. Beyond the goroutine of Run they exist only during Run and
+	// some microseconds after it.
+	Threads int
 	// Workspace is the memory to use; nil means a new one.
 	Workspace *Workspace
 	// Rand serves components that draw random numbers; nil means a source with a fixed seed.
@@ -46,6 +50,7 @@ type Computer struct {
 	p       *Program
 	opts    ComputerOptions
 	ws      *Workspace
+	threads *kernel.Threads
 	scratch component.Workspace
 	// quantized are rows as integers, by the slot that Program.placeRows chose.
 	quantized []*kernel.QuantizedRows
@@ -82,7 +87,8 @@ func (p *Program) NewComputer(opts ComputerOptions) (*Computer, error) {
 	if c.ws == nil {
 		c.ws = new(Workspace)
 	}
-	c.scratch.Rand = opts.Rand
+	c.threads = c.ws.threadsOf(opts.Threads)
+	c.scratch.Rand, c.scratch.Threads = opts.Rand, c.threads
 	c.scratch.Begin()
 	if opts.Timing != nil && !opts.Timing.bind(p) {
 		return nil, fmt.Errorf("%w: the timing is another program's", ErrOptions)
@@ -155,6 +161,9 @@ func (c *Computer) Reset() {
 	c.pc, c.err = 0, nil
 	c.scratch.Begin()
 }
+
+// Threads returns the threads that compute together, for other work between runs. It is nil for one.
+func (c *Computer) Threads() *kernel.Threads { return c.threads }
 
 // Done reports whether the computation has finished. A looped one never does.
 func (c *Computer) Done() bool { return c.pc >= len(c.p.instrs) }

@@ -75,6 +75,10 @@ type FunctionOptions struct {
 	Mutable []*fgraph.Variable
 	// MaxBytes bounds the memory of a call. 0 means array.DefaultMaxBytes.
 	MaxBytes int64
+	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
+	// changes no bit of any result. Beyond the goroutine of a call they exist only during the call
+	// and some microseconds after it.
+	Threads int
 	// Check makes every call verify that ops do what they declare. It is an error that wraps
 	// fgraph.ErrDeclaration if an op overwrites an input that is not in its destroy map, returns memory of
 	// an input that is in neither map, or returns an array that is not of the inferred type; or if

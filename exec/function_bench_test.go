@@ -97,7 +97,7 @@ func uniform(dtype array.DType, lo, hi float64, shape ...int) *array.Array {
 
 // trainingStep returns a function for a step of gradient descent of a classifier with layers of the
 // given sizes: tanh between the layers, softmax and cross-entropy after the last.
-func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {
+func trainingStep(t testing.TB, threads int, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {
 	t.Helper()
 	x, y := fgraph.NewInput(tensor.NewType(dtype, tensor.Unknown, tensor.Unknown), "x"), fgraph.NewInput(tensor.NewType(array.Int64, tensor.Unknown), "y")
 	var params []*exec.Shared
@@ -124,7 +124,7 @@ func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function
 	for i, p := range params {
 		updates = append(updates, exec.Update{Shared: p, New: tensor.Sub(p.Variable(), tensor.Mul(tensor.Number(0.1, cost), grads[i]))})
 	}
-	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x, y}, []*fgraph.Variable{cost}, exec.FunctionOptions{Optimizer: fastRun(t), Updates: updates, Profile: true})
+	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x, y}, []*fgraph.Variable{cost}, exec.FunctionOptions{Optimizer: fastRun(t), Updates: updates, Profile: true, Threads: threads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,21 +135,23 @@ func trainingStep(t testing.TB, dtype array.DType, sizes ...int) (*exec.Function
 // so with NumPy.
 func BenchmarkTrainingStep(b *testing.B) {
 	for _, dtype := range []array.DType{array.Float32, array.Float64} {
-		b.Run(dtype.String(), func(b *testing.B) {
-			f, _ := trainingStep(b, dtype, 784, 1024, 1024, 10)
-			y := array.New(array.Int64, 128)
-			for i := range y.Len() {
-				y.SetFloat(i, float64(i%10))
-			}
-			repeat(b, f, uniform(dtype, 0, 1, 128, 784), y)
-		})
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%v/%d", dtype, threads), func(b *testing.B) {
+				f, _ := trainingStep(b, threads, dtype, 784, 1024, 1024, 10)
+				y := array.New(array.Int64, 128)
+				for i := range y.Len() {
+					y.SetFloat(i, float64(i%10))
+				}
+				repeat(b, f, uniform(dtype, 0, 1, 128, 784), y)
+			})
+		}
 	}
 }
 
 // TestTrainingStep: training reduces the cost, and no step uses more memory than the first.
 func TestTrainingStep(t *testing.T) {
 	for _, dtype := range []array.DType{array.Float32, array.Float64} {
-		f, params := trainingStep(t, dtype, 20, 16, 16, 5)
+		f, params := trainingStep(t, 1, dtype, 20, 16, 16, 5)
 		y := array.New(array.Int64, 12)
 		for i := range y.Len() {
 			y.SetFloat(i, float64(i%5))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -24,7 +25,9 @@ type Runner struct {
 	filled  bool // outputs hold memory
 	calls   int
 	total   time.Duration
-	times   []time.Duration // by step
+	times   []time.Duration // by step, like the others
+	helped  []time.Duration
+	waited  []time.Duration
 	bytes   []int64
 	claims  map[claim]bool // that have been checked
 }
@@ -34,7 +37,7 @@ type operands struct{ in, out []*array.Array }
 // NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps))}
-	r.ws.MaxBytes = f.opts.MaxBytes
+	r.ws.MaxBytes, r.ws.Threads = f.opts.MaxBytes, kernel.NewThreads(f.opts.Threads)
 	pointers := func(slots []int32) []*array.Array {
 		list := make([]*array.Array, len(slots))
 		for i, s := range slots {
@@ -50,7 +53,9 @@ func (f *Function) NewRunner() *Runner {
 	}
 	r.results = make([]*array.Array, len(f.outputs)-len(f.updates))
 	if f.opts.Profile {
-		r.times, r.bytes = make([]time.Duration, len(f.steps)), make([]int64, len(f.steps))
+		n := len(f.steps)
+		r.times, r.helped, r.waited, r.bytes = make([]time.Duration, n), make([]time.Duration, n), make([]time.Duration, n), make([]int64, n)
+		r.ws.Threads.Measure(true)
 	}
 	return r
 }
@@ -159,7 +164,7 @@ func (r *Runner) recycle() {
 func (r *Runner) abandon() {
 	// A step that failed may have taken memory that no slot shows. Which buffers are whole can't be
 	// told from here, so the workspace begins anew, which costs one call's allocations.
-	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes}
+	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}
 	r.filled = false
 }
 
@@ -172,7 +177,9 @@ func (r *Runner) step(i int) (err error) {
 		}
 	}()
 	var start time.Time
+	var helped, waited time.Duration
 	if r.times != nil {
+		helped, waited = r.ws.Threads.Measured()
 		start = time.Now()
 	}
 	var before []*array.Array
@@ -193,6 +200,9 @@ func (r *Runner) step(i int) (err error) {
 	}
 	if r.times != nil {
 		r.times[i] += time.Since(start)
+		h, w := r.ws.Threads.Measured()
+		r.helped[i] += h - helped
+		r.waited[i] += w - waited
 		for _, a := range o.out {
 			r.bytes[i] += int64(a.Bytes())
 		}
@@ -253,6 +263,8 @@ func (r *Runner) Profile() *profile.Function {
 		c.Applies++
 		c.Calls += r.calls
 		c.Time += t
+		c.Helped += r.helped[i]
+		c.Waited += r.waited[i]
 		c.Bytes += r.bytes[i]
 	}
 	slices.SortStableFunc(p.Execution, func(a, b profile.OpCost) int {
@@ -266,6 +278,10 @@ type ApplyCost struct {
 	Apply string        `json:"apply"`
 	Time  time.Duration `json:"time"`
 	Bytes int64         `json:"bytes"` // of its results
+	// Helped is how long other threads worked meanwhile, all together, and Waited how long the first
+	// one waited for them.
+	Helped time.Duration `json:"helped,omitempty"`
+	Waited time.Duration `json:"waited,omitempty"`
 }
 
 // ByApply returns the cost of each apply in the order of execution, if FunctionOptions.Profile is
@@ -273,7 +289,7 @@ type ApplyCost struct {
 func (r *Runner) ByApply() []ApplyCost {
 	list := make([]ApplyCost, len(r.times))
 	for i, t := range r.times {
-		list[i] = ApplyCost{r.f.steps[i].apply.String(), t, r.bytes[i]}
+		list[i] = ApplyCost{r.f.steps[i].apply.String(), t, r.bytes[i], r.helped[i], r.waited[i]}
 	}
 	return list
 }

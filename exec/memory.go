@@ -21,6 +21,17 @@ type Workspace struct {
 	held  int64               // elements in free buffers
 	inUse int64               // elements handed out
 	peak  int64               // the largest sum of held and inUse
+
+	threads *kernel.Threads // of the last computer that had several
+}
+
+// threadsOf returns the given number of threads. Computers that share a workspace share them, so
+// that the next one finds them awake.
+func (w *Workspace) threadsOf(n int) *kernel.Threads {
+	if w.threads.Size() != n {
+		w.threads = kernel.NewThreads(n)
+	}
+	return w.threads
 }
 
 // bufferSize rounds n up to a size of buffers: 2^k * (8+i)/8 elements, 0 <= i < 8, at least 64.

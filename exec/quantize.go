@@ -168,7 +168,7 @@ func (c *Computer) quantizedRows(in *instruction) (rows *kernel.QuantizedRows, f
 	}
 	rows = c.quantized[s.number]
 	if s.view != 0 {
-		rows.SetGroups(s.precision, int(s.group), c.view(s.view))
+		c.threads.SetGroups(rows, s.precision, int(s.group), c.view(s.view))
 	}
 	return rows, int(s.first)
 }

@@ -24,6 +24,7 @@ func (c *Computer) run(ctx context.Context) (err error) {
 	}()
 	done := ctx.Done()
 	observed := c.opts.Trace != nil || c.opts.Timing != nil
+	c.threads.Measure(observed)
 	for c.pc < len(c.p.instrs) {
 		if done != nil {
 			select {
@@ -62,11 +63,15 @@ func (c *Computer) observe(in *instruction) error {
 	if c.opts.Trace != nil && written != 0 {
 		before = rms(c.view(written))
 	}
+	helped, waited := c.threads.Measured()
 	start := time.Now()
 	err := c.execute(in)
 	took := time.Since(start)
-	if c.opts.Timing != nil {
-		c.opts.Timing.add(c.pc, took)
+	if t := c.opts.Timing; t != nil {
+		t.add(c.pc, took)
+		h, w := c.threads.Measured()
+		t.helped[c.pc] += h - helped
+		t.waited[c.pc] += w - waited
 	}
 	if c.opts.Trace == nil {
 		return err
@@ -107,7 +112,7 @@ func (c *Computer) execute(in *instruction) error {
 		a, b := c.p.views[in.dst].matrix, c.p.views[in.src].matrix
 		c.buffers[a], c.buffers[b] = c.buffers[b], c.buffers[a]
 	case computation.SetConst:
-		kernel.Fill(c.view(in.dst), in.alpha)
+		c.threads.Fill(c.view(in.dst), in.alpha)
 	case computation.Propagate:
 		if c.opts.Check {
 			return c.check(in, c.propagate)
@@ -121,24 +126,24 @@ func (c *Computer) execute(in *instruction) error {
 	case computation.MatrixCopy:
 		switch {
 		case in.dst == in.src:
-			kernel.Scale(c.view(in.dst), in.alpha)
+			c.threads.Scale(c.view(in.dst), in.alpha)
 		case in.alpha == 1:
-			kernel.Copy(c.view(in.dst), c.view(in.src))
+			c.threads.Copy(c.view(in.dst), c.view(in.src))
 		default:
-			kernel.CopyScaled(c.view(in.dst), in.alpha, c.view(in.src))
+			c.threads.CopyScaled(c.view(in.dst), in.alpha, c.view(in.src))
 		}
 	case computation.MatrixAdd:
-		kernel.Add(c.view(in.dst), in.alpha, c.view(in.src))
+		c.threads.Add(c.view(in.dst), in.alpha, c.view(in.src))
 	case computation.CopyRows:
 		dst := c.view(in.dst)
-		kernel.CopyRows(dst, c.view(in.src), in.rows)
+		c.threads.CopyRows(dst, c.view(in.src), in.rows)
 		if in.alpha != 1 {
-			kernel.Scale(dst, in.alpha)
+			c.threads.Scale(dst, in.alpha)
 		}
 	case computation.AddRows:
-		kernel.AddRows(c.view(in.dst), in.alpha, c.view(in.src), in.rows)
+		c.threads.AddRows(c.view(in.dst), in.alpha, c.view(in.src), in.rows)
 	case computation.AddRowRanges:
-		kernel.AddRowRanges(c.view(in.dst), in.alpha, c.view(in.src), in.ranges)
+		c.threads.AddRowRanges(c.view(in.dst), in.alpha, c.view(in.src), in.ranges)
 	case computation.CopyRowsMulti, computation.AddRowsMulti, computation.CopyToRowsMulti, computation.AddToRowsMulti:
 		c.multi(in)
 	case computation.AcceptInput:
@@ -193,7 +198,7 @@ func (c *Computer) accept(in *instruction) error {
 		c.buffers[matrix] = from.Data[:n:n]
 	} else {
 		c.reserve(matrix, in)
-		kernel.Copy(c.view(in.dst), from)
+		c.threads.Copy(c.view(in.dst), from)
 	}
 	c.pending[in.port] = kernel.Matrix{}
 	return nil
@@ -261,6 +266,6 @@ func (c *Computer) multi(in *instruction) {
 		}
 	}
 	if in.typ == computation.CopyRowsMulti && in.alpha != 1 {
-		kernel.Scale(near, in.alpha)
+		c.threads.Scale(near, in.alpha)
 	}
 }

@@ -14,14 +14,18 @@ import (
 // computer.
 type Timing struct {
 	program *Program
-	took    []time.Duration // by command
-	runs    []int64         // by command
+	took    []time.Duration // by command, like the others
+	helped  []time.Duration
+	waited  []time.Duration
+	runs    []int64
 }
 
 // bind makes an empty timing one of program p. It reports whether the timing belongs to p then.
 func (t *Timing) bind(p *Program) bool {
 	if t.program == nil {
-		t.program, t.took, t.runs = p, make([]time.Duration, len(p.instrs)), make([]int64, len(p.instrs))
+		n := len(p.instrs)
+		t.program, t.took, t.runs = p, make([]time.Duration, n), make([]int64, n)
+		t.helped, t.waited = make([]time.Duration, n), make([]time.Duration, n)
 	}
 	return t.program == p
 }
@@ -42,6 +46,10 @@ type TimingRow struct {
 	Runs     int64 `json:"runs"`
 	// Time is the time of all runs.
 	Time time.Duration `json:"nanoseconds"`
+	// Helped is how long other threads worked meanwhile, all together, and Waited how long the
+	// thread of the computer waited for them.
+	Helped time.Duration `json:"helped_nanoseconds,omitempty"`
+	Waited time.Duration `json:"waited_nanoseconds,omitempty"`
 	// Bytes is the size of the operands in all runs: roughly the traffic between memory and
 	// processor, without parameters.
 	Bytes int64 `json:"bytes"`
@@ -102,7 +110,7 @@ func (t *Timing) Total() time.Duration {
 func (t *Timing) row(name string, i int) TimingRow {
 	return TimingRow{
 		Name: name, Command: i, Commands: 1, Runs: t.runs[i], Time: t.took[i],
-		Bytes: t.runs[i] * t.program.operandBytes(i), Operations: t.runs[i] * t.program.operations(i),
+		Helped: t.helped[i], Waited: t.waited[i], Bytes: t.runs[i] * t.program.operandBytes(i), Operations: t.runs[i] * t.program.operations(i),
 	}
 }
 
@@ -126,6 +134,8 @@ func (t *Timing) grouped(name func(in *instruction) string) []TimingRow {
 		sum.Commands++
 		sum.Runs += r.Runs
 		sum.Time += r.Time
+		sum.Helped += r.Helped
+		sum.Waited += r.Waited
 		sum.Bytes += r.Bytes
 		sum.Operations += r.Operations
 	}

@@ -39,16 +39,24 @@ func (s *Signs) resize(rows, cols int) {
 	s.bits = s.bits[:n]
 }
 
+// resizeFor makes room for the signs of some rows of m, from row first on.
+func (s *Signs) resizeFor(m *Matrix, first, rows int) {
+	if first < 0 || rows < 0 || first > m.Rows || rows > m.Rows-first {
+		panic(errShape)
+	}
+	s.resize(rows, m.Cols)
+}
+
 // ReLUSigns sets dst to max(src, 0), and signs to the signs of the given number of rows, from row
 // first on. NaN stays NaN, and is not positive.
 func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
-	onto(&dst, &src)
-	if first < 0 || rows < 0 || first > dst.Rows || rows > dst.Rows-first {
-		panic(errShape)
-	}
-	signs.resize(rows, dst.Cols)
-	for i := range dst.Rows {
-		if k := i - first; 0 <= k && k < rows {
+	(*Threads)(nil).ReLUSigns(dst, src, signs, first, rows)
+}
+
+// reluSignsRows is ReLUSigns for n rows of dst, from row i on.
+func reluSignsRows(dst, src Matrix, signs *Signs, first, i, n int) {
+	for end := i + n; i < end; i++ {
+		if k := i - first; 0 <= k && k < signs.Rows {
 			reluSigns(Row(dst, i), Row(src, i), signs.row(k))
 		} else {
 			ReLUVec(Row(dst, i), Row(src, i))
@@ -59,14 +67,24 @@ func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 // ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of
 // dy to sumsq, which has an element per column, unless sumsq is nil.
 func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
+	(*Threads)(nil).ReLUSignsDeriv(dx, dy, signs, sumsq)
+}
+
+// checkSigns panics unless the arguments of ReLUSignsDeriv fit.
+func checkSigns(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	onto(&dx, &dy)
 	if dy.Rows != signs.Rows || dy.Cols != signs.Cols || !reaches(dy.Rows, signs.words(), len(signs.bits)) || sumsq != nil && len(sumsq) != dy.Cols {
 		panic(errShape)
 	}
+}
+
+// reluSignsDerivCols is ReLUSignsDeriv for n columns from column j on, a multiple of block.
+func reluSignsDerivCols(dx, dy Matrix, signs *Signs, sumsq []float64, j, n int) {
 	for i := range dx.Rows {
+		d := Row(dy, i)[j : j+n]
 		if sumsq != nil {
-			addSquares(sumsq, Row(dy, i))
+			addSquares(sumsq[j:j+n], d)
 		}
-		signsDeriv(Row(dx, i), Row(dy, i), signs.row(i))
+		signsDeriv(Row(dx, i)[j:j+n], d, signs.row(i)[j/block:])
 	}
 }

@@ -113,10 +113,10 @@ func (a *ahead) piece() bool {
 // that is not divided.
 func (p *product) fetchAfterGroup(j, n int) {
 	next := p.next
-	if j += n; j < p.y.Cols {
-		next = stretch{p.parts, j, min(j+p.cols, p.y.Cols)}
+	if j += n; j < p.end {
+		next = stretch{p.parts, j, min(j+p.cols, p.end)}
 	}
-	p.fetch(next, p.parts, n, p.tiles)
+	p.fetch(next, p.parts, n, p.last-p.first)
 }
 
 // fetchAfterPart begins to fetch what is read after part s of the n columns from column j on, for a
@@ -128,8 +128,8 @@ func (p *product) fetchAfterPart(s, j, n, tiles int, last bool) {
 		next = stretch{p.parts[s+1 : s+2], j, j + n}
 	case !last:
 		next = stretch{p.parts[:1], j, j + n}
-	case j+n < p.y.Cols:
-		next = stretch{p.parts[:1], j + n, min(j+n+p.cols, p.y.Cols)}
+	case j+n < p.end:
+		next = stretch{p.parts[:1], j + n, min(j+n+p.cols, p.end)}
 	}
 	p.fetch(next, p.parts[s:s+1], n, tiles)
 }
@@ -146,9 +146,12 @@ func (p *product) fetch(s stretch, during []part, n, tiles int) {
 	p.ahead.begin(p.set, s, fetches)
 }
 
+// nextProduct is the shape of the next product: its columns and the length of its sums.
+type nextProduct struct{ cols, steps int }
+
 // planNext plans the first stretch of the next product.
 func (p *product) planNext(ws *workspace) {
-	p.next = stretch{}
+	p.next, p.after = stretch{}, nextProduct{}
 	// The next product may never come: what is fetched in vain costs time, but changes nothing.
 	if len(p.ep.Next) == 0 || p.set.fetches(4) == 0 || p.tiles < minTiles {
 		return
@@ -181,5 +184,5 @@ func (p *product) planNext(ws *workspace) {
 			break // it begins with a part of one segment
 		}
 	}
-	p.next = stretch{ws.next, 0, min(cols, n)}
+	p.next, p.after = stretch{ws.next, 0, min(cols, n)}, nextProduct{n, k}
 }

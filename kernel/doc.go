@@ -30,6 +30,12 @@
 // quantized ones), neon, go (slow; for debugging, or for processors without assembly; with the same
 // bits), blas, or openblas (the order of sums of OpenBLAS, to compare with Kaldi).
 //
+// # Threads
+//
+// Threads compute together what is worth dividing, in parts whose borders never cut a sum: products
+// with an Epilogue that has Threads, and the methods of Threads, which are functions and methods of
+// this package by the same names. No result depends on the number of threads.
+//
 // # Quantized products
 //
 // MulQuantized multiplies QuantizedRows, the rows of a matrix as integers, by QuantizedWeights.

@@ -63,6 +63,11 @@ func HasDGemm() bool { return bestSet != blasSet }
 // propagate. c must not overlap a or b. It panics if the shapes don't fit, a matrix has too few
 // elements, or rows of c overlap.
 func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
+	(*Threads)(nil).DGemm(alpha, a, b, c, stride)
+}
+
+// DGemm is the function DGemm.
+func (t *Threads) DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	rows, cols := a.Rows, b.Cols
 	if a.Cols != b.Rows || !a.holds() || !b.holds() || rows > 1 && stride < cols || !holds(len(c), rows, cols, stride) {
 		panic(errShape)
@@ -74,9 +79,17 @@ func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 		smallDGemm(alpha, &a, &b, c, stride)
 		return
 	}
+	s := bestSet
+	if t != nil && t.shareDouble(&doubleJob{s, alpha, a, b, c, stride, false, 1}) {
+		return
+	}
+	s.dGemm(alpha, &a, &b, c, stride)
+}
+
+// dGemm is DGemm for one thread.
+func (s kernelSet) dGemm(alpha float64, a, b *Strided, c []float64, stride int) {
 	w := doubleScratches.Get().(*doubleScratch)
 	defer doubleScratches.Put(w)
-	s := bestSet
 	mr, nr := s.dTileSize()
 	// The order of the loops decides what stays where: a block of b in the second-level cache while
 	// all rows of a pass, a block of rows of a in the first-level cache while the columns of b
@@ -99,6 +112,54 @@ func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 			}
 		}
 	}
+}
+
+// doubleJob is a product of float64s of which some rows or columns are computed at a time.
+type doubleJob struct {
+	set    kernelSet
+	alpha  float64
+	a, b   Strided
+	c      []float64
+	stride int
+	cols   bool // columns are divided, not rows
+	parts  int
+}
+
+// divided returns how many rows or columns are divided, and what their numbers are multiples of.
+func (j *doubleJob) divided() (n, unit int) {
+	height, width := j.set.dTileSize()
+	if j.cols {
+		return j.b.Cols, width
+	}
+	return j.a.Rows, height
+}
+
+// shareDouble computes a product if it is worth dividing, and reports false if not.
+func (t *Threads) shareDouble(j *doubleJob) bool {
+	// Every part packs all of the other factor, so the longer side is divided.
+	j.cols = j.b.Cols > j.a.Rows
+	n, unit := j.divided()
+	j.parts = min(t.Parts(2*j.set.duration(j.a.Rows, j.b.Cols, j.a.Cols)), t.Size(), (n+unit-1)/unit)
+	if j.parts <= 1 {
+		return false
+	}
+	t.double = *j
+	t.Do(j.parts, &t.double)
+	t.double = doubleJob{}
+	return true
+}
+
+// Part computes some rows or columns.
+func (j *doubleJob) Part(i int) {
+	n, unit := j.divided()
+	first, next := span(i, j.parts, n, unit)
+	a, b, c := j.a, j.b, j.c
+	if j.cols {
+		b.First, b.Cols, c = b.First+first*b.Col, next-first, c[first:]
+	} else {
+		a.First, a.Rows, c = a.First+first*a.Row, next-first, c[first*j.stride:]
+	}
+	j.set.dGemm(j.alpha, &a, &b, c, j.stride)
 }
 
 // tile adds to rows×cols elements of c. Partial tiles are computed in scratch memory.

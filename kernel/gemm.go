@@ -118,28 +118,42 @@ type product struct {
 	sums    []float32 // of the finished segments
 	rest    []float32 // of the finished parts of a segment
 	pitch   int       // the distance of their rows
+	share             // what is being computed
+	grid    grid      // the shares of several threads
 	i0      int       // the first row of the batch
 	j0      int       // the first column of the group
 	t       tile
 	lanes   laneTile
 	ahead   ahead
 	next    stretch // the first one of the next product
+	after   nextProduct
 }
 
 // compute computes y. The segments must fit, and y must have elements.
 func (p *product) compute(ws *workspace) {
 	p.plan(ws)
 	p.planNext(ws)
+	if p.grid = p.shares(); p.grid.count() > 1 {
+		p.ep.Threads.Do(p.grid.count(), p)
+		return
+	}
+	p.share = share{end: p.y.Cols, last: p.tiles}
+	p.reserve(ws)
+	p.rectangle()
+}
+
+// rectangle computes the share.
+func (p *product) rectangle() {
 	// Columns are the outer loop: a group of W stays in the second-level cache while all rows pass
 	// by, and W is read from memory once. x, which is read again for every group, is usually
 	// smaller.
-	for j := 0; j < p.y.Cols; j += p.cols {
-		n := min(p.cols, p.y.Cols-j)
+	for j := p.j; j < p.end; j += p.cols {
+		n := min(p.cols, p.end-j)
 		if !p.divided {
 			p.fetchAfterGroup(j, n)
 		}
-		for first := 0; first < p.tiles; first += p.batch {
-			p.group(first, min(first+p.batch, p.tiles), j, n)
+		for first := p.first; first < p.last; first += p.batch {
+			p.group(first, min(first+p.batch, p.last), j, n)
 		}
 	}
 }
@@ -167,11 +181,17 @@ func (p *product) plan(ws *workspace) {
 	switch {
 	case len(p.parts) == 1 && p.parts[0].lanes == 0:
 		p.batch = p.tiles
-		return
 	case steps > 0, len(p.parts) == 1:
 		p.batch = partTiles
 	default:
 		p.batch = 1
+	}
+}
+
+// reserve takes memory for unfinished sums.
+func (p *product) reserve(ws *workspace) {
+	if len(p.parts) == 1 && p.parts[0].lanes == 0 {
+		return
 	}
 	// Two buffers, because a chain starts at zero, and not with the sum of the terms before: that
 	// sum waits in one, while the parts of a chain hand over what they have so far in the other.
@@ -309,7 +329,7 @@ func (p *product) group(first, last, j, n int) {
 		p.t.k, p.t.flags = part.steps, part.flags
 		p.t.xRow, p.t.xStep = part.seg.distances()
 		if p.divided {
-			p.fetchAfterPart(s, j, n, last-first, last == p.tiles)
+			p.fetchAfterPart(s, j, n, last-first, last == p.last)
 		}
 		for t := first; t < last; t++ {
 			i := p.row(t)

@@ -33,16 +33,29 @@ func (p *Weights) place(v []float32) {
 }
 
 // pack fills all forms.
-func (p *Weights) pack() {
+func (p *Weights) pack(t *Threads) {
 	p.packLanes()
-	switch {
-	case !p.tall:
-		pack(p.set, p.panels, p.w)
-	case !p.inPlace:
-		packTransposed(p.set, p.panels, p.w)
-	case len(p.panels) > 0:
-		rest := p.w.Cols % p.set.panelCols()
-		packTransposed(p.set, p.panels, Cols(p.w, p.w.Cols-rest, rest))
+	if p.inPlace {
+		if len(p.panels) > 0 {
+			rest := p.w.Cols % p.set.panelCols()
+			packTransposed(p.set, p.panels, Cols(p.w, p.w.Cols-rest, rest))
+		}
+		return
+	}
+	n, _ := p.shape()
+	part := func(j *matrixJob, first, n int) { j.packed.packCols(first, n) }
+	if !t.divide(&p.w, n, p.set.panelCols(), moved, part, args{packed: p}) {
+		p.packCols(0, n)
+	}
+}
+
+// packCols fills the panels of n columns from column j on.
+func (p *Weights) packCols(j, n int) {
+	_, k := p.shape()
+	if p.tall {
+		packTransposed(p.set, p.panels[j*k:], Cols(p.w, j, n))
+	} else {
+		pack(p.set, p.panels[j*k:], Rows(p.w, j, n))
 	}
 }
 

@@ -3,21 +3,36 @@ package kernel
 // MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the
 // old contents of C are not read. C must not overlap the factors.
 func MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	f := factors{a: a, b: b}
+	(*Threads)(nil).MulNT(alpha, a, b, beta, c)
+}
+
+// MulNT is the function MulNT.
+func (t *Threads) MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
+	f := factors{a: a, b: b, threads: t}
 	f.multiply(alpha, beta, c)
 }
 
 // MulNN computes C = alpha·A·B + beta·C, where A is m×k, B is k×n and C is m×n. Otherwise it is
 // like MulNT.
 func MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	f := factors{a: a, b: b, bTall: true}
+	(*Threads)(nil).MulNN(alpha, a, b, beta, c)
+}
+
+// MulNN is the function MulNN.
+func (t *Threads) MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
+	f := factors{a: a, b: b, bTall: true, threads: t}
 	f.multiply(alpha, beta, c)
 }
 
 // MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. Otherwise it is
 // like MulNT.
 func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	f := factors{a: a, b: b, aTall: true, bTall: true}
+	(*Threads)(nil).MulTN(alpha, a, b, beta, c)
+}
+
+// MulTN is the function MulTN.
+func (t *Threads) MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
+	f := factors{a: a, b: b, aTall: true, bTall: true, threads: t}
 	f.multiply(alpha, beta, c)
 }
 
@@ -26,6 +41,7 @@ func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 type factors struct {
 	a, b         Matrix
 	aTall, bTall bool
+	threads      *Threads
 }
 
 const (
@@ -122,9 +138,9 @@ func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 		f.mulTall(set, ws, alpha, beta, c)
 		return
 	}
-	ws.prepare(set, f.b, f.bTall, c.Rows)
+	ws.prepare(set, f.threads, f.b, f.bTall, c.Rows)
 	ws.segs[0] = Segment{X: f.a, W: &ws.weights, transposed: f.aTall}
-	ws.addTo(set, alpha, beta, c)
+	ws.addTo(set, f.threads, alpha, beta, c)
 }
 
 // mulTall is mul for a tall left factor, which is transposed. If both are tall, either can be the
@@ -136,11 +152,21 @@ func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c M
 		// is B, the result is the transpose of C, which is transposed at the end.
 		swap := k*c.Rows > k*c.Cols+c.Rows*c.Cols // B and the transpose of C have fewer elements than A
 		if swap || k >= 2*sliceSteps {
-			f.mulSlices(set, ws, swap, alpha, beta, c)
+			if !f.share(set, ws, nil, alpha, beta, c) {
+				f.mulSlices(set, ws, swap, alpha, beta, c)
+			}
 			return
 		}
 	}
-	ws.prepare(set, f.b, f.bTall, c.Rows)
+	ws.prepare(set, f.threads, f.b, f.bTall, c.Rows)
+	if !f.share(set, ws, &ws.weights, alpha, beta, c) {
+		f.mulBlocks(set, ws, &ws.weights, alpha, beta, c)
+	}
+}
+
+// mulBlocks is mulTall for a right factor that is prepared. It transposes some rows at a time.
+func (f *factors) mulBlocks(set kernelSet, ws *workspace, w *Weights, alpha, beta float32, c Matrix) {
+	k := f.a.Rows
 	n := max(tallBytes/(4*k)/maxTileRows*maxTileRows, minTall)
 	if 4*k*c.Cols > farBytes {
 		n = max(n, maxTall)
@@ -151,8 +177,8 @@ func (f *factors) mulTall(set kernelSet, ws *workspace, alpha, beta float32, c M
 	for i := 0; i < c.Rows; i += n {
 		ws.used = used
 		rows := min(n, c.Rows-i)
-		ws.segs[0] = Segment{X: ws.transposed(set, Cols(f.a, i, rows)), W: &ws.weights}
-		ws.addTo(set, alpha, beta, Rows(c, i, rows))
+		ws.segs[0] = Segment{X: ws.transposed(set, Cols(f.a, i, rows)), W: w}
+		ws.addTo(set, nil, alpha, beta, Rows(c, i, rows))
 	}
 }
 
@@ -171,7 +197,7 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 	for s := range slices {
 		ws.used = used
 		first, last := s*k/slices, (s+1)*k/slices
-		ws.prepare(set, Rows(right, first, last-first), true, left.Cols)
+		ws.prepare(set, nil, Rows(right, first, last-first), true, left.Cols)
 		ws.segs[0] = Segment{X: ws.transposed(set, Rows(left, first, last-first)), W: &ws.weights, Continue: s > 0}
 		// Slices continue the sums of those before, so the sums are the chains of the whole
 		// product. The epilogue can't be that of the last slice, because C may be the transpose of
@@ -193,10 +219,10 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 }
 
 // prepare makes weights of m, or of its transpose if it is tall, for a product of a number of rows.
-func (w *workspace) prepare(set kernelSet, m Matrix, tall bool, rows int) {
+func (w *workspace) prepare(set kernelSet, t *Threads, m Matrix, tall bool, rows int) {
 	w.weights = Weights{w: m, tall: tall, inPlace: tall && readInPlace(set, &m, rows), set: set}
 	w.weights.place(w.floats(w.weights.size()))
-	w.weights.pack()
+	w.weights.pack(t)
 }
 
 // readInPlace reports whether the panels of a tall factor, for a product of a number of rows, are
@@ -232,8 +258,8 @@ func (w *workspace) transposed(set kernelSet, m Matrix) Matrix {
 }
 
 // addTo computes C = alpha·X·Wᵀ + beta·C for the one segment.
-func (w *workspace) addTo(set kernelSet, alpha, beta float32, c Matrix) {
-	var ep Epilogue
+func (w *workspace) addTo(set kernelSet, t *Threads, alpha, beta float32, c Matrix) {
+	ep := Epilogue{Threads: t}
 	// Both products with alpha and beta are rounded before they are added, here as in a tile:
 	// beta·C is its residual.
 	switch beta {

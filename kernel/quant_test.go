@@ -133,7 +133,7 @@ func TestQuantizedProducts(t *testing.T) {
 					ws[i] = random(r, s.n, k, i)
 					whole := random(r, 1+2*s.m, k, i)
 					q := new(QuantizedRows)
-					q.quantize(set, p, whole.Cols, whole)
+					q.quantize(set, nil, p, whole.Cols, whole)
 					segs[i] = QuantizedSegment{Rows: q, First: 1, Step: i, W: quantized(t, set, p, ws[i])}
 					xs[i] = Matrix{Rows: s.m, Cols: k, Stride: i * whole.Stride}
 					if s.m > 0 {
@@ -169,7 +169,7 @@ func TestQuantizedColumns(t *testing.T) {
 		r := newRand()
 		x, w := random(r, 5, 70, 1), random(r, 20, 13, 0)
 		var rows QuantizedRows
-		rows.quantize(set, p, x.Cols, x)
+		rows.quantize(set, nil, p, x.Cols, x)
 		got, want := New(5, 20), New(5, 20)
 		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, Col: 9, W: quantized(t, set, p, w)}}, Epilogue{}, got)
 		wide := New(20, 70)
@@ -189,14 +189,14 @@ func TestQuantizedGroups(t *testing.T) {
 			Row(x, 2)[c.k-1] = nan
 			Row(x, 4)[0] = inf
 			var rows QuantizedRows
-			rows.quantize(set, p, c.group, x)
+			rows.quantize(set, nil, p, c.group, x)
 			var segs, apart []QuantizedSegment
 			for col := 0; col < c.k; col += c.group {
 				n := min(c.group, c.k-col)
 				w := quantized(t, set, p, random(r, 20, n, 0))
 				segs = append(segs, QuantizedSegment{Rows: &rows, Step: 1, Col: col, W: w})
 				part := new(QuantizedRows)
-				part.quantize(set, p, n, Cols(x, col, n))
+				part.quantize(set, nil, p, n, Cols(x, col, n))
 				apart = append(apart, QuantizedSegment{Rows: part, Step: 1, W: w})
 			}
 			got, want := New(7, 20), New(7, 20)
@@ -224,15 +224,15 @@ func TestQuantizedMemoryIsReused(t *testing.T) {
 		for _, k := range []int{5, 11, 32, 50} {
 			for _, before := range []Precision{Int8, Int16} {
 				var rows QuantizedRows
-				rows.quantize(set, before, 100, random(r, 9, 100, 0))
+				rows.quantize(set, nil, before, 100, random(r, 9, 100, 0))
 				Fill(Matrix{Rows: 1, Cols: len(rows.memory), Stride: len(rows.memory), Data: rows.memory}, math.Float32frombits(0x7fff7fff))
 				x, w := random(r, 4, k, 0), random(r, 20, k-1, 0)
 				Row(x, 2)[0] = math.Float32frombits(0x7fc07fff)
-				rows.quantize(set, p, k, x)
+				rows.quantize(set, nil, p, k, x)
 				got, want := New(4, 20), New(4, 20)
 				MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, Col: 1, W: quantized(t, set, p, w)}}, Epilogue{}, got)
 				var fresh QuantizedRows
-				fresh.quantize(quantGo, p, k, x)
+				fresh.quantize(quantGo, nil, p, k, x)
 				MulQuantized([]QuantizedSegment{{Rows: &fresh, Step: 1, Col: 1, W: quantized(t, quantGo, p, w)}}, Epilogue{}, want)
 				equalBits(t, fmt.Sprintf("%d columns after %v", k, before), got, want)
 			}
@@ -255,7 +255,7 @@ func TestQuantizedExtremes(t *testing.T) {
 			}
 			x.Data[0] = -1
 			var rows QuantizedRows
-			rows.quantize(set, p, x.Cols, x)
+			rows.quantize(set, nil, p, x.Cols, x)
 			y := New(2, 3)
 			MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: quantized(t, set, p, w)}}, Epilogue{}, y)
 			want := quantizedReference(p, []Matrix{x}, []Matrix{w}, Epilogue{}, y)
@@ -295,8 +295,8 @@ func TestMarkedRows(t *testing.T) {
 				marked[9] = true
 			}
 			var rows, cleanRows QuantizedRows
-			rows.quantize(set, p, x.Cols, x)
-			cleanRows.quantize(set, p, clean.Cols, clean)
+			rows.quantize(set, nil, p, x.Cols, x)
+			cleanRows.quantize(set, nil, p, clean.Cols, clean)
 			if rows.Marked() != len(marked) {
 				t.Errorf("k = %d: %d rows are marked, not %d", k, rows.Marked(), len(marked))
 			}
@@ -326,7 +326,7 @@ func TestWideRanges(t *testing.T) {
 			x := New(3, k)
 			Row(x, 0)[k-1], Row(x, 1)[k-1], Row(x, 2)[0] = 1<<63, math.Nextafter32(1<<63, 0), -1<<64
 			var rows QuantizedRows
-			rows.quantize(set, p, k, x)
+			rows.quantize(set, nil, p, k, x)
 			if !rows.IsMarked(0) || rows.IsMarked(1) || !rows.IsMarked(2) {
 				t.Errorf("k = %d: marked %t, %t, %t", k, rows.IsMarked(0), rows.IsMarked(1), rows.IsMarked(2))
 			}
@@ -346,12 +346,12 @@ func TestQuantizedRowsAlone(t *testing.T) {
 		x, w := random(r, 29, 75, 1), random(r, 70, 75, 0)
 		q := quantized(t, set, p, w)
 		var rows QuantizedRows
-		rows.quantize(set, p, x.Cols, x)
+		rows.quantize(set, nil, p, x.Cols, x)
 		y := New(29, 70)
 		MulQuantized([]QuantizedSegment{{Rows: &rows, Step: 1, W: q}}, Epilogue{ReLU: true}, y)
 		for i := range 29 {
 			var one QuantizedRows
-			one.quantize(set, p, Rows(x, i, 1).Cols, Rows(x, i, 1))
+			one.quantize(set, nil, p, Rows(x, i, 1).Cols, Rows(x, i, 1))
 			alone := New(1, 70)
 			MulQuantized([]QuantizedSegment{{Rows: &one, W: q}}, Epilogue{ReLU: true}, alone)
 			equalBits(t, fmt.Sprint("row ", i), alone, Rows(y, i, 1))
@@ -427,7 +427,7 @@ func BenchmarkQuantized(b *testing.B) {
 				segs := make([]QuantizedSegment, 1)
 				b.Run(fmt.Sprintf("%dx%dx%d/%s/%s", s.m, s.n, s.k, set, p), func(b *testing.B) {
 					for range b.N {
-						rows.quantize(set, p, x.Cols, x)
+						rows.quantize(set, nil, p, x.Cols, x)
 						segs[0] = QuantizedSegment{Rows: &rows, Step: 1, W: q}
 						MulQuantized(segs, ep, y)
 					}

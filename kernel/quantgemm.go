@@ -86,6 +86,7 @@ type quantProduct struct {
 	segs  []QuantizedSegment
 	ep    Epilogue
 	y     Matrix
+	grid  grid      // the shares of several threads
 	sums  []float32 // of the terms before, in the rows of a block and the columns of a strip
 	pitch int
 	begin []int32 // of rows: by term, what sums begin with, if the set needs it
@@ -94,6 +95,50 @@ type quantProduct struct {
 
 // compute computes y.
 func (p *quantProduct) compute(ws *workspace) {
+	if p.grid = p.shares(); p.grid.count() > 1 {
+		p.ep.Threads.Do(p.grid.count(), p)
+		return
+	}
+	p.rectangle(ws, 0, p.y.Rows, 0, p.set.strips(p.y.Cols))
+}
+
+// shares returns the shares of the product, made of strips and of tiles.
+func (p *quantProduct) shares() grid {
+	t := p.ep.Threads
+	if t == nil {
+		return grid{1, 1}
+	}
+	w := p.segs[0].W
+	steps := 0
+	for i := range p.segs {
+		steps += p.segs[i].W.k
+	}
+	parts := t.Parts(p.set.duration(w.precision, p.y.Rows, p.y.Cols, steps))
+	if parts == 1 {
+		return grid{1, 1}
+	}
+	height, size := p.set.tileRows(w.precision), float64(p.set.codeSize(w.precision))
+	return bestGrid(&work{
+		threads: t.Size(), parts: parts, panels: p.set.strips(p.y.Cols), full: 1, tiles: (p.y.Rows + height - 1) / height,
+		takes: float64(p.set.duration(w.precision, p.y.Rows, p.y.Cols, steps)),
+		x:     size * float64(p.y.Rows) * float64(steps), w: size * float64(p.y.Cols) * float64(steps),
+	})
+}
+
+// Part computes a share, with memory of its own.
+func (p *quantProduct) Part(i int) {
+	ws := getWorkspace()
+	defer ws.put()
+	q := &ws.quantized
+	*q = *p
+	c, r := i%p.grid.cols, i/p.grid.cols
+	strips, height := p.set.strips(p.y.Cols), p.set.tileRows(p.segs[0].W.precision)
+	first, next := span(r, p.grid.rows, p.y.Rows, height)
+	q.rectangle(ws, first, next, c*strips/p.grid.cols, (c+1)*strips/p.grid.cols)
+}
+
+// rectangle computes rows [top, bottom) of some strips.
+func (p *quantProduct) rectangle(ws *workspace, top, bottom, strip, end int) {
 	bytes := 0
 	for i := range p.segs {
 		bytes += p.segs[i].W.quads * 4 * stepBytes
@@ -104,8 +149,9 @@ func (p *quantProduct) compute(ws *workspace) {
 	// rows.
 	height := p.set.tileRows(precision)
 	rows := max(quantBlock/max(bytes, 1)/height, 1) * height
-	blocks := (p.y.Rows + rows - 1) / rows
-	rows = (p.y.Rows+blocks-1)/blocks + 1 // of a block at most
+	all := bottom - top
+	blocks := (all + rows - 1) / rows
+	rows = (all+blocks-1)/blocks + 1 // of a block at most
 	p.pitch = p.set.stripPanels() * p.set.lanes()
 	// A strip of a block is computed term by term, so only its sums need room.
 	if len(p.segs) > 1 {
@@ -115,9 +161,9 @@ func (p *quantProduct) compute(ws *workspace) {
 		p.begin = ws.int32s(rows * len(p.segs))
 	}
 	for b := range blocks {
-		first, next := b*p.y.Rows/blocks, (b+1)*p.y.Rows/blocks
+		first, next := top+b*all/blocks, top+(b+1)*all/blocks
 		p.rowProducts(first, next)
-		for s := range p.set.strips(p.y.Cols) {
+		for s := strip; s < end; s++ {
 			p.strip(first, next, s)
 		}
 	}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -60,6 +61,7 @@ type QuantizedRows struct {
 	codes      []byte    // with codeSlack bytes behind the last row
 	params     []float32 // a scale and an offset for each row and group
 	marked     int
+	count      atomic.Int64 // of marked rows while they are being found
 }
 
 // codeSlack is how far kernels read beyond the last code of a row. Weights are zero there.
@@ -86,15 +88,20 @@ type quantizing struct {
 // A row with NaN or infinities is marked: its products are NaN before the epilogue. So is a row
 // whose range is at least 2⁶³, because products with the largest weights could overflow before they
 // add up to less, and a row so close to constant that the inverse of its range is infinite.
-func (q *QuantizedRows) Set(p Precision, m Matrix) { q.quantize(currentQuantSet(), p, m.Cols, m) }
+func (q *QuantizedRows) Set(p Precision, m Matrix) { q.SetGroups(p, m.Cols, m) }
 
 // SetGroups is Set with a scale and an offset for each group of consecutive columns of a row;
 // the last group may be narrower. A row with a marked group is marked.
 func (q *QuantizedRows) SetGroups(p Precision, group int, m Matrix) {
-	q.quantize(currentQuantSet(), p, group, m)
+	(*Threads)(nil).SetGroups(q, p, group, m)
 }
 
-func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix) {
+// SetGroups is the method QuantizedRows.SetGroups.
+func (t *Threads) SetGroups(q *QuantizedRows, p Precision, group int, m Matrix) {
+	q.quantize(currentQuantSet(), t, p, group, m)
+}
+
+func (q *QuantizedRows) quantize(set quantSet, threads *Threads, p Precision, group int, m Matrix) {
 	if p != Int8 && p != Int16 || group < 1 && m.Cols > 0 {
 		panic(errShape)
 	}
@@ -104,23 +111,13 @@ func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix)
 		clear(q.params)
 		return
 	}
-	// A float32 of that size has no fraction: adding it rounds to an integer, halves to even, and
-	// leaves that integer in the last bits. The half above 2^23 keeps negative integers in the same
-	// binade.
-	const round = 1<<23 + 1<<22 // its last bit counts ones
-	t := quantizing{
-		levels: float32(p.Levels()), middle: float32(p.middle()),
-		magic: float32(round - p.middle()), base: math.Float32bits(round), wide: 1 << 65,
-	}
-	// The dot products of arm64 take signed bytes. Inverting the highest bit subtracts 128, which
-	// what sums begin with makes up for.
-	if set == quantDot {
-		t.flip = 1 << 7
-	}
 	q.clearGaps()
-	q.fill(m, &t)
+	part := func(j *matrixJob, i, n int) { j.rows.fill(Rows(j.x, i, n), i) }
+	if !threads.divideRows(&m, moved, part, args{x: m, rows: q}) {
+		q.fill(m, 0)
+	}
 	// Kernels count groups, and a row may have several that are marked.
-	if q.marked = t.marked; q.groups() > 1 && t.marked > 0 {
+	if q.marked = int(q.count.Swap(0)); q.groups() > 1 && q.marked > 0 {
 		q.marked = 0
 		for i := range q.rows {
 			if q.IsMarked(i) {
@@ -130,13 +127,35 @@ func (q *QuantizedRows) quantize(set quantSet, p Precision, group int, m Matrix)
 	}
 }
 
-// fill quantizes all groups of all rows. Groups without gaps between them are like rows.
-func (q *QuantizedRows) fill(m Matrix, t *quantizing) {
+// quantizing returns what kernels need to know, apart from rows.
+func (q *QuantizedRows) quantizing() quantizing {
+	// A float32 of that size has no fraction: adding it rounds to an integer, halves to even, and
+	// leaves that integer in the last bits. The half above 2^23 keeps negative integers in the same
+	// binade.
+	const round = 1<<23 + 1<<22 // its last bit counts ones
+	t := quantizing{
+		levels: float32(q.precision.Levels()), middle: float32(q.precision.middle()),
+		magic: float32(round - q.precision.middle()), base: math.Float32bits(round), wide: 1 << 65,
+	}
+	// The dot products of arm64 take signed bytes. Inverting the highest bit subtracts 128, which
+	// what sums begin with makes up for.
+	if q.set == quantDot {
+		t.flip = 1 << 7
+	}
+	return t
+}
+
+// fill quantizes all groups of some rows, from row first on. Groups without gaps between them are
+// like rows.
+func (q *QuantizedRows) fill(m Matrix, first int) {
+	t := q.quantizing()
 	size, groups := q.set.codeSize(q.precision), q.groups()
+	codes, params := q.codes[first*q.stride:], q.params[2*first*groups:]
+	defer func() { q.count.Add(int64(t.marked)) }()
 	if groups == 1 {
 		t.x, t.xRow, t.rows, t.k = &m.Data[0], uintptr(m.Stride)*4, m.Rows, m.Cols
-		t.codes, t.codesRow, t.params = &q.codes[0], uintptr(q.stride), &q.params[0]
-		q.set.quantize(t, q.set.words(q.precision))
+		t.codes, t.codesRow, t.params = &codes[0], uintptr(q.stride), &params[0]
+		q.set.quantize(&t, q.set.words(q.precision))
 		return
 	}
 	whole, rest := m.Cols/q.group, m.Cols%q.group
@@ -149,12 +168,12 @@ func (q *QuantizedRows) fill(m Matrix, t *quantizing) {
 	}
 	for i := 0; i < m.Rows; i += rows {
 		t.x, t.rows, t.k = &m.Data[i*m.Stride], rows*whole, q.group
-		t.codes, t.params = &q.codes[i*q.stride], &q.params[2*i*groups]
-		q.set.quantize(t, q.set.words(q.precision))
+		t.codes, t.params = &codes[i*q.stride], &params[2*i*groups]
+		q.set.quantize(&t, q.set.words(q.precision))
 		if rest > 0 {
 			t.x, t.rows, t.k = &m.Data[i*m.Stride+m.Cols-rest], 1, rest
-			t.codes, t.params = &q.codes[i*q.stride+(m.Cols-rest)*size], &q.params[2*(i*groups+whole)]
-			q.set.quantize(t, q.set.words(q.precision))
+			t.codes, t.params = &codes[i*q.stride+(m.Cols-rest)*size], &params[2*(i*groups+whole)]
+			q.set.quantize(&t, q.set.words(q.precision))
 		}
 	}
 }

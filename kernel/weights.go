@@ -17,21 +17,27 @@ func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
 
 func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 	p := new(Weights)
-	p.become(set, w, tall)
+	p.become(set, nil, w, tall)
 	return p
 }
 
 // Renew packs p again after elements of its matrix have changed. No product may use p
 // meanwhile.
-func (p *Weights) Renew() { p.become(currentSet(), p.Matrix(), p.tall) }
+func (p *Weights) Renew() { (*Threads)(nil).Renew(p) }
+
+// Renew is the method Weights.Renew.
+func (t *Threads) Renew(p *Weights) { p.become(currentSet(), t, p.Matrix(), p.tall) }
 
 // SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
 // backward pass. p may be zero; its memory is used again if it is large enough. No product may use
 // p meanwhile.
-func (p *Weights) SetTransposed(w Matrix) { p.become(currentSet(), w, true) }
+func (p *Weights) SetTransposed(w Matrix) { (*Threads)(nil).SetTransposed(p, w) }
+
+// SetTransposed is the method Weights.SetTransposed.
+func (t *Threads) SetTransposed(p *Weights, w Matrix) { p.become(currentSet(), t, w, true) }
 
 // become packs w into p.
-func (p *Weights) become(set kernelSet, w Matrix, tall bool) {
+func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
 	checkApart(&w)
 	p.w, p.tall, p.set = w, tall, set
 	// A foreign BLAS reads the matrix itself.
@@ -45,7 +51,7 @@ func (p *Weights) become(set kernelSet, w Matrix, tall bool) {
 		p.panels = alignedFloats(n)
 	}
 	p.place(p.panels[:n])
-	p.pack()
+	p.pack(t)
 }
 
 // shape returns the number of columns of y, and the length of the sums.
@@ -83,6 +89,8 @@ type Epilogue struct {
 	// Next are the weights of the segments of the product that probably follows. Their beginning is
 	// fetched to the cache meanwhile. It changes no result.
 	Next []*Weights
+	// Threads compute the product together, if it is worth it. They change no result, either.
+	Threads *Threads
 }
 
 // Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its
@@ -131,7 +139,7 @@ func mulWith(set kernelSet, x, w Matrix, ep Epilogue, y Matrix) {
 	checkApart(&w)
 	checkProduct(ws.segs[:], &ep, y)
 	if set != blasSet {
-		ws.prepare(set, w, false, x.Rows)
+		ws.prepare(set, ep.Threads, w, false, x.Rows)
 	}
 	multiply(set, ws, ws.segs[:], &ep, 1, y)
 }

@@ -18,6 +18,7 @@ type workspace struct {
 	product product // here because it would escape to the heap
 
 	quantized quantProduct
+	tall      tallFactors
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
@@ -30,6 +31,7 @@ func (w *workspace) put() {
 	clear(w.parts)
 	clear(w.next)
 	w.weights, w.segs, w.product, w.quantized = Weights{}, [1]Segment{}, product{}, quantProduct{}
+	w.tall = tallFactors{}
 	workspaces.Put(w)
 }
 

@@ -36,6 +36,15 @@ type OpCost struct {
 	Calls   int           `json:"calls"`   // executed
 	Time    time.Duration `json:"time_ns"`
 	Bytes   int64         `json:"bytes"` // written, over all calls
+	// Helped is how long other threads worked meanwhile, all together, and Waited how long the first
+	// one waited for them.
+	Helped time.Duration `json:"helped_ns,omitempty"`
+	Waited time.Duration `json:"waited_ns,omitempty"`
+}
+
+// Cores returns how many threads worked on average.
+func (o *OpCost) Cores() float64 {
+	return float64(o.Time+o.Helped-o.Waited) / float64(max(o.Time, 1))
 }
 
 // optimizerTime returns OptimizerTime or, if it is zero, that of the optimizer.

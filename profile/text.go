@@ -261,16 +261,23 @@ func (t *textWriter) extra(r *Record, in string, known ...string) {
 func (t *textWriter) execution(ops []OpCost) {
 	t.line("Execution")
 	t.line("---------")
-	t.line("  <%% time> <sum %%> <time> <time per call> <bytes> <#call> <#apply> <name>")
 	ops = costliest(ops)
-	var total, sum time.Duration
+	var total, helped, sum time.Duration
 	for _, o := range ops {
 		total += o.Time
+		helped += o.Helped
 	}
+	// What one thread did has two columns less.
+	threads := func(string, ...any) string { return "" }
+	if helped > 0 {
+		threads = fmt.Sprintf
+	}
+	t.line("  <%% time> <sum %%> <time> <time per call> %s<bytes> <#call> <#apply> <name>", threads("<cores> <waited> "))
 	for _, o := range ops {
 		sum += o.Time
-		t.line("  %5.1f%% %6.1f%% %9.3fs %12.2es %14d %8d %6d  %s", percent(o.Time, total), percent(sum, total),
-			o.Time.Seconds(), o.Time.Seconds()/math.Max(1, float64(o.Calls)), o.Bytes, o.Calls, o.Applies, o.Name)
+		t.line("  %5.1f%% %6.1f%% %9.3fs %12.2es %s%14d %8d %6d  %s", percent(o.Time, total), percent(sum, total),
+			o.Time.Seconds(), o.Time.Seconds()/math.Max(1, float64(o.Calls)), threads("%6.2f %5.1f%% ", o.Cores(), percent(o.Waited, o.Time)),
+			o.Bytes, o.Calls, o.Applies, o.Name)
 	}
 }
 

@@ -98,7 +98,7 @@ func (op softmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[0].DType(), in[0].Shape()...); err != nil {
 			return err
 		}
-		array.Softmax(out[0], in[0], op.Log)
+		ws.Softmax(out[0], in[0], op.Log)
 		return nil
 	}, nil
 }
@@ -111,7 +111,7 @@ func (op softmaxGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[0].DType(), in[0].Shape()...); err != nil {
 			return err
 		}
-		array.SoftmaxGrad(out[0], in[0], in[1], op.Log)
+		ws.SoftmaxGrad(out[0], in[0], in[1], op.Log)
 		return nil
 	}, nil
 }
@@ -132,7 +132,7 @@ func softmaxWithBias(op fgraph.Op, ws *array.Workspace, out, x, b *array.Array, 
 	}
 	array.CopyTo(out, x)
 	ws.Add(out, b)
-	array.Softmax(out, out, log)
+	ws.Softmax(out, out, log)
 	return nil
 }
 

@@ -15,6 +15,7 @@ var ranges = map[string][2]int{
 	"max-rewrites": {-1, math.MaxInt32}, // -1 for no limit
 	"run":          {0, 1e6},
 	"runs":         {1, 1e6},
+	"threads":      {0, 1 << 10},
 }
 
 // bound makes flags refuse values out of range.

@@ -94,7 +94,7 @@ func (e *engine) computer(l *loop, log, phase int) (*exec.Computer, error) {
 	if c := e.computers[log][phase]; c != nil {
 		return c, nil
 	}
-	c, err := l.chunks[phase].program.NewComputer(exec.ComputerOptions{Workspace: &e.workspace})
+	c, err := l.chunks[phase].program.NewComputer(exec.ComputerOptions{Workspace: &e.workspace, Threads: e.s.threads})
 	if err != nil {
 		return nil, err
 	}

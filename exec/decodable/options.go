@@ -54,6 +54,9 @@ type Options struct {
 	MinibatchSize int
 	// Optimizer optimizes the computations, unless it is nil.
 	Optimizer *optdb.Optimizer
+	// Threads is the number of threads of each computation; 0 means 1. Several workers use a
+	// machine better than several threads.
+	Threads int
 	// CacheCapacity is the number of programs that are kept (compiler.cache-capacity). 0 means 64
 	// plus one per row of a chunk.
 	CacheCapacity int
@@ -65,7 +68,7 @@ type Options struct {
 func (o *Options) Looped() StreamOptions {
 	s := StreamOptions{
 		FramesPerChunk: o.FramesPerChunk, FrameSubsampling: o.FrameSubsampling, OnlineIvectorPeriod: o.OnlineIvectorPeriod,
-		Priors: o.Priors, AcousticScale: o.AcousticScale, ApplyExp: o.ApplyExp, Optimizer: o.Optimizer,
+		Priors: o.Priors, AcousticScale: o.AcousticScale, ApplyExp: o.ApplyExp, Optimizer: o.Optimizer, Threads: o.Threads,
 	}
 	if o.ExtraLeftContextInitial != nil {
 		s.ExtraLeftContextInitial = *o.ExtraLeftContextInitial
@@ -76,6 +79,9 @@ func (o *Options) Looped() StreamOptions {
 // maxChunk bounds the frames of a chunk with its context. 2²⁰ frames are almost three hours of
 // speech.
 const maxChunk = 1 << 20
+
+// maxThreads bounds the threads of a computation.
+const maxThreads = 1024
 
 // check returns an error that lists everything that is wrong with the options.
 func (o *Options) check() error {
@@ -102,6 +108,7 @@ func (o *Options) check() error {
 		}
 	}
 	want(o.MinibatchSize >= 0 && o.MinibatchSize <= 1024, "minibatch-size is %d; it may be 0 to 1024", o.MinibatchSize)
+	want(o.Threads >= 0 && o.Threads <= maxThreads, "threads is %d; it may be 0 to %d", o.Threads, maxThreads)
 	want(o.CacheCapacity >= 0, "cache-capacity is %d; it can't be negative", o.CacheCapacity)
 	if errs != nil && len(errs.Errors) == 1 {
 		return errs.Errors[0]

@@ -35,6 +35,7 @@ type scored struct {
 	features    int // columns of the input
 	ivector     int // elements of an i-vector, 0 for a network without
 	outputs     int // columns of the output
+	threads     int // of a computation
 }
 
 // defaultMinibatch is the number of chunks that a recurrent network computes at once.
@@ -97,6 +98,7 @@ func (o *Options) prepare(nn *nnet3.Nnet, chunk int) (s scored, err error) {
 	for _, c := range nn.Components {
 		Pack(c)
 	}
+	s.threads = o.Threads
 	s.step = cmp.Or(o.FrameSubsampling, 1)
 	s.features, s.outputs = nn.InputNodeDim(inputNode), nn.OutputNodeDim(outputNode)
 	s.ivector = max(nn.InputNodeDim(ivectorNode), 0)

@@ -39,6 +39,9 @@ type StreamOptions struct {
 	ApplyExp bool
 	// Optimizer optimizes the computations, unless it is nil.
 	Optimizer *optdb.Optimizer
+	// Threads is the number of threads of each computation; 0 means 1. Several workers use a
+	// machine better than several threads.
+	Threads int
 }
 
 // A Streamer scores live streams: frames come as they arrive, and rows of output leave as soon as
@@ -69,7 +72,7 @@ func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Stre
 	shared := Options{
 		FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling,
 		ExtraLeftContextInitial: &opts.ExtraLeftContextInitial, OnlineIvectorPeriod: opts.OnlineIvectorPeriod,
-		Priors: opts.Priors, AcousticScale: opts.AcousticScale, ApplyExp: opts.ApplyExp,
+		Priors: opts.Priors, AcousticScale: opts.AcousticScale, ApplyExp: opts.ApplyExp, Threads: opts.Threads,
 	}
 	n, err := shared.prepare(nn, 24)
 	if err != nil {

@@ -214,7 +214,7 @@ func (w *Worker) computer(ctx context.Context, s shape) (*exec.Program, *exec.Co
 		clear(w.computers)
 		w.workspace.Trim()
 	}
-	c, err := p.NewComputer(exec.ComputerOptions{Workspace: &w.workspace})
+	c, err := p.NewComputer(exec.ComputerOptions{Workspace: &w.workspace, Threads: w.s.threads})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -63,12 +63,12 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 		return err
 	}
 	opts := exec.ComputerOptions{Check: true, Poison: true}
-	want, err := run(ctx, p.Compiled, p.Net, p.Request, in, opts)
+	want, err := RunWith(ctx, p.Compiled, p.Net, p.Request, in, opts)
 	if err != nil {
 		return err
 	}
 	compare := func(ctx context.Context, c *computation.Computation) (string, error) {
-		got, err := run(ctx, inFloats(c), p.Net, p.Request, in, opts)
+		got, err := RunWith(ctx, inFloats(c), p.Net, p.Request, in, opts)
 		if err != nil {
 			return "", err
 		}

@@ -254,13 +254,13 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	timing := new(exec.Timing)
-	times, err := pipeline.Measure(t.Context(), program, nn, in, pipeline.Patience{}, timing)
+	times, err := pipeline.Measure(t.Context(), program, nn, in, pipeline.Patience{}, exec.ComputerOptions{Timing: timing})
 	if err != nil || times.Best <= 0 || times.Median < times.Best || times.Runs != 7 || timing.Total() < times.Best-times.Renew {
 		t.Errorf("%+v, %v in commands, error %v", times, timing.Total(), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := pipeline.Measure(ctx, program, nn, in, pipeline.Patience{}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := pipeline.Measure(ctx, program, nn, in, pipeline.Patience{}, exec.ComputerOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled measurement ends with %v", err)
 	}
 }

@@ -35,11 +35,11 @@ type Results struct {
 // Run checks and executes a computation of a network that answers the request, and returns its
 // outputs.
 func Run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values) (*Results, error) {
-	return run(ctx, c, nn, req, in, exec.ComputerOptions{})
+	return RunWith(ctx, c, nn, req, in, exec.ComputerOptions{})
 }
 
-// run is Run with options.
-func run(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values, opts exec.ComputerOptions) (*Results, error) {
+// RunWith is Run with options. If the request wants a gradient, it sets ToUpdate.
+func RunWith(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, req *computation.Request, in Values, opts exec.ComputerOptions) (*Results, error) {
 	res := new(Results)
 	if req.NeedModelDerivative {
 		res.Gradient = NewGradient(nn)
@@ -124,11 +124,11 @@ func Prepare(c *computation.Computation, nn *nnet3.Nnet) {
 }
 
 // Renew packs parameters that Prepare has packed again, after they have changed. No program may be
-// computing with the network.
-func Renew(nn *nnet3.Nnet) {
+// computing with the network. Threads, such as those of a computer, may be nil.
+func Renew(nn *nnet3.Nnet, t *kernel.Threads) {
 	for _, c := range nn.Components {
 		if r, ok := c.(component.Renewer); ok {
-			r.Renew()
+			r.Renew(t)
 		}
 	}
 }
@@ -168,11 +168,10 @@ type Times struct {
 
 // Measure runs a program again and again. Handing in the inputs is part of a run. A run uses the
 // memory of the one before. A program that computes the gradient gets new parameters every time, in
-// effect: Renew is part of its runs. timing, if not nil, adds up the times of commands, which makes
-// runs a little slower.
-func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, timing *exec.Timing) (Times, error) {
+// effect: Renew is part of its runs. The options may ask for threads, and for the times of commands,
+// which makes runs a little slower.
+func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, opts exec.ComputerOptions) (Times, error) {
 	var times Times
-	opts := exec.ComputerOptions{Timing: timing}
 	train := p.Computation().NeedModelDerivative
 	if train {
 		opts.ToUpdate = NewGradient(nn)
@@ -186,7 +185,7 @@ func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, pa
 		computer.Reset()
 		start := time.Now()
 		if train {
-			Renew(nn)
+			Renew(nn, computer.Threads())
 			if renew := time.Since(start); k == 0 || renew < times.Renew {
 				times.Renew = renew
 			}

@@ -40,6 +40,8 @@ type Case struct {
 	Unoptimized, Optimized computation.Counts
 	// Spread is how far Kaldi's answers are from each other. Load leaves it zero.
 	Spread Spread
+	// Threads is the number of threads of a run; 0 means 1.
+	Threads int
 }
 
 // header is the part of case.json beside the request.

@@ -87,7 +87,7 @@ func (c *Case) run(ctx context.Context, opt *optdb.Optimizer, r *Result) (err er
 	n := plan.Optimized.Counts()
 	r.Commands, r.Matrices, r.MaxMemoryBytes = n.Commands, n.Matrices, n.MaxMemoryBytes
 	r.CompileSeconds, r.OptimizeSeconds = plan.CompileTime.Seconds(), plan.OptimizeTime.Seconds()
-	got, err := pipeline.Run(ctx, plan.Optimized, c.Net, c.Request, pipeline.Values{Inputs: c.Inputs, OutputDerivs: c.OutputDerivs})
+	got, err := pipeline.RunWith(ctx, plan.Optimized, c.Net, c.Request, pipeline.Values{Inputs: c.Inputs, OutputDerivs: c.OutputDerivs}, exec.ComputerOptions{Threads: c.Threads})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func (a *affine) Bias() []float32 {
 }
 
 func (a *affine) Prepare()                   { a.prepare() }
-func (a *affine) Renew()                     { a.renew() }
+func (a *affine) Renew(t *kernel.Threads)    { a.renew(t) }
 func (a *affine) Release() (spare []float32) { return a.release() }
 
 // random draws parameters as param-stddev and bias-stddev say.
@@ -66,11 +66,11 @@ func (a *affine) Params() []Param {
 }
 
 // update adds rate times the gradient to the parameters.
-func (a *affine) update(rate float32, in, outDeriv kernel.Matrix) {
+func (a *affine) update(w *Workspace, rate float32, in, outDeriv kernel.Matrix) {
 	a.restore()
-	kernel.MulTN(rate, outDeriv, in, 1, a.m)
+	w.Threads.MulTN(rate, outDeriv, in, 1, a.m)
 	if len(a.bias) != 0 {
-		kernel.AddColSums(a.bias, rate, outDeriv)
+		w.Threads.AddColSums(a.bias, rate, outDeriv)
 	}
 	a.changed()
 }
@@ -84,7 +84,7 @@ func (c *affineMap) factor() *affine { return &c.affine }
 
 // Propagate computes y = x·Wᵀ + b, or y += x·Wᵀ without a bias.
 func (c *affineMap) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0, Next: w.preparedForms(pass.Next)}, out)
+	c.mul(in, kernel.Epilogue{Bias: c.Bias(), Accumulate: len(c.bias) == 0, Next: w.preparedForms(pass.Next), Threads: w.Threads}, out)
 	return nil, nil
 }
 
@@ -132,7 +132,7 @@ func (c *trainedMap) Backprop(w *Workspace, pass BackwardPass) error {
 	}
 	if u, ok := pass.ToUpdate.(interface{ trained() *trainedMap }); ok {
 		to := u.trained()
-		to.update(to.learningRate, pass.InValue, pass.OutDeriv)
+		to.update(w, to.learningRate, pass.InValue, pass.OutDeriv)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (c *backpropTruncationComponent) PrecomputeIndexes(in, out []index.Index, n
 
 // Propagate computes y = scale·x.
 func (c *backpropTruncationComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	kernel.CopyScaled(out, c.scale, in)
+	w.Threads.CopyScaled(out, c.scale, in)
 	return nil, nil
 }
 
@@ -96,7 +96,7 @@ func (c *backpropTruncationComponent) Backprop(w *Workspace, pass BackwardPass) 
 	if !ok || len(b.crossed) != pass.OutDeriv.Rows {
 		return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 	}
-	kernel.CopyScaled(pass.InDeriv, c.scale, pass.OutDeriv)
+	w.Threads.CopyScaled(pass.InDeriv, c.scale, pass.OutDeriv)
 	var clipped, zeroed float64
 	for i, crossed := range b.crossed {
 		row := kernel.Row(pass.InDeriv, i)

@@ -126,14 +126,14 @@ const (
 // Propagate computes y = (x - mean)·targetRMS/√(variance + epsilon).
 func (c *batchNorm) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.test {
-		kernel.ScaleOffset(out, in, c.scale, c.offset)
+		w.Threads.ScaleOffset(out, in, c.scale, c.offset)
 		return nil, nil
 	}
 	m := w.newMemo(memoRows, c.blockDim)
 	c.moments(w, in, m.Matrix)
 	defer w.Release(w.Mark())
 	mean, scale := c.spread(w, kernel.Row(m.Matrix, memoMean)), c.spread(w, kernel.Row(m.Matrix, memoScale))
-	kernel.Standardize(out, in, mean, scale)
+	w.Threads.Standardize(out, in, mean, scale)
 	w.lend(m, pass)
 	return m, nil
 }
@@ -158,7 +158,7 @@ func blocks(w *Workspace, m kernel.Matrix, n int) kernel.Matrix {
 	}
 	if m.Stride != m.Cols {
 		dense := w.Matrix(m.Rows, m.Cols)
-		kernel.Copy(dense, m)
+		w.Threads.Copy(dense, m)
 		m = dense
 	}
 	return kernel.Matrix{Data: m.Data, Rows: m.Rows * (m.Cols / n), Cols: n, Stride: n}
@@ -193,7 +193,7 @@ func (c *batchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (pro
 	}
 	clear(mean)
 	products = w.zeroDoubles(n)
-	kernel.AddColMoments(mean, float32(1/float64(max(x.Rows, 1))), products, x, y)
+	w.Threads.AddColMoments(mean, float32(1/float64(max(x.Rows, 1))), products, x, y)
 	return products
 }
 
@@ -206,7 +206,7 @@ func (c *batchNorm) rows(rows int) float64 { return float64(max(rows*(c.dim/c.bl
 //	dx = s·(dy - mean(dy)) - y·s·mean(y·dy)/targetRMS²
 func (c *batchNorm) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.test {
-		kernel.ScaleCols(pass.InDeriv, pass.OutDeriv, c.scale)
+		w.Threads.ScaleCols(pass.InDeriv, pass.OutDeriv, c.scale)
 		return nil
 	}
 	m, ok := memoOf(pass.Memo, memoRows, c.blockDim)
@@ -219,7 +219,7 @@ func (c *batchNorm) Backprop(w *Workspace, pass BackwardPass) error {
 	for j, dot := range c.means(w, mean, pass.OutDeriv, pass.OutValue) {
 		slope[j] = float32(perSquare*float32(dot)) * scale[j]
 	}
-	kernel.StandardizeDeriv(pass.InDeriv, pass.OutDeriv, pass.OutValue, c.spread(w, mean), c.spread(w, scale), c.spread(w, slope))
+	w.Threads.StandardizeDeriv(pass.InDeriv, pass.OutDeriv, pass.OutValue, c.spread(w, mean), c.spread(w, scale), c.spread(w, slope))
 	w.free(m)
 	return nil
 }

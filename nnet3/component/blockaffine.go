@@ -25,9 +25,9 @@ func (c *blocked) Release() (spare []float32) {
 	return spare
 }
 
-func (c *blocked) Renew() {
+func (c *blocked) Renew(t *kernel.Threads) {
 	for b := range c.blocks {
-		c.blocks[b].renew()
+		c.blocks[b].renew(t)
 	}
 }
 
@@ -108,7 +108,7 @@ func (c *blockAffineComponent) Fields(f *Fields) {
 func (c *blockAffineComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	rows := c.m.Rows / c.numBlocks
 	for b := range c.blocks {
-		ep := kernel.Epilogue{Bias: c.bias[b*rows : (b+1)*rows]}
+		ep := kernel.Epilogue{Bias: c.bias[b*rows : (b+1)*rows], Threads: w.Threads}
 		c.blocks[b].mul(block(in, b, c.numBlocks), ep, block(out, b, c.numBlocks))
 	}
 	return nil, nil
@@ -123,15 +123,15 @@ func (c *blockAffineComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	for b := range c.blocks {
 		dy := block(pass.OutDeriv, b, c.numBlocks)
 		if wanted(pass.InDeriv) {
-			kernel.MulNN(1, dy, c.blocks[b].elements(), 1, block(pass.InDeriv, b, c.numBlocks))
+			w.Threads.MulNN(1, dy, c.blocks[b].elements(), 1, block(pass.InDeriv, b, c.numBlocks))
 		}
 		if update {
-			kernel.MulTN(u.learningRate, dy, block(pass.InValue, b, c.numBlocks), 1, u.blocks[b].m)
+			w.Threads.MulTN(u.learningRate, dy, block(pass.InValue, b, c.numBlocks), 1, u.blocks[b].m)
 			u.blocks[b].changed()
 		}
 	}
 	if update {
-		kernel.AddColSums(u.bias, u.learningRate, pass.OutDeriv)
+		w.Threads.AddColSums(u.bias, u.learningRate, pass.OutDeriv)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (c *repeatedAffineComponent) eachBlock(x, y, z kernel.Matrix, f func(x, y, 
 
 // Propagate computes y = x·Wᵀ + b block by block.
 func (c *repeatedAffineComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	c.eachBlock(in, out, kernel.Matrix{}, func(x, y, _ kernel.Matrix) { c.mul(x, kernel.Epilogue{Bias: c.bias}, y) })
+	c.eachBlock(in, out, kernel.Matrix{}, func(x, y, _ kernel.Matrix) { c.mul(x, kernel.Epilogue{Bias: c.bias, Threads: w.Threads}, y) })
 	return nil, nil
 }
 
@@ -206,10 +206,10 @@ func (c *repeatedAffineComponent) Backprop(w *Workspace, pass BackwardPass) erro
 	}
 	c.eachBlock(pass.InValue, pass.OutDeriv, pass.InDeriv, func(x, dy, dx kernel.Matrix) {
 		if wanted(dx) {
-			kernel.MulNN(1, dy, c.elements(), 1, dx)
+			w.Threads.MulNN(1, dy, c.elements(), 1, dx)
 		}
 		if to != nil {
-			to.update(to.learningRate, x, dy)
+			to.update(w, to.learningRate, x, dy)
 		}
 	})
 	return nil

@@ -58,17 +58,17 @@ func (c *clipGradientComponent) Fields(f *Fields) {
 
 // Propagate copies in to out.
 func (c *clipGradientComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	kernel.Copy(out, in)
+	w.Threads.Copy(out, in)
 	return nil, nil
 }
 
 // Backprop copies the derivative and clips it. A threshold of 0 lets nothing through.
 func (c *clipGradientComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.threshold == 0 {
-		kernel.Fill(pass.InDeriv, 0)
+		w.Threads.Fill(pass.InDeriv, 0)
 		return nil
 	}
-	kernel.Copy(pass.InDeriv, pass.OutDeriv)
+	w.Threads.Copy(pass.InDeriv, pass.OutDeriv)
 	clipped := 0
 	for i := range pass.InDeriv.Rows {
 		row := kernel.Row(pass.InDeriv, i)

@@ -172,7 +172,7 @@ type Releaser interface {
 // Renewer is a Preparer with parameters that may change. Renew recomputes the prepared forms in
 // place, in this component and in those derived from it. Call it after changing parameters by hand.
 type Renewer interface {
-	Renew()
+	Renew(t *kernel.Threads)
 }
 
 // Derived is a component that an optimization made of another one, whose parameters it shares.

@@ -104,7 +104,9 @@ func (c *compositeComponent) Release() []float32 {
 	eachPart(c, func(r Releaser) { r.Release() })
 	return nil
 }
-func (c *compositeComponent) Renew() { eachPart(c, Renewer.Renew) }
+func (c *compositeComponent) Renew(t *kernel.Threads) {
+	eachPart(c, func(r Renewer) { r.Renew(t) })
+}
 
 // Init reads max-rows-process, num-components, and component1, component2, …: each the
 // configuration of a component, with its type, in quotes.

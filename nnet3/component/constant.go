@@ -103,7 +103,7 @@ func (c *constantComponent) Properties() Properties {
 // Backprop adds Σdy to the vector of ToUpdate.
 func (c *constantComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if wanted(pass.InDeriv) {
-		kernel.Fill(pass.InDeriv, 0)
+		w.Threads.Fill(pass.InDeriv, 0)
 	}
 	if u, ok := pass.ToUpdate.(*constantComponent); ok {
 		u.update(pass.OutDeriv)

@@ -186,7 +186,7 @@ func (c *convolutionComponent) eachPatch(w *Workspace, in kernel.Matrix, f func(
 func (c *convolutionComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	c.eachPatch(w, in, func(first, place int, patches kernel.Matrix) {
 		y := kernel.View(out, first, patches.Rows, place*c.m.Rows, c.m.Rows)
-		c.mul(patches, kernel.Epilogue{Accumulate: true, Bias: c.bias}, y)
+		c.mul(patches, kernel.Epilogue{Accumulate: true, Bias: c.bias, Threads: w.Threads}, y)
 	})
 	return nil, nil
 }
@@ -195,7 +195,7 @@ func (c *convolutionComponent) Propagate(w *Workspace, pass ForwardPass, in, out
 func (c *convolutionComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if u, ok := pass.ToUpdate.(*convolutionComponent); ok {
 		c.eachPatch(w, pass.InValue, func(first, place int, patches kernel.Matrix) {
-			u.update(u.learningRate, patches, kernel.View(pass.OutDeriv, first, patches.Rows, place*c.m.Rows, c.m.Rows))
+			u.update(w, u.learningRate, patches, kernel.View(pass.OutDeriv, first, patches.Rows, place*c.m.Rows, c.m.Rows))
 		})
 	}
 	if !wanted(pass.InDeriv) {
@@ -206,7 +206,7 @@ func (c *convolutionComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	for first := 0; first < pass.OutDeriv.Rows; first += patchRows {
 		patches := kernel.Rows(buffer, 0, min(patchRows, pass.OutDeriv.Rows-first))
 		for place := range c.steps() {
-			kernel.MulNN(1, kernel.View(pass.OutDeriv, first, patches.Rows, place*c.m.Rows, c.m.Rows), c.m, 0, patches)
+			w.Threads.MulNN(1, kernel.View(pass.OutDeriv, first, patches.Rows, place*c.m.Rows, c.m.Rows), c.m, 0, patches)
 			addToCols(kernel.Rows(pass.InDeriv, first, patches.Rows), patches, c.columns[place*c.m.Cols:(place+1)*c.m.Cols])
 		}
 	}

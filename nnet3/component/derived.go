@@ -42,7 +42,7 @@ func (o *overwriting) Properties() Properties {
 // Propagate overwrites out.
 func (o *overwriting) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if o.base.Properties().Has(PropagateAdds) {
-		kernel.Fill(out, 0)
+		w.Threads.Fill(out, 0)
 	}
 	return o.base.Propagate(w, pass, in, out)
 }
@@ -62,7 +62,7 @@ func (o *overwriting) Backprop(w *Workspace, pass BackwardPass) error {
 	if done {
 		pass.InDeriv = kernel.Matrix{}
 	} else {
-		kernel.Fill(pass.InDeriv, 0)
+		w.Threads.Fill(pass.InDeriv, 0)
 	}
 	return base.Backprop(w, pass)
 }
@@ -87,7 +87,7 @@ func inputDeriv(w *Workspace, c Component, pass BackwardPass, add bool) (bool, e
 			defer w.Release(w.Mark())
 			dx := w.Matrix(pass.InDeriv.Rows, pass.InDeriv.Cols)
 			c.inputDeriv(w, x, pass.OutDeriv, dx, overwriteDeriv)
-			kernel.Add(pass.InDeriv, 1, dx)
+			w.Threads.Add(pass.InDeriv, 1, dx)
 		}
 	default:
 		return false, nil

@@ -76,7 +76,7 @@ func (c *distributeComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if !ok || !s.fits(pass.InDeriv.Rows, pass.OutDeriv.Rows) {
 		return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 	}
-	kernel.Fill(pass.InDeriv, 0)
+	w.Threads.Fill(pass.InDeriv, 0)
 	for i, f := range s.from {
 		kernel.AddVec(kernel.Row(pass.InDeriv, int(f[0]))[f[1]:], 1, kernel.Row(pass.OutDeriv, i))
 	}

@@ -70,7 +70,7 @@ func (c *dropoutComponent) Fields(f *Fields) {
 // Propagate drops elements of x, or scales it in test mode.
 func (c *dropoutComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.test {
-		kernel.CopyScaled(out, 1-c.proportion, in)
+		w.Threads.CopyScaled(out, 1-c.proportion, in)
 		return nil, nil
 	}
 	rnd := w.random()
@@ -138,10 +138,10 @@ func (c *dropoutMaskComponent) Propagate(w *Workspace, pass ForwardPass, in, out
 	p := c.proportion
 	switch {
 	case p == 0 || c.test && c.continuous:
-		kernel.Fill(out, 1)
+		w.Threads.Fill(out, 1)
 		return nil, nil
 	case c.test:
-		kernel.Fill(out, 1-p)
+		w.Threads.Fill(out, 1-p)
 		return nil, nil
 	}
 	rnd := w.random()
@@ -168,6 +168,6 @@ func (c *dropoutMaskComponent) Propagate(w *Workspace, pass ForwardPass, in, out
 
 // Backprop sets the derivative of the input, which doesn't matter, to zero.
 func (c *dropoutMaskComponent) Backprop(w *Workspace, pass BackwardPass) error {
-	kernel.Fill(pass.InDeriv, 0)
+	w.Threads.Fill(pass.InDeriv, 0)
 	return nil
 }

@@ -14,12 +14,12 @@ func (c *elementwiseProductComponent) Properties() Properties { return Simple | 
 func (c *elementwiseProductComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	n := c.outputDim
 	if c.inputDim == n {
-		kernel.Copy(out, in)
+		w.Threads.Copy(out, in)
 		return nil, nil
 	}
-	kernel.MapRows2(out, kernel.Cols(in, 0, n), kernel.Cols(in, n, n), kernel.MulVec)
+	w.Threads.MapRows2(out, kernel.Cols(in, 0, n), kernel.Cols(in, n, n), kernel.MulVec)
 	for b := 2 * n; b < c.inputDim; b += n {
-		kernel.MapRows2(out, out, kernel.Cols(in, b, n), kernel.MulVec)
+		w.Threads.MapRows2(out, out, kernel.Cols(in, b, n), kernel.MulVec)
 	}
 	return nil, nil
 }
@@ -33,11 +33,11 @@ func (c *elementwiseProductComponent) Backprop(w *Workspace, pass BackwardPass) 
 			if o == b {
 				continue
 			}
-			kernel.MapRows2(dx, from, kernel.Cols(pass.InValue, o, n), kernel.MulVec)
+			w.Threads.MapRows2(dx, from, kernel.Cols(pass.InValue, o, n), kernel.MulVec)
 			from = dx
 		}
 		if c.inputDim == n {
-			kernel.Copy(dx, pass.OutDeriv)
+			w.Threads.Copy(dx, pass.OutDeriv)
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@ type function struct {
 	typ        string
 	properties Properties // in addition to those of every nonlinearity
 	withBlocks Properties // in addition, if there is a block-dim
-	value      func(y, x kernel.Matrix)
-	deriv      func(dx, y, dy kernel.Matrix) // dx may be dy
+	value      func(t *kernel.Threads, y, x kernel.Matrix)
+	deriv      func(t *kernel.Threads, dx, y, dy kernel.Matrix) // dx may be dy
 	stats      int
 	lower      float32 // units with a smaller average derivative are repaired
 	// repair repairs the derivatives dx of c, and counts the repairs in to. It may be nil.
@@ -44,24 +44,24 @@ var (
 	// softmax normalizes the exponentials of each row to the sum 1, dx = y∘(dy - Σy·dy).
 	softmax = function{
 		typ: "SoftmaxComponent", properties: PropagateInPlace | BackpropInPlace,
-		value: eachRow(func(y, x []float32) { kernel.SoftmaxVec(y, x, softmaxFloor) }), deriv: kernel.SoftmaxDeriv,
+		value: eachRow(func(y, x []float32) { kernel.SoftmaxVec(y, x, softmaxFloor) }), deriv: (*kernel.Threads).SoftmaxDeriv,
 		stats: averageValues,
 	}
 	// logSoftmax is y = x - log Σexp(x), dx = dy - exp(y)·Σdy. Averages of logarithms mean nothing.
-	logSoftmax = function{typ: "LogSoftmaxComponent", value: kernel.LogSoftmax, deriv: kernel.LogSoftmaxDeriv}
+	logSoftmax = function{typ: "LogSoftmaxComponent", value: (*kernel.Threads).LogSoftmax, deriv: (*kernel.Threads).LogSoftmaxDeriv}
 )
 
 // softmaxFloor is the least value of a softmax.
 const softmaxFloor = 1e-20
 
 // eachRow returns f as a function of matrices.
-func eachRow(f func(y, x []float32)) func(y, x kernel.Matrix) {
-	return func(y, x kernel.Matrix) { kernel.MapRows(y, x, f) }
+func eachRow(f func(y, x []float32)) func(t *kernel.Threads, y, x kernel.Matrix) {
+	return func(t *kernel.Threads, y, x kernel.Matrix) { t.MapRows(y, x, f) }
 }
 
 // eachRow2 returns f as a function of matrices.
-func eachRow2(f func(dx, y, dy []float32)) func(dx, y, dy kernel.Matrix) {
-	return func(dx, y, dy kernel.Matrix) { kernel.MapRows2(dx, y, dy, f) }
+func eachRow2(f func(dx, y, dy []float32)) func(t *kernel.Threads, dx, y, dy kernel.Matrix) {
+	return func(t *kernel.Threads, dx, y, dy kernel.Matrix) { t.MapRows2(dx, y, dy, f) }
 }
 
 // repairSigmoid repairs the units of a sigmoid, whose middle is 1/2.

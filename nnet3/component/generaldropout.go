@@ -104,7 +104,7 @@ func (c *generalDropoutComponent) PrecomputeIndexes(in, out []index.Index, needB
 // Propagate multiplies the input by a mask, which is the memo.
 func (c *generalDropoutComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.IsIdentity() {
-		kernel.Copy(out, in)
+		w.Threads.Copy(out, in)
 		return nil, nil
 	}
 	m, ok := pass.Pre.(*maskRows)
@@ -180,7 +180,7 @@ func multiplyByMask(dst, src, mask kernel.Matrix, rows []int32) {
 // Backprop multiplies the derivative by the mask.
 func (c *generalDropoutComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.IsIdentity() {
-		kernel.Copy(pass.InDeriv, pass.OutDeriv)
+		w.Threads.Copy(pass.InDeriv, pass.OutDeriv)
 		return nil
 	}
 	m, ok := pass.Pre.(*maskRows)

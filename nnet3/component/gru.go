@@ -126,9 +126,9 @@ func (c *gruNonlinearityComponent) InputDim() int {
 	return 3*c.cellDim() + 2*c.recurrentDim()
 }
 
-func (c *gruNonlinearityComponent) OutputDim() int { return 2 * c.cellDim() }
-func (c *gruNonlinearityComponent) Prepare()       { c.w.prepare() }
-func (c *gruNonlinearityComponent) Renew()         { c.w.renew() }
+func (c *gruNonlinearityComponent) OutputDim() int          { return 2 * c.cellDim() }
+func (c *gruNonlinearityComponent) Prepare()                { c.w.prepare() }
+func (c *gruNonlinearityComponent) Renew(t *kernel.Threads) { c.w.renew(t) }
 func (c *gruNonlinearityComponent) Properties() Properties {
 	return Simple | Updatable | BackpropAdds | BackpropNeedsInput | BackpropNeedsOutput
 }
@@ -187,10 +187,10 @@ func (c *gruNonlinearityComponent) Propagate(w *Workspace, pass ForwardPass, in,
 	x, n := c.split(in), c.cellDim()
 	h, state := kernel.Cols(out, 0, n), kernel.Cols(out, n, n)
 	gated := w.Matrix(in.Rows, c.recurrentDim())
-	kernel.MapRows2(gated, x.s, x.r, kernel.MulVec)
-	kernel.Copy(h, x.h)
-	c.w.mul(gated, kernel.Epilogue{Accumulate: true}, h)
-	kernel.MapRows(h, h, kernel.TanhVec)
+	w.Threads.MapRows2(gated, x.s, x.r, kernel.MulVec)
+	w.Threads.Copy(h, x.h)
+	c.w.mul(gated, kernel.Epilogue{Accumulate: true, Threads: w.Threads}, h)
+	w.Threads.MapRows(h, h, kernel.TanhVec)
 	for i := range in.Rows {
 		mix(kernel.Row(state, i), kernel.Row(x.z, i), kernel.Row(h, i), kernel.Row(x.c, i))
 	}
@@ -211,16 +211,16 @@ func (c *gruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) err
 	gated := w.Matrix(pass.InValue.Rows, c.recurrentDim())
 	if u, ok := pass.ToUpdate.(*gruNonlinearityComponent); ok {
 		u.repair(h, dArg)
-		kernel.MapRows2(gated, x.s, x.r, kernel.MulVec)
+		w.Threads.MapRows2(gated, x.s, x.r, kernel.MulVec)
 		u.w.restore()
-		kernel.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
+		w.Threads.MulTN(u.learningRate, dArg, gated, 1, u.w.m)
 		u.w.changed()
 	}
 	if wanted(pass.InDeriv) {
-		kernel.Add(dx.h, 1, dArg)
-		kernel.MulNN(1, dArg, c.w.elements(), 0, gated)
-		kernel.MapRows2(dx.r, gated, x.s, kernel.AddMulVec)
-		kernel.MapRows2(dx.s, gated, x.r, kernel.AddMulVec)
+		w.Threads.Add(dx.h, 1, dArg)
+		w.Threads.MulNN(1, dArg, c.w.elements(), 0, gated)
+		w.Threads.MapRows2(dx.r, gated, x.s, kernel.AddMulVec)
+		w.Threads.MapRows2(dx.s, gated, x.r, kernel.AddMulVec)
 	}
 	return nil
 }

@@ -35,8 +35,8 @@ func (c *inputColumns) InputDim() int { return c.w.m.Cols }
 func (c *inputColumns) Properties() Properties { return Simple }
 
 // Propagate computes y = x·Vᵀ, where V is the columns of the parameters.
-func (c *inputColumns) Propagate(_ *Workspace, _ ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	c.w.mul(in, kernel.Epilogue{}, out)
+func (c *inputColumns) Propagate(w *Workspace, _ ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	c.w.mul(in, kernel.Epilogue{Threads: w.Threads}, out)
 	return nil, nil
 }
 

@@ -126,7 +126,7 @@ const lstmCols = 1024
 // lstmCells are some of the columns of a cell, first a row of its parts and then the values computed
 // from them.
 type lstmCells struct {
-	lo, hi                            int // the columns
+	lo, hi, end                       int // the columns, and where the last ones end
 	wi, wf, wo                        []float32
 	iPart, fPart, gPart, oPart, cPrev []float32
 	iScale, fScale, oScale            float32
@@ -138,13 +138,13 @@ type lstmCells struct {
 // newLstmCells takes scratch memory.
 func newLstmCells(w *Workspace, dim int) lstmCells {
 	n := min(dim, lstmCols)
-	return lstmCells{i: w.Vector(n), f: w.Vector(n), g: w.Vector(n), o: w.Vector(n), tanhC: w.Vector(n), e: w.Vector(n)}
+	return lstmCells{end: dim, i: w.Vector(n), f: w.Vector(n), g: w.Vector(n), o: w.Vector(n), tanhC: w.Vector(n), e: w.Vector(n)}
 }
 
 // next moves to the next columns of a cell with the given parameters. It reports false after the
 // last ones.
 func (r *lstmCells) next(params kernel.Matrix) bool {
-	r.lo, r.hi = r.hi, min(r.hi+lstmCols, params.Cols)
+	r.lo, r.hi = r.hi, min(r.hi+lstmCols, r.end)
 	n := r.hi - r.lo
 	// The last piece may be shorter. Vectors have been made for the longest, and only shrink.
 	for _, v := range []*[]float32{&r.i, &r.f, &r.g, &r.o, &r.tanhC, &r.e} {
@@ -194,6 +194,11 @@ func scaledMul(dst []float32, alpha float32, a, b []float32) {
 
 // Propagate computes c and m.
 func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	w.forwardRows(c, in, out, 2000)
+	return nil, nil
+}
+
+func (c *lstmNonlinearityComponent) propagateRows(w *Workspace, in, out kernel.Matrix) {
 	defer w.Release(w.Mark())
 	d := c.params.Cols
 	for r := newLstmCells(w, d); r.next(c.params); {
@@ -203,7 +208,6 @@ func (c *lstmNonlinearityComponent) Propagate(w *Workspace, pass ForwardPass, in
 			scaledMul(r.of(y, d), r.oScale, r.o, r.tanhC)
 		}
 	}
-	return nil, nil
 }
 
 // Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that
@@ -215,16 +219,51 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) er
 	if u != nil && u.params.Cols != d {
 		return shapeError(c, "component to update", pass.InDeriv, pass.OutDeriv)
 	}
-	b := newLstmBackward(w, d)
+	k := &w.lstm
+	*k = lstmShared{cell: c, u: u, pass: pass, dParams: w.ZeroMatrix(3, d)}
 	// All rows repair the same units, by the statistics as they were before this minibatch. The
 	// component to update gathers new ones meanwhile and may be the same, so they are read only
 	// here.
-	b.push, b.repaired = c.repairs(w)
+	k.push, k.repaired = c.repairs(w)
+	// Threads divide columns, as sums of parameters and statistics go down the rows. Those of
+	// scales go along them.
 	if c.useDropout {
-		b.dScales = w.zeroDoubles(3 * pass.InValue.Rows)
+		k.dScales = w.zeroDoubles(3 * pass.InValue.Rows)
+		k.part(w, 0, d)
+	} else {
+		w.divide(k, d, columnUnit, took(pass.InValue.Rows, d, 6000))
 	}
-	scratch := w.Vector(c.InputDim())
-	for b.next(c.params) {
+	if u != nil {
+		w.Threads.Add(u.params, u.learningRate, k.dParams)
+		u.count += float64(pass.InValue.Rows)
+		for i, units := range k.repaired {
+			for range units {
+				u.selfRepairTotal[i] += float64(pass.InValue.Rows)
+			}
+		}
+	}
+	*k = lstmShared{}
+	return nil
+}
+
+// lstmShared is what all columns of a backward pass have in common.
+type lstmShared struct {
+	cell, u  *lstmNonlinearityComponent
+	pass     BackwardPass
+	push     kernel.Matrix
+	repaired [numUnits]int // units in the rows of push that are not zero
+	dParams  kernel.Matrix
+	dScales  []float64 // of i_scale, f_scale and o_scale, row by row
+}
+
+// part computes the derivatives of some cells.
+func (s *lstmShared) part(w *Workspace, first, next int) {
+	pass := &s.pass
+	defer w.Release(w.Mark())
+	d := s.cell.params.Cols
+	b := newLstmBackward(w, s, first, next)
+	scratch := w.Vector(s.cell.InputDim())
+	for b.next(s.cell.params) {
 		for k := range pass.InValue.Rows {
 			b.forward(kernel.Row(pass.InValue, k), d, b.state[:b.hi-b.lo])
 			dx := scratch
@@ -232,24 +271,14 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) er
 				dx = kernel.Row(pass.InDeriv, k)
 			}
 			b.backward(kernel.Row(pass.OutDeriv, k), dx, d)
-			if c.useDropout {
+			if s.cell.useDropout {
 				b.scaleDerivs(b.dScales[3*k:3*k+3], kernel.Row(pass.OutDeriv, k)[d:], dx[5*d:])
 			}
-			if u != nil {
-				u.addStats(&b)
+			if s.u != nil {
+				s.u.addStats(&b)
 			}
 		}
 	}
-	if u != nil {
-		kernel.Add(u.params, u.learningRate, b.dParams)
-		u.count += float64(pass.InValue.Rows)
-		for k, units := range b.repaired {
-			for range units {
-				u.selfRepairTotal[k] += float64(pass.InValue.Rows)
-			}
-		}
-	}
-	return nil
 }
 
 // repairs returns what the derivative of each unit in need of repair is pushed by, 0 for others, and
@@ -285,23 +314,18 @@ func isTanh(k int) bool { return k == 2 || k == 4 }
 // lstmBackward holds the values of a row and what else a backward pass needs.
 type lstmBackward struct {
 	lstmCells
-	push     kernel.Matrix
-	repaired [numUnits]int // units in the rows of push that are not zero
-	dParams  kernel.Matrix
-	dState   []float32
-	dScales  []float64 // of i_scale, f_scale and o_scale, row by row
-	state    []float32
-	one      []float32
-	half     []float32
+	*lstmShared
+	dState []float32
+	state  []float32
+	one    []float32
+	half   []float32
 }
 
-// newLstmBackward takes scratch memory.
-func newLstmBackward(w *Workspace, dim int) lstmBackward {
-	n := min(dim, lstmCols)
-	b := lstmBackward{
-		lstmCells: newLstmCells(w, dim), dParams: w.ZeroMatrix(3, dim), dState: w.Vector(n), state: w.Vector(n),
-		one: w.Vector(n), half: w.Vector(n),
-	}
+// newLstmBackward takes scratch memory for columns [first, next).
+func newLstmBackward(w *Workspace, s *lstmShared, first, next int) lstmBackward {
+	n := min(next-first, lstmCols)
+	b := lstmBackward{lstmCells: newLstmCells(w, n), lstmShared: s, dState: w.Vector(n), state: w.Vector(n), one: w.Vector(n), half: w.Vector(n)}
+	b.hi, b.end = first, next
 	for j := range b.one {
 		b.one[j], b.half[j] = 1, 0.5
 	}

@@ -46,7 +46,7 @@ func (c *maskedReLU) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Ma
 		return nil, fmt.Errorf("%s: there are no rows %d to %d: %w", c.Type(), first, first+rows, ErrShape)
 	}
 	s := w.newSigns()
-	kernel.ReLUSigns(out, in, s, first, rows)
+	w.Threads.ReLUSigns(out, in, s, first, rows)
 	return s, nil
 }
 
@@ -61,7 +61,7 @@ func (c *maskedReLU) Backprop(w *Workspace, pass BackwardPass) error {
 	if update {
 		sumsq = u.derivStats(pass.OutDeriv.Rows)
 	}
-	kernel.ReLUSignsDeriv(pass.InDeriv, pass.OutDeriv, s, sumsq)
+	w.Threads.ReLUSignsDeriv(pass.InDeriv, pass.OutDeriv, s, sumsq)
 	if update {
 		c.relu.repair(c.relu, u, kernel.Matrix{}, pass.InDeriv)
 	}

@@ -75,7 +75,7 @@ func (c *nonlinearity) Fields(f *Fields) {
 
 // Propagate computes y.
 func (c *nonlinearity) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	c.value(out, in)
+	c.value(w.Threads, out, in)
 	return nil, nil
 }
 
@@ -84,9 +84,9 @@ func (c *nonlinearity) Propagate(w *Workspace, pass ForwardPass, in, out kernel.
 func (c *nonlinearity) Backprop(w *Workspace, pass BackwardPass) error {
 	u, update := pass.ToUpdate.(*nonlinearity)
 	if update {
-		kernel.AddColSquares(u.derivStats(pass.OutDeriv.Rows), pass.OutDeriv)
+		w.Threads.AddColSquares(u.derivStats(pass.OutDeriv.Rows), pass.OutDeriv)
 	}
-	c.deriv(pass.InDeriv, pass.OutValue, pass.OutDeriv)
+	c.deriv(w.Threads, pass.InDeriv, pass.OutValue, pass.OutDeriv)
 	if update && c.repair != nil {
 		c.repair(c, u, pass.OutValue, pass.InDeriv)
 	}
@@ -123,7 +123,7 @@ func (c *nonlinearity) StoreStats(in, out kernel.Matrix, memo Memo) {
 		if derivs {
 			row := kernel.Matrix{Rows: 1, Cols: c.dim, Stride: c.dim, Data: c.derivRow}
 			kernel.Fill(row, 1)
-			c.deriv(row, kernel.Rows(out, i, 1), row)
+			c.deriv(nil, row, kernel.Rows(out, i, 1), row)
 			kernel.AddVecToDoubles(c.derivSum, c.derivRow)
 		}
 	}

@@ -39,12 +39,12 @@ func (c *noOpComponent) Fields(f *Fields) {
 
 // Propagate copies in to out.
 func (c *noOpComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	kernel.Copy(out, in)
+	w.Threads.Copy(out, in)
 	return nil, nil
 }
 
 // Backprop copies the derivative, scaled.
 func (c *noOpComponent) Backprop(w *Workspace, pass BackwardPass) error {
-	kernel.CopyScaled(pass.InDeriv, c.backpropScale, pass.OutDeriv)
+	w.Threads.CopyScaled(pass.InDeriv, c.backpropScale, pass.OutDeriv)
 	return nil
 }

@@ -75,6 +75,11 @@ func (c *normalizeComponent) outBlock() int {
 
 // Propagate computes y = f·x with f = targetRMS/rms(x), and log(rms(x)) = log(targetRMS) - log(f).
 func (c *normalizeComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
+	w.forwardRows(c, in, out, 200)
+	return nil, nil
+}
+
+func (c *normalizeComponent) propagateRows(_ *Workspace, in, out kernel.Matrix) {
 	n, o := c.blockDim, c.outBlock()
 	for i := range in.Rows {
 		x, y := kernel.Row(in, i), kernel.Row(out, i)
@@ -86,12 +91,16 @@ func (c *normalizeComponent) Propagate(w *Workspace, pass ForwardPass, in, out k
 			x, y = x[n:], y[o:]
 		}
 	}
-	return nil, nil
 }
 
 // Backprop computes dx += f·dy - f³/(D·targetRMS²)·(dy·x)·x, plus x/|x|² times the derivative of
 // the appended logarithm.
 func (c *normalizeComponent) Backprop(w *Workspace, pass BackwardPass) error {
+	w.backwardRows(c, pass, 400)
+	return nil
+}
+
+func (c *normalizeComponent) backpropRows(pass BackwardPass) {
 	n, o := c.blockDim, c.outBlock()
 	least := float32(n) * 1.0 / (1 << 33) / (1 << 33)
 	for i := range pass.InValue.Rows {
@@ -104,5 +113,4 @@ func (c *normalizeComponent) Backprop(w *Workspace, pass BackwardPass) error {
 			dx, x, dy = dx[n:], x[n:], dy[o:]
 		}
 	}
-	return nil
 }

@@ -120,12 +120,12 @@ func TestRenew(t *testing.T) {
 		}
 	}
 	kernel.Scale(c.Params()[0].Values, -2)
-	c.Renew()
+	c.Renew(nil)
 	check("renewed")
 	if c.prepared == nil || left.blocks[0].w.prepared == nil {
 		t.Error("what was renewed is not prepared")
 	}
-	c.update(1, in, randomMatrix(rnd, 3, 6))
+	c.update(new(Workspace), 1, in, randomMatrix(rnd, 3, 6))
 	if left.blocks[0].w.prepared != nil {
 		t.Error("a part outlives an update")
 	}
@@ -135,6 +135,6 @@ func TestRenew(t *testing.T) {
 	check("prepared anew")
 	c.Prepare()
 	c.Release()
-	c.update(1, in, randomMatrix(rnd, 3, 6))
+	c.update(new(Workspace), 1, in, randomMatrix(rnd, 3, 6))
 	check("updated after a release")
 }

@@ -86,9 +86,9 @@ func (c *outputGruNonlinearityComponent) Backprop(w *Workspace, pass BackwardPas
 		kernel.AddColProducts(u.w, u.learningRate, dArg, prev)
 	}
 	if wanted(pass.InDeriv) {
-		kernel.Add(dh, 1, dArg)
-		kernel.ScaleCols(dArg, dArg, c.w)
-		kernel.Add(dPrev, 1, dArg)
+		w.Threads.Add(dh, 1, dArg)
+		w.Threads.ScaleCols(dArg, dArg, c.w)
+		w.Threads.Add(dPrev, 1, dArg)
 	}
 	return nil
 }

@@ -10,14 +10,14 @@ func (c *scaling) OutputDim() int { return len(c.scales) }
 
 // Propagate computes y = x∘s.
 func (c *scaling) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	kernel.ScaleCols(out, in, c.scales)
+	w.Threads.ScaleCols(out, in, c.scales)
 	return nil, nil
 }
 
 // Backprop computes dx = dy∘s.
 func (c *scaling) Backprop(w *Workspace, pass BackwardPass) error {
 	if wanted(pass.InDeriv) {
-		kernel.ScaleCols(pass.InDeriv, pass.OutDeriv, c.scales)
+		w.Threads.ScaleCols(pass.InDeriv, pass.OutDeriv, c.scales)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ type offsetting struct {
 
 // Propagate computes y = x + b.
 func (c *offsetting) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
-	kernel.Copy(out, in)
+	w.Threads.Copy(out, in)
 	for b := 0; b < c.dim; b += len(c.offsets) {
 		kernel.AddRow(kernel.Cols(out, b, len(c.offsets)), 1, c.offsets)
 	}
@@ -46,7 +46,7 @@ func (c *offsetting) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Ma
 // Backprop computes dx = dy.
 func (c *offsetting) Backprop(w *Workspace, pass BackwardPass) error {
 	if wanted(pass.InDeriv) {
-		kernel.Copy(pass.InDeriv, pass.OutDeriv)
+		w.Threads.Copy(pass.InDeriv, pass.OutDeriv)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (c *perElementOffsetComponent) Fields(f *Fields) {
 func (c *perElementOffsetComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if u, ok := pass.ToUpdate.(*perElementOffsetComponent); ok {
 		for b := 0; b < c.dim; b += len(u.offsets) {
-			kernel.AddColSums(u.offsets, u.learningRate, kernel.Cols(pass.OutDeriv, b, len(u.offsets)))
+			w.Threads.AddColSums(u.offsets, u.learningRate, kernel.Cols(pass.OutDeriv, b, len(u.offsets)))
 		}
 	}
 	return c.offsetting.Backprop(w, pass)

@@ -105,8 +105,8 @@ func (p *Product) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matri
 	if err := p.finish(w, y); err != nil {
 		return nil, err
 	}
-	kernel.CopyScaled(out, p.alpha, out)
-	kernel.Add(out, 1, y)
+	w.Threads.CopyScaled(out, p.alpha, out)
+	w.Threads.Add(out, 1, y)
 	return nil, nil
 }
 

@@ -143,7 +143,7 @@ func (w *Workspace) quantizedInput(p *Product, pass ForwardPass, in kernel.Matri
 		// The rows of the pass have other steps than the product needs, or there are none. That is
 		// no error: what is shared saves time and changes no bit.
 		rows, first = &w.ownRows, 0
-		rows.SetGroups(p.precision, p.Group(), in)
+		w.Threads.SetGroups(rows, p.precision, p.Group(), in)
 	}
 	return rows, first
 }
@@ -176,7 +176,7 @@ func (p *Product) mulQuantized(w *Workspace, x *tdnnIndexes, in kernel.Matrix, r
 		// is simpler than one of scattered rows. It must come first, because a residual and sums to
 		// be continued are still in y.
 		exact = w.Matrix(y.Rows, y.Cols)
-		kernel.Copy(exact, y)
+		w.Threads.Copy(exact, y)
 		float := ep
 		float.Accumulate = p.adds && !p.blocks[0].goesOn
 		float.Residual = residual(ep.Alpha, exact)
@@ -231,10 +231,10 @@ func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs 
 	// memory, and only the last term applies the epilogue.
 	sum := w.Matrix(y.Rows, y.Cols)
 	if ep.Accumulate {
-		kernel.Copy(sum, y)
+		w.Threads.Copy(sum, y)
 	}
 	for i := range runs {
-		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate}
+		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate, Threads: w.Threads}
 		if i == len(runs)-1 {
 			accumulate := each.Accumulate
 			each = ep
@@ -245,7 +245,7 @@ func mulQuantizedRuns(w *Workspace, rows *kernel.QuantizedRows, first int, segs 
 			kernel.MulQuantized(segs.of(i, rows, first+int(r.In), int(r.InStep)), each, r.output(sum))
 		}
 	}
-	kernel.Copy(y, sum)
+	w.Threads.Copy(y, sum)
 }
 
 // restore copies the output rows that depend on a marked row from exact.

@@ -63,7 +63,7 @@ func (p *Product) finish(w *Workspace, y kernel.Matrix) error {
 func (p *Product) mul(w *Workspace, pass ForwardPass, in kernel.Matrix, alpha float32, y kernel.Matrix) error {
 	ep := kernel.Epilogue{
 		Accumulate: p.adds && !p.blocks[0].goesOn, Bias: p.bias, BiasFirst: !p.base.Properties().Has(Simple),
-		ReLU: p.relu, Scale: p.scale, Offset: p.offset, Alpha: alpha,
+		ReLU: p.relu, Scale: p.scale, Offset: p.offset, Alpha: alpha, Threads: w.Threads,
 	}
 	var x *tdnnIndexes
 	if !p.simple {
@@ -164,7 +164,7 @@ func ready(blocks []productBlock) bool {
 // mulEach is mulRuns for weights that are not prepared. It multiplies block by block.
 func mulEach(blocks []productBlock, runs [][]run, ep kernel.Epilogue, in, y kernel.Matrix) {
 	for i := range blocks {
-		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate}
+		each := kernel.Epilogue{Accumulate: i > 0 || ep.Accumulate, Threads: ep.Threads}
 		if last := i == len(blocks)-1; last {
 			each.ReLU, each.Scale, each.Offset = ep.ReLU, ep.Scale, ep.Offset
 			if !ep.BiasFirst {

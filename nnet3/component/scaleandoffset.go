@@ -71,7 +71,7 @@ func (c *scaleAndOffsetComponent) Propagate(w *Workspace, pass ForwardPass, in, 
 	defer w.Release(w.Mark())
 	s := c.usedScales(w)
 	for b := 0; b < c.dim; b += len(s) {
-		kernel.ScaleOffset(kernel.Cols(out, b, len(s)), kernel.Cols(in, b, len(s)), s, c.offsets)
+		w.Threads.ScaleOffset(kernel.Cols(out, b, len(s)), kernel.Cols(in, b, len(s)), s, c.offsets)
 	}
 	return nil, nil
 }
@@ -97,7 +97,7 @@ func (c *scaleAndOffsetComponent) Backprop(w *Workspace, pass BackwardPass) erro
 			c.update(u, s, kernel.Cols(pass.OutValue, b, n), dy)
 		}
 		if wanted(pass.InDeriv) {
-			kernel.ScaleCols(kernel.Cols(pass.InDeriv, b, n), dy, s)
+			w.Threads.ScaleCols(kernel.Cols(pass.InDeriv, b, n), dy, s)
 		}
 	}
 	return nil

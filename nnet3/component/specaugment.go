@@ -82,7 +82,7 @@ func (c *specAugmentTimeMaskComponent) PrecomputeIndexes(in, out []index.Index, 
 // Propagate multiplies the rows by a mask of zeros and ones, which is the memo.
 func (c *specAugmentTimeMaskComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	if c.IsIdentity() {
-		kernel.Copy(out, in)
+		w.Threads.Copy(out, in)
 		return nil, nil
 	}
 	s, ok := pass.Pre.(*sequences)
@@ -129,7 +129,7 @@ func multiplyRows(dst, src kernel.Matrix, factors []float32) {
 // Backprop multiplies the derivative by the mask.
 func (c *specAugmentTimeMaskComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	if c.IsIdentity() {
-		kernel.Copy(pass.InDeriv, pass.OutDeriv)
+		w.Threads.Copy(pass.InDeriv, pass.OutDeriv)
 		return nil
 	}
 	mask, ok := memoOf(pass.Memo, 1, pass.OutDeriv.Rows)

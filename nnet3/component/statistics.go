@@ -205,7 +205,7 @@ func (c *statisticsExtractionComponent) Backprop(w *Workspace, pass BackwardPass
 	if !ok || !s.fits(pass.InDeriv.Rows, pass.OutDeriv.Rows) {
 		return misfit(c, pass.InDeriv.Rows, pass.OutDeriv.Rows)
 	}
-	kernel.Fill(pass.InDeriv, 0)
+	w.Threads.Fill(pass.InDeriv, 0)
 	for i := range pass.OutDeriv.Rows {
 		dy := kernel.Row(pass.OutDeriv, i)
 		for _, r := range s.set(i) {

@@ -29,7 +29,7 @@ func (c *sumBlockComponent) Fields(f *Fields) {
 // Propagate computes y += scale·Σx_b.
 func (c *sumBlockComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel.Matrix) (Memo, error) {
 	for b := 0; b < c.inputDim; b += c.outputDim {
-		kernel.Add(out, c.scale, kernel.Cols(in, b, c.outputDim))
+		w.Threads.Add(out, c.scale, kernel.Cols(in, b, c.outputDim))
 	}
 	return nil, nil
 }
@@ -37,7 +37,7 @@ func (c *sumBlockComponent) Propagate(w *Workspace, pass ForwardPass, in, out ke
 // Backprop computes dx_b += scale·dy.
 func (c *sumBlockComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	for b := 0; b < c.inputDim; b += c.outputDim {
-		kernel.Add(kernel.Cols(pass.InDeriv, b, c.outputDim), c.scale, pass.OutDeriv)
+		w.Threads.Add(kernel.Cols(pass.InDeriv, b, c.outputDim), c.scale, pass.OutDeriv)
 	}
 	return nil
 }

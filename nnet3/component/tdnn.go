@@ -123,7 +123,7 @@ func (c *tdnnComponent) Propagate(w *Workspace, pass ForwardPass, in, out kernel
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
 	ep := kernel.Epilogue{
-		Bias: c.Bias(), BiasFirst: true, Accumulate: len(c.bias) == 0, Next: w.preparedForms(pass.Next),
+		Bias: c.Bias(), BiasFirst: true, Accumulate: len(c.bias) == 0, Next: w.preparedForms(pass.Next), Threads: w.Threads,
 	}
 	mulRuns(w, c.products, x.Runs, ep, in, out)
 	return nil, nil
@@ -144,11 +144,11 @@ func (c *tdnnComponent) Backprop(w *Workspace, pass BackwardPass) error {
 	}
 	u.restore()
 	if len(u.bias) != 0 {
-		kernel.AddColSums(u.bias, u.learningRate, pass.OutDeriv)
+		w.Threads.AddColSums(u.bias, u.learningRate, pass.OutDeriv)
 	}
 	for i := range u.blocks {
 		for _, r := range x.Runs[i] {
-			kernel.MulTN(u.learningRate, r.output(pass.OutDeriv), r.input(pass.InValue), 1, u.blocks[i].m)
+			w.Threads.MulTN(u.learningRate, r.output(pass.OutDeriv), r.input(pass.InValue), 1, u.blocks[i].m)
 		}
 		u.blocks[i].changed()
 	}
@@ -168,7 +168,7 @@ const (
 func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.Matrix, mode derivMode) {
 	if !inOnePiece(x.Runs) {
 		if mode == overwriteDeriv {
-			kernel.Fill(dx, 0)
+			w.Threads.Fill(dx, 0)
 		}
 		for i := range c.blocks {
 			for _, r := range x.Runs[i] {
@@ -193,7 +193,7 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 		}
 		part := kernel.Rows(dx, int(first), int(last-first))
 		if len(segs) > 0 {
-			mode.multiply(segs, part)
+			mode.multiply(w, segs, part)
 		} else {
 			mode.zero(w, part)
 		}
@@ -201,8 +201,8 @@ func (c *tdnnComponent) inputDeriv(w *Workspace, x *tdnnIndexes, dy, dx kernel.M
 }
 
 // multiply does with dx what the mode says.
-func (m derivMode) multiply(segs []kernel.Segment, dx kernel.Matrix) {
-	ep := kernel.Epilogue{Accumulate: m == addBlocks}
+func (m derivMode) multiply(w *Workspace, segs []kernel.Segment, dx kernel.Matrix) {
+	ep := kernel.Epilogue{Accumulate: m == addBlocks, Threads: w.Threads}
 	if m == addDeriv {
 		ep.Alpha, ep.Residual = 1, dx
 	}
@@ -213,7 +213,7 @@ func (m derivMode) multiply(segs []kernel.Segment, dx kernel.Matrix) {
 func (m derivMode) zero(w *Workspace, dx kernel.Matrix) {
 	switch m {
 	case overwriteDeriv:
-		kernel.Fill(dx, 0)
+		w.Threads.Fill(dx, 0)
 	case addDeriv:
 		defer w.Release(w.Mark())
 		kernel.AddRow(dx, 1, w.ZeroMatrix(1, dx.Cols).Data)

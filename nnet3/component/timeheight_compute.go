@@ -89,16 +89,16 @@ func (m *convolutionModel) inside(piece patchPiece, h int) (skip, from, n int) {
 	return (at - lo) * m.filtersIn, at * m.filtersIn, (hi - at) * m.filtersIn
 }
 
-// addPatches adds the derivatives of patches to those of the input.
-func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *offsetRows, first int, p kernel.Matrix) {
+// addPatches adds the derivatives of patches to those of rows [top, bottom) of the input.
+func (m *convolutionModel) addPatches(inDeriv kernel.Matrix, pre *offsetRows, first int, p kernel.Matrix, top, bottom int) {
 	for i := range p.Rows / m.heightOut {
 		rows := pre.of(first + i)
 		for h := range m.heightOut {
 			patch := kernel.Row(p, i*m.heightOut+h)
 			for _, piece := range m.pieces {
-				if row := rows[piece.time]; row >= 0 {
+				if row := int(rows[piece.time]); top <= row && row < bottom {
 					skip, to, n := m.inside(piece, h)
-					kernel.AddVec(kernel.Row(inDeriv, int(row))[to:to+n], 1, patch[piece.column+skip:][:n])
+					kernel.AddVec(kernel.Row(inDeriv, row)[to:to+n], 1, patch[piece.column+skip:][:n])
 				}
 			}
 		}
@@ -155,14 +155,51 @@ func (c *timeHeightConvolutionComponent) Propagate(w *Workspace, pass ForwardPas
 	if !ok || !x.fits(len(c.times), in.Rows, out.Rows) {
 		return nil, misfit(c, in.Rows, out.Rows)
 	}
-	c.eachChunk(w, out, func(k convolutionChunk) {
-		c.patches(in, x, k.first, k.patches)
-		c.mul(k.patches, kernel.Epilogue{Bias: c.bias}, k.y)
-		if !k.view {
-			copyByHeight(k.rows, k.y, false)
-		}
-	})
+	// Each thread makes the patches that it multiplies.
+	w.conv = convolutionPass{c: c, what: convolve, in: in, out: out, pre: x}
+	rows := out.Rows * c.heightOut
+	w.divide(&w.conv, out.Rows, 1, kernel.ProductTime(rows, c.m.Rows, c.m.Cols)+took(rows, c.m.Cols, patched))
+	w.conv = convolutionPass{}
 	return nil, nil
+}
+
+// patched is what it takes to make an element of a patch, in picoseconds.
+const patched = 250
+
+// convolutionPass is a part of a pass that threads divide.
+type convolutionPass struct {
+	c       *timeHeightConvolutionComponent
+	what    convolutionWork
+	in, out kernel.Matrix // the input or its derivative; the output
+	pre     *offsetRows
+	first   int           // row of the output
+	patches kernel.Matrix // from that row on
+}
+
+type convolutionWork uint8
+
+const (
+	convolve      convolutionWork = iota // rows of the output
+	gatherPatches                        // of rows of the output
+	spreadPatches                        // to rows of the input
+)
+
+func (p *convolutionPass) part(w *Workspace, first, next int) {
+	c := p.c
+	switch p.what {
+	case gatherPatches:
+		c.patches(p.in, p.pre, p.first+first, kernel.Rows(p.patches, first*c.heightOut, (next-first)*c.heightOut))
+	case spreadPatches:
+		c.addPatches(p.in, p.pre, p.first, p.patches, first, next)
+	default:
+		c.eachChunk(w, kernel.Rows(p.out, first, next-first), func(k convolutionChunk) {
+			c.patches(p.in, p.pre, first+k.first, k.patches)
+			c.mul(k.patches, kernel.Epilogue{Bias: c.bias, Threads: w.Threads}, k.y)
+			if !k.view {
+				copyByHeight(k.rows, k.y, false)
+			}
+		})
+	}
 }
 
 // Backprop computes the derivatives of the input and of the filters.
@@ -176,16 +213,20 @@ func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPas
 		if !k.view {
 			copyByHeight(k.rows, k.y, true)
 		}
+		elements := took(k.patches.Rows, k.patches.Cols, patched)
 		if update {
-			c.patches(pass.InValue, x, k.first, k.patches)
-			u.update(u.learningRate, k.patches, k.y)
+			w.conv = convolutionPass{c: c, what: gatherPatches, in: pass.InValue, pre: x, first: k.first, patches: k.patches}
+			w.divide(&w.conv, k.patches.Rows/c.heightOut, 1, elements)
+			u.update(w, u.learningRate, k.patches, k.y)
 		}
 		if wanted(pass.InDeriv) {
 			// The patches of the input are no longer needed, so their derivatives take their place.
 			// This has to come after the update.
-			kernel.MulNN(1, k.y, c.elements(), 0, k.patches)
-			c.addPatches(pass.InDeriv, x, k.first, k.patches)
+			w.Threads.MulNN(1, k.y, c.elements(), 0, k.patches)
+			w.conv = convolutionPass{c: c, what: spreadPatches, in: pass.InDeriv, pre: x, first: k.first, patches: k.patches}
+			w.divide(&w.conv, pass.InDeriv.Rows, 1, elements)
 		}
 	})
+	w.conv = convolutionPass{}
 	return nil
 }

@@ -135,6 +135,6 @@ func sameParams(u UpdatableComponent, a []Param, v UpdatableComponent, b []Param
 
 func prepareAgain(u UpdatableComponent) {
 	if p, ok := u.(Renewer); ok {
-		p.Renew()
+		p.Renew(nil)
 	}
 }

@@ -142,11 +142,11 @@ func (w *weights) mul(x kernel.Matrix, ep kernel.Epilogue, y kernel.Matrix) {
 
 // renew recomputes the prepared forms, including those of parts, after a change of elements of the
 // matrix.
-func (w *weights) renew() {
+func (w *weights) renew(t *kernel.Threads) {
 	w.version++
 	w.rounding = [forms][]rounding{}
 	if w.prepared != nil {
-		w.prepared.Renew()
+		t.Renew(w.prepared)
 	}
 	for f, list := range w.integers {
 		if list != nil {
@@ -156,11 +156,11 @@ func (w *weights) renew() {
 	}
 	if w.parts != nil {
 		for _, p := range w.parts.list {
-			p.renew()
+			p.renew(t)
 		}
 		for _, c := range w.parts.compounds {
 			c.multiply(w)
-			c.weights.renew()
+			c.weights.renew(t)
 		}
 	}
 }

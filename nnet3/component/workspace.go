@@ -15,7 +15,10 @@ type Workspace struct {
 	// Rand is the source for components that are Random. If it is nil, the first use creates one
 	// with a fixed seed.
 	Rand *rand.Rand
+	// Threads compute together what is worth dividing. Nil is one thread.
+	Threads *kernel.Threads
 
+	crew    *crew // of the threads; nil until they need it
 	chunks  [][]float32
 	at      mark
 	doubles []float64
@@ -30,6 +33,9 @@ type Workspace struct {
 	backward  []backwardWeights
 	integers  []integerWeights
 	each      []*kernel.Weights // see transposed
+	lstm      lstmShared
+	rows      rowsPass
+	conv      convolutionPass
 	edges     []int32
 }
 
@@ -51,14 +57,14 @@ type backwardWeights struct {
 // kernel.MulNN.
 func (w *Workspace) mulBackward(p *weights, dy, dx kernel.Matrix, accumulate bool) {
 	if b := w.backwardOf(p); b != nil {
-		b.Mul(dy, kernel.Epilogue{Accumulate: accumulate}, dx)
+		b.Mul(dy, kernel.Epilogue{Accumulate: accumulate, Threads: w.Threads}, dx)
 		return
 	}
 	beta := float32(0)
 	if accumulate {
 		beta = 1
 	}
-	kernel.MulNN(1, dy, p.elements(), beta, dx)
+	w.Threads.MulNN(1, dy, p.elements(), beta, dx)
 }
 
 // backwardOf returns the prepared form of weights at their second use in this run and after it. At
@@ -89,7 +95,7 @@ func (w *Workspace) backwardOf(p *weights) *kernel.Weights {
 		if b.prepared == nil {
 			b.prepared = new(kernel.Weights)
 		}
-		b.prepared.SetTransposed(p.elements())
+		w.Threads.SetTransposed(b.prepared, p.elements())
 		b.ready = true
 	}
 	return b.prepared
@@ -220,7 +226,7 @@ func (w *Workspace) transposed(number int, p *weights) *kernel.Weights {
 	for len(w.each) <= number {
 		w.each = append(w.each, new(kernel.Weights))
 	}
-	w.each[number].SetTransposed(p.elements())
+	w.Threads.SetTransposed(w.each[number], p.elements())
 	return w.each[number]
 }
 

@@ -40,6 +40,9 @@ type Options struct {
 	Types *ir.Operators
 	// Profile measures the calls of a Runner, by apply.
 	Profile bool
+	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
+	// changes no bit of any result.
+	Threads int
 }
 
 // FreeTags lists the tags of passes for tensors that change results where something overflows, is
@@ -131,7 +134,7 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			outputs = append(outputs, d.v)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads}
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
 	}

@@ -439,11 +439,11 @@ func TestFormat(t *testing.T) {
 func TestSoftmax(t *testing.T) {
 	a := Of([]float64{1000, 1000, -1000, 0, 0, 0}, 2, 3)
 	out := New(Float64, 2, 3)
-	Softmax(out, a, false)
+	new(Workspace).Softmax(out, a, false)
 	if MaxRelDiff(out, Of([]float64{.5, .5, 0, 1. / 3, 1. / 3, 1. / 3}, 2, 3)) > 1e-12 {
 		t.Error(out)
 	}
-	Softmax(out, a, true)
+	new(Workspace).Softmax(out, a, true)
 	if MaxRelDiff(out, Of([]float64{-math.Ln2, -math.Ln2, -2000 - math.Ln2, -math.Log(3), -math.Log(3), -math.Log(3)}, 2, 3)) > 1e-12 {
 		t.Error(out)
 	}
@@ -454,7 +454,7 @@ func TestSoftmax(t *testing.T) {
 func TestLargeSoftmax(t *testing.T) {
 	for _, most := range []float64{0, 1e17, 1e300, -1e300, math.MaxFloat64} {
 		a := Of([]float64{most, most}, 1, 2)
-		Softmax(a, a, true)
+		new(Workspace).Softmax(a, a, true)
 		if a.Float(0) != -math.Ln2 || a.Float(1) != -math.Ln2 {
 			t.Errorf("log-softmax of two times %v is %v", most, a)
 		}

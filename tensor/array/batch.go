@@ -56,7 +56,7 @@ func (ws *Workspace) batchMatMul(c, a, b *Array) error {
 		return err
 	}
 	defer releaseB()
-	return ws.products(c, a, b)
+	return ws.sharedProducts(c, a, b)
 }
 
 // stacked returns the matrices of a, one below the other, if memory has them like that.
@@ -110,8 +110,8 @@ func (a *Array) fitsFactor() bool {
 	return rowsFit(rows, cols, down, right) || rowsFit(cols, rows, right, down)
 }
 
-// products computes each product by itself. It allocates nothing for it.
-func (ws *Workspace) products(c, a, b *Array) error {
+// products computes products [first, next), each by itself. It allocates nothing for it.
+func (ws *Workspace) products(c, a, b *Array, first, next int) error {
 	d := int(c.ndim) - 2
 	var stepsA, stepsB [MaxDims]int
 	for k, n := range c.shape[:d] {
@@ -124,12 +124,12 @@ func (ws *Workspace) products(c, a, b *Array) error {
 		}
 	}
 	var walkA, walkB walker
-	walkA.start(a.offset, c.shape[:d], stepsA[:d], 0)
-	walkB.start(b.offset, c.shape[:d], stepsB[:d], 0)
+	walkA.start(a.offset, c.shape[:d], stepsA[:d], first)
+	walkB.start(b.offset, c.shape[:d], stepsB[:d], first)
 	size := c.shape[d] * c.shape[d+1]
 	p, x, y := c.matrixAt(c.offset), a.matrixAt(a.offset), b.matrixAt(b.offset)
-	for at := c.offset; at < c.offset+c.Len(); at += size {
-		p.offset, x.offset, y.offset = at, walkA.at, walkB.at
+	for n := first; n < next; n++ {
+		p.offset, x.offset, y.offset = c.offset+n*size, walkA.at, walkB.at
 		if err := ws.MatMul(&p, &x, &y); err != nil {
 			return err
 		}

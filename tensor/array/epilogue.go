@@ -238,7 +238,7 @@ func (ws *Workspace) complete(c *completion, e *Epilogue, y *Array, args []*Arra
 	if ws.epilogue == nil {
 		ws.epilogue = new(loop)
 	}
-	ws.epilogue.size = blockSize
+	ws.epilogue.size = ws.blockOf(y.Len())
 	ws.epilogue.begin(c.left, ws.args[:1], ws.args)
 	return nil
 }
@@ -304,6 +304,7 @@ func (c *completion) contiguous(k int, a *Array) (*Array, error) {
 // of returns what a product of some rows and columns does itself.
 func (c *completion) of(first, rows, col, cols int) kernel.Epilogue {
 	s := c.steps
+	s.Threads = c.ws.Threads
 	if s.Bias != nil {
 		s.Bias = s.Bias[col:][:cols]
 	}
@@ -319,7 +320,7 @@ func (c *completion) of(first, rows, col, cols int) kernel.Epilogue {
 // run does what is left for n elements of y, from lo on.
 func (c *completion) run(lo, n int) {
 	if c.left != nil {
-		c.ws.epilogue.run(c.left, lo, n)
+		c.ws.run(c.ws.epilogue, c.left, lo, n)
 	}
 }
 

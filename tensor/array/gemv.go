@@ -40,7 +40,7 @@ const maxTerms = 1 << 14
 // ownGemv is Gemv without a BLAS.
 func (ws *Workspace) ownGemv(alpha float64, a, x *Array, beta float64, y *Array) error {
 	if x.shape[0] <= maxTerms {
-		gemvOf(alpha, a, x, beta, y)
+		ws.gemv(alpha, a, x, beta, y)
 		return nil
 	}
 	// Sums are added up piece by piece, because one that goes on for millions of float32s outgrows
@@ -56,10 +56,10 @@ func (ws *Workspace) ownGemv(alpha float64, a, x *Array, beta float64, y *Array)
 		b.offset, b.shape[1] = a.offset+first*a.strides[1], n
 		v.offset, v.shape[0] = x.offset+first*x.strides[0], n
 		if first == 0 {
-			gemvOf(alpha, &b, &v, beta, y)
+			ws.gemv(alpha, &b, &v, beta, y)
 			continue
 		}
-		gemvOf(alpha, &b, &v, 0, t)
+		ws.gemv(alpha, &b, &v, 0, t)
 		ws.Add(y, t)
 	}
 	return nil

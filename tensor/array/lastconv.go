@@ -67,7 +67,8 @@ type lastConvolution struct {
 	groups   int
 	in, out  int // channels of a group
 	terms    int // elements of a patch
-	rows     int // positions of all items
+	first    int // the first position that is computed
+	rows     int // behind the last one: the positions of all items, unless threads divide them
 }
 
 // ConvLast is Conv for arrays whose last dimension is the channels: x is [N, spatial…, C], the
@@ -110,11 +111,11 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	case directLast(c.in, c.out):
 		directLastForward[float64](c)
 	case c.slide.plain():
-		return c.plain()
+		return c.shared(1, e, args, (*lastConvolution).plain)
 	case c.inLines():
-		return c.lines()
+		return c.shared(c.slide.out[2], e, args, (*lastConvolution).lines)
 	default:
-		return c.gathered()
+		return c.shared(1, e, args, (*lastConvolution).gathered)
 	}
 	return nil
 }
@@ -138,10 +139,11 @@ func (c *lastConvolution) multiply(patches *Array, group, first int) error {
 // not so many. Their sizes differ by one at most. Then it completes the block.
 func (c *lastConvolution) blocks(rowBytes, bytes, least int, f func(first, n int) error) error {
 	m := c.groups * c.out
-	count := max(c.rows/max(bytes/rowBytes, least), 1)
+	rows := c.rows - c.first
+	count := max(rows/max(bytes/rowBytes, least), 1)
 	for b := range count {
-		first := b * c.rows / count
-		n := (b+1)*c.rows/count - first
+		first := c.first + b*rows/count
+		n := c.first + (b+1)*rows/count - first
 		if err := f(first, n); err != nil {
 			return err
 		}

@@ -94,10 +94,10 @@ func (c *lastConvolution) lines() error {
 	}
 	x := Slice[float32](c.x)
 	factors := c.prepared.lines()
-	for row := 0; row < c.rows; {
+	for row := c.first; row < c.rows; {
 		i, j := row/s.out[2]/s.out[1]%s.out[0], row/s.out[2]%s.out[1]
 		item := row / s.positions()
-		n := min(chunk, s.out[1]-j)
+		n := min(chunk, s.out[1]-j, (c.rows-row)/s.out[2])
 		plane := s.in[1] * width // the distance of the planes of the window
 		from := x
 		if inside {

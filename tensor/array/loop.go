@@ -39,9 +39,9 @@ func (ws *Workspace) Map(p *Program, out, in []*Array) {
 		return
 	}
 	lp := &ws.loop
-	lp.size = min(n, blockSize)
+	lp.size = ws.blockOf(n)
 	lp.begin(p, out, in)
-	lp.run(p, 0, n)
+	ws.run(lp, p, 0, n)
 	lp.end()
 }
 

@@ -48,7 +48,7 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 		if beta != 1 {
 			scale64(beta, c)
 		}
-		kernel.DGemm(alpha, strided(a), strided(b), dataOf[float64](c)[c.offset:], c.stride())
+		ws.Threads.DGemm(alpha, strided(a), strided(b), dataOf[float64](c)[c.offset:], c.stride())
 		return nil
 	}
 	// Other products want contiguous rows of the factor or of its transpose.
@@ -165,11 +165,11 @@ func scale64(beta float64, c *Array) {
 func (ws *Workspace) gemm32(alpha float32, a kernel.Matrix, ta bool, b kernel.Matrix, tb bool, beta float32, c kernel.Matrix) error {
 	switch {
 	case !ta && !tb:
-		kernel.MulNN(alpha, a, b, beta, c)
+		ws.Threads.MulNN(alpha, a, b, beta, c)
 	case !ta && tb:
-		kernel.MulNT(alpha, a, b, beta, c)
+		ws.Threads.MulNT(alpha, a, b, beta, c)
 	case ta && !tb:
-		kernel.MulTN(alpha, a, b, beta, c)
+		ws.Threads.MulTN(alpha, a, b, beta, c)
 	default: // the product of the factors in the other order is the transpose of c
 		scratch := new(Array)
 		if err := ws.New(scratch, Float32, c.Cols, c.Rows); err != nil {
@@ -177,7 +177,7 @@ func (ws *Workspace) gemm32(alpha float32, a kernel.Matrix, ta bool, b kernel.Ma
 		}
 		defer ws.Release(scratch)
 		t := general32(scratch)
-		kernel.MulNN(alpha, b, a, 0, t)
+		ws.Threads.MulNN(alpha, b, a, 0, t)
 		for i := range c.Rows {
 			row := kernel.Row(c, i)
 			for j := range row {

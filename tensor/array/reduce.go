@@ -71,6 +71,14 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	if n := reduced.len(); n == 0 && (r == Max || r == Min) && out.Len() > 0 {
 		return fmt.Errorf("%w: %v of shape %v", ErrEmpty, r, in.Shape())
 	}
+	if !ws.reduceShared(r, out, v, reduced) {
+		ws.reduce(r, out, v, reduced)
+	}
+	return nil
+}
+
+// reduce is Reduce for what sortAxes has returned.
+func (ws *Workspace) reduce(r Reduction, out, v *Array, reduced reducedDims) {
 	switch r {
 	case Sum, Prod:
 		ws.accumulate(r, out, v, reduced)
@@ -81,7 +89,6 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	case LogSumExp:
 		logSumExp(out, v, reduced)
 	}
-	return nil
 }
 
 // reducedDims are the dimensions of a view that are reduced.

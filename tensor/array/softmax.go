@@ -9,10 +9,16 @@ import (
 
 // Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of
 // that. Both have the same shape and are floats of the same type. Dst is contiguous and may be src.
-func Softmax(dst, src *Array, logarithm bool) {
-	if src.Len() == 0 {
-		return
+func (ws *Workspace) Softmax(dst, src *Array, logarithm bool) {
+	if src.Len() > 0 {
+		ws.eachRows(softened, dst, src, nil, logarithm, softmaxOf)
 	}
+}
+
+// softened is what an element of a softmax takes, in picoseconds.
+const softened = 1500
+
+func softmaxOf(dst, src, _ *Array, logarithm bool) {
 	CopyTo(dst, src)
 	n := src.shape[src.ndim-1]
 	switch {
@@ -67,10 +73,13 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 // SoftmaxGrad sets dx to the gradient with respect to x of y = softmax(x), given the gradient dy
 // with respect to y: y·(dy - Σ y·dy). For the logarithm of a softmax that is dy - exp(y)·Σ dy. All
 // have the same shape and are floats of the same type. Dx is contiguous and may be dy.
-func SoftmaxGrad(dx, dy, y *Array, logarithm bool) {
-	if y.Len() == 0 {
-		return
+func (ws *Workspace) SoftmaxGrad(dx, dy, y *Array, logarithm bool) {
+	if y.Len() > 0 {
+		ws.eachRows(softened, dx, dy, y, logarithm, softmaxGradOf)
 	}
+}
+
+func softmaxGradOf(dx, dy, y *Array, logarithm bool) {
 	CopyTo(dx, dy)
 	if !y.Contiguous() {
 		y = y.Clone()

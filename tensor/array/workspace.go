@@ -21,7 +21,11 @@ const DefaultMaxBytes = 8 << 30
 type Workspace struct {
 	// MaxBytes bounds the memory that is handed out and not released; 0 means DefaultMaxBytes.
 	MaxBytes int64
+	// Threads compute together what is worth dividing. Nil is one thread.
+	Threads *kernel.Threads
 
+	headers  [3]Array // of the part of a thread
+	crew     *crew    // of the threads; nil until they need it
 	loop     loop
 	epilogue *loop    // of an Epilogue, if there was one: products need the other loop meanwhile
 	args     []*Array // of the epilogue

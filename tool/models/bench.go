@@ -29,7 +29,7 @@ func (o Options) benchVerb() tool.Verb {
 		Of:       aModel,
 		Detail: `
 "bench onnx --model MODEL.onnx" lowers an ONNX model for inputs like those of "$0 eval", optimizes it and runs it. It reports the best
-and the median of at least fifteen runs, and the time to lower and optimize. A computation uses one core, whatever --threads allows.`,
+and the median of at least fifteen runs, and the time to lower and optimize.`,
 		Examples: `$0 bench onnx --model model.onnx --shape x=2x3`,
 		Claims:   func(arg string) bool { return arg == "onnx" },
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
@@ -37,7 +37,7 @@ and the median of at least fifteen runs, and the time to lower and optimize. A c
 			arguments := declareArguments(fs)
 			model := fs.String("model", "", "or an ONNX model")
 			asJSON := fs.Bool("json", false, "Print a JSON object")
-			fs.Int("threads", 1, "The most cores that a computation may use")
+			threads := tool.DeclareThreads(fs)
 			return tool.Taking(1, 1, `"onnx"`, func(ctx context.Context, c *tool.Console, args []string) error {
 				if *model == "" {
 					return tool.Usagef("--model expected")
@@ -51,13 +51,15 @@ and the median of at least fifteen runs, and the time to lower and optimize. A c
 				if err != nil {
 					return err
 				}
-				r := &benchReport{Model: *model, Query: query, Threads: 1, ReadSeconds: time.Since(start).Seconds()}
+				r := &benchReport{Model: *model, Query: query, Threads: threads.Of(1), ReadSeconds: time.Since(start).Seconds()}
 				inputs, _, err := arguments.arguments(m)
 				if err != nil {
 					return err
 				}
 				start = time.Now()
-				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(*model), opt), inputs)
+				options := o.lowering(filepath.Dir(*model), opt)
+				options.Threads = threads.Of(1)
+				f, err := lower.Model(ctx, m, options, inputs)
 				if err != nil {
 					return err
 				}
@@ -115,5 +117,5 @@ func (r *benchReport) print(c *tool.Console) {
 	c.Print("%-16s %14d\n", "applies", r.Applies)
 	c.Print("%-16s %14s\n", "run, quickest", duration(r.RunSeconds))
 	c.Print("%-16s %14s\n", "run, median", duration(r.RunSecondsMedian))
-	c.Print("read in %s, lowered and optimized in %s, %d thread\n", duration(r.ReadSeconds), duration(r.LowerSeconds), r.Threads)
+	c.Print("read in %s, lowered and optimized in %s, %d threads\n", duration(r.ReadSeconds), duration(r.LowerSeconds), r.Threads)
 }

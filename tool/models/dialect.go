@@ -45,7 +45,6 @@ func Dialect(o Options) *tool.Dialect {
 		Vocabulary: o.vocabulary,
 		Subjects:   o.subjects,
 		Domain:     o.domain,
-		Ranges:     map[string][2]int{"threads": {1, 1 << 10}},
 		Verbs:      []tool.Verb{o.evalVerb(), o.verifyVerb(), o.benchVerb(), o.infoVerb(), o.optVerb()},
 	}
 	d.Rules = func(cfg *tool.Config, entries []optdb.Listing) []rulecheck.Entry { return o.rules(cfg, d, entries) }

@@ -33,6 +33,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			passes := declarePasses(cfg, fs)
 			arguments := declareArguments(fs)
+			threads := tool.DeclareThreads(fs)
 			folder := fs.String("output-folder", "", "Write the outputs to this folder, which is made if there is none")
 			return tool.Taking(1, 1, "MODEL.onnx", func(ctx context.Context, c *tool.Console, args []string) error {
 				_, opt, err := passes.Build()
@@ -50,7 +51,9 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err := c.InVainIf(len(drawn) == 0, "without a random input", "srand"); err != nil {
 					return err
 				}
-				f, err := lower.Model(ctx, m, o.lowering(filepath.Dir(args[0]), opt), inputs)
+				options := o.lowering(filepath.Dir(args[0]), opt)
+				options.Threads = threads.Of(1)
+				f, err := lower.Model(ctx, m, options, inputs)
 				if err != nil {
 					return err
 				}

@@ -37,6 +37,7 @@ $0 verify --query=none onnxcases/relu`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			passes := declarePasses(cfg, fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
+			threads := tool.DeclareThreads(fs)
 			return func(ctx context.Context, c *tool.Console, args []string) error {
 				query, opt, err := passes.Build()
 				if err != nil {
@@ -51,6 +52,7 @@ $0 verify --query=none onnxcases/relu`,
 					dirs = append(dirs, found...)
 				}
 				v := &verification{Console: c, query: query, options: o.lowering("", opt), json: *asJSON}
+				v.options.Threads = threads.Of(1)
 				return v.run(ctx, dirs)
 			}
 		},

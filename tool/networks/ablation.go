@@ -182,7 +182,7 @@ func timeBoth(ctx context.Context, k *refcase.Case, opts [2]*optdb.Optimizer, su
 			if err != nil {
 				return plans, err
 			}
-			times, err := pipeline.Measure(ctx, prog, k.Net, in, pipeline.Patience{Runs: 2}, nil)
+			times, err := pipeline.Measure(ctx, prog, k.Net, in, pipeline.Patience{Runs: 2}, exec.ComputerOptions{})
 			if err != nil {
 				return plans, err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -55,6 +54,7 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			unit := fs.String("unit", "", "Program that prints the seconds of one unit, such as a matrix product")
 			countOnly := fs.Bool("count-only", false, "Compile and optimize once; don't run")
+			threads := tool.DeclareThreads(fs)
 			return func(ctx context.Context, c *tool.Console, args []string) error {
 				if err := tool.WantArgs(args, 1, 1, `what to measure ("nnet3", "compile" or "stream")`); err != nil {
 					return err
@@ -65,7 +65,7 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 				net.random = !*countOnly
 				switch {
 				case args[0] == "stream":
-					return benchStream(ctx, c, net, stream, *model, *asJSON)
+					return benchStream(ctx, c, net, stream, *model, threads.Of(stream.workers), *asJSON)
 				case args[0] == "compile" && net.request == "":
 					return tool.Usagef("--request expected")
 				case args[0] == "compile":
@@ -75,9 +75,9 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 				case *model == "" && net.request == "":
 					return tool.Usagef("--model expected, or --request with networks in it")
 				case *model == "":
-					return benchNetworks(ctx, c, net, net.request, *unit, *asJSON)
+					return benchNetworks(ctx, c, net, net.request, *unit, threads.Of(1), *asJSON)
 				}
-				r, err := measure(ctx, c, net, *model, *countOnly)
+				r, err := measure(ctx, c, net, *model, threads.Of(1), *countOnly)
 				if err != nil {
 					return err
 				}
@@ -144,17 +144,21 @@ type typeFigures struct {
 	Share      float64 `json:"share"`
 	Operations int64   `json:"operations,omitempty"`
 	GFlops     float64 `json:"gflops,omitempty"`
+	// Cores is how many cores worked on average, and WaitedSeconds how long the first of them waited
+	// for the others.
+	Cores         float64 `json:"cores,omitempty"`
+	WaitedSeconds float64 `json:"waited_seconds,omitempty"`
 }
 
 // measure returns the report on a request.
-func measure(ctx context.Context, c *tool.Console, net *networkFlags, model string, countOnly bool) (*benchReport, error) {
+func measure(ctx context.Context, c *tool.Console, net *networkFlags, model string, threads int, countOnly bool) (*benchReport, error) {
 	query, p, err := net.build(ctx, c, model, pipeline.Options{})
 	if err != nil {
 		return nil, err
 	}
 	r := &benchReport{
 		Model: model, Query: query, CompileSeconds: p.CompileTime.Seconds(), OptimizeSeconds: p.OptimizeTime.Seconds(),
-		Threads: runtime.GOMAXPROCS(0),
+		Threads: threads,
 	}
 	r.counts, r.Unoptimized.counts = countsOf(p.Optimized), countsOf(p.Compiled)
 	if countOnly {
@@ -167,12 +171,12 @@ func measure(ctx context.Context, c *tool.Console, net *networkFlags, model stri
 	if err != nil {
 		return nil, err
 	}
-	if err := r.timeRuns(ctx, p.Net, p.Optimized, in); err != nil {
+	if err := r.timeRuns(ctx, p.Net, p.Optimized, in, threads); err != nil {
 		return nil, err
 	}
 	if p.Compiled == p.Optimized {
 		r.Unoptimized = r.runFigures
-	} else if err := r.Unoptimized.timeRuns(ctx, p.Net, p.Compiled, in); err != nil {
+	} else if err := r.Unoptimized.timeRuns(ctx, p.Net, p.Compiled, in, threads); err != nil {
 		return nil, err
 	}
 	r.RunSecondsUnoptimized = r.Unoptimized.RunSeconds
@@ -198,13 +202,13 @@ func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipel
 }
 
 // timeRuns times a computation as a whole, and then its parts.
-func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computation.Computation, in pipeline.Values) error {
+func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computation.Computation, in pipeline.Values, threads int) error {
 	pipeline.Prepare(c, nn)
 	program, err := exec.NewProgram(c, nn)
 	if err != nil {
 		return err
 	}
-	times, err := pipeline.Measure(ctx, program, nn, in, patience, nil)
+	times, err := pipeline.Measure(ctx, program, nn, in, patience, exec.ComputerOptions{Threads: threads})
 	if err != nil {
 		return err
 	}
@@ -215,7 +219,7 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	// Reading the clock after every command takes time, so the parts are measured in runs of their
 	// own.
 	timing := new(exec.Timing)
-	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience.Runs}, timing)
+	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience.Runs}, exec.ComputerOptions{Threads: threads, Timing: timing})
 	if err != nil {
 		return err
 	}
@@ -225,6 +229,10 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 			Share: float64(row.Time) / float64(max(timing.Total(), 1)), Operations: row.Operations / int64(times.Runs),
 		}
 		f.GFlops = gflops(f.Operations, f.Seconds)
+		if threads > 1 {
+			f.Cores = float64(row.Time+row.Helped-row.Waited) / float64(max(row.Time, 1))
+			f.WaitedSeconds = row.Waited.Seconds() / float64(times.Runs)
+		}
 		r.ByType = append(r.ByType, f)
 	}
 	return nil
@@ -264,12 +272,19 @@ func (r *benchReport) print(c *tool.Console) {
 	if len(r.ByType) == 0 {
 		return
 	}
-	c.Print("\n%10s %6s %9s %9s  %s\n", "time", "%", "GFLOP/s", "commands", "type, as optimized")
+	cores := func(n, waited string) string {
+		if r.Threads == 1 {
+			return ""
+		}
+		return fmt.Sprintf(" %6s %9s", n, waited)
+	}
+	c.Print("\n%10s %6s %9s%s %9s  %s\n", "time", "%", "GFLOP/s", cores("cores", "waited"), "commands", "type, as optimized")
 	for _, f := range r.ByType {
 		rate := "-"
 		if f.Operations > 0 {
 			rate = fmt.Sprintf("%.1f", f.GFlops)
 		}
-		c.Print("%10s %6.1f %9s %9s  %s\n", duration(time.Duration(f.Seconds*1e9)), 100*f.Share, rate, thousands(f.Commands), f.Type)
+		c.Print("%10s %6.1f %9s%s %9s  %s\n", duration(time.Duration(f.Seconds*1e9)), 100*f.Share, rate,
+			cores(fmt.Sprintf("%.2f", f.Cores), duration(time.Duration(f.WaitedSeconds*1e9))), thousands(f.Commands), f.Type)
 	}
 }

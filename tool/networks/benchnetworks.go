@@ -43,7 +43,7 @@ type networkTimes struct {
 
 // benchNetworks measures run times for every request of a file and prints a table in
 // Markdown.
-func benchNetworks(ctx context.Context, c *tool.Console, net *networkFlags, file, unit string, asJSON bool) error {
+func benchNetworks(ctx context.Context, c *tool.Console, net *networkFlags, file, unit string, threads int, asJSON bool) error {
 	_, opt, err := net.passes.BuildFor(net.vocabulary())
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func benchNetworks(ctx context.Context, c *tool.Console, net *networkFlags, file
 		if err != nil {
 			return err
 		}
-		t, err := k.run(ctx, nn, opt, net.seed, unit)
+		t, err := k.run(ctx, nn, opt, net.seed, unit, exec.ComputerOptions{Threads: threads})
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
@@ -80,7 +80,7 @@ func benchNetworks(ctx context.Context, c *tool.Console, net *networkFlags, file
 }
 
 // run times the computation for a request, as compiled and as optimized.
-func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer, seed uint64, unit string) (*networkTimes, error) {
+func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer, seed uint64, unit string, opts exec.ComputerOptions) (*networkTimes, error) {
 	req, err := computation.ReadRequestJSON(bytes.NewReader(k.Request), computation.NewNetworkInfo(nn, nil))
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 	// throttled slows down both. The best run of a round is the least disturbed one; the median
 	// over rounds drops those that were disturbed as a whole.
 	for range rounds {
-		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience, nil)
+		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -125,17 +125,17 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 		t.KaldiUnits = k.Seconds.Run / k.Unit
 	}
 	// Last: it prepares other parameters, which would slow down the runs above.
-	return t, t.compiled(ctx, plan, in)
+	return t, t.compiled(ctx, plan, in, opts)
 }
 
 // compiled times the computation as compiled.
-func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pipeline.Values) error {
+func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pipeline.Values, opts exec.ComputerOptions) error {
 	pipeline.Prepare(plan.Compiled, plan.Net)
 	program, err := exec.NewProgram(plan.Compiled, plan.Net)
 	if err != nil {
 		return err
 	}
-	times, err := pipeline.Measure(ctx, program, plan.Net, in, pipeline.Patience{Runs: rounds, Time: roundPatience.Time}, nil)
+	times, err := pipeline.Measure(ctx, program, plan.Net, in, pipeline.Patience{Runs: rounds, Time: roundPatience.Time}, opts)
 	t.RunSecondsUnoptimized = times.Median.Seconds()
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
@@ -37,7 +36,7 @@ func declareStream(fs *flag.FlagSet) *streamFlags {
 }
 
 // benchStream measures live streams.
-func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *streamFlags, model string, asJSON bool) error {
+func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *streamFlags, model string, threads int, asJSON bool) error {
 	if model == "" {
 		return tool.Usagef("--model expected")
 	}
@@ -56,7 +55,7 @@ func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *str
 		return fmt.Errorf("%s: %w", model, err)
 	}
 	s, err := decodable.NewStreamer(ctx, nn, decodable.StreamOptions{
-		FramesPerChunk: net.chunk.Frames, FrameSubsampling: net.chunk.Subsampling, ExtraLeftContextInitial: f.initial, Optimizer: opt,
+		FramesPerChunk: net.chunk.Frames, FrameSubsampling: net.chunk.Subsampling, ExtraLeftContextInitial: f.initial, Optimizer: opt, Threads: threads,
 	})
 	switch {
 	case errors.Is(err, decodable.ErrOptions):
@@ -69,7 +68,7 @@ func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *str
 		return specifierUsage(err)
 	}
 	defer b.Close()
-	r := &streamReport{Model: model, Query: query, FramesPerChunk: s.FramesPerChunk(), StateBytes: s.StateBytes(), Workers: f.workers, Threads: runtime.GOMAXPROCS(0)}
+	r := &streamReport{Model: model, Query: query, FramesPerChunk: s.FramesPerChunk(), StateBytes: s.StateBytes(), Workers: f.workers, Threads: threads}
 	load := decodable.Load{
 		Streams: f.streams, Audio: time.Duration(f.seconds * float64(time.Second)), Rate: f.rate, Packet: f.packet, IvectorPeriod: f.period,
 	}

@@ -318,7 +318,7 @@ func (d *demo) race(ctx context.Context, both [2]*computation.Computation) (best
 	// which of the two is faster.
 	for round := range 6 {
 		for i, p := range programs {
-			times, err := pipeline.Measure(ctx, p, d.nn, d.in, pipeline.Patience{Runs: 2, Time: 100 * time.Millisecond}, nil)
+			times, err := pipeline.Measure(ctx, p, d.nn, d.in, pipeline.Patience{Runs: 2, Time: 100 * time.Millisecond}, exec.ComputerOptions{})
 			if err != nil {
 				return best, err
 			}

@@ -65,7 +65,7 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, 
 	}
 	pipeline.Prepare(p.Optimized, p.Net)
 	timing := new(exec.Timing)
-	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, timing); err != nil {
+	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, exec.ComputerOptions{Timing: timing}); err != nil {
 		return err
 	}
 	f.Calls, f.CallTime = runs, timing.Total()

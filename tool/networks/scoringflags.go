@@ -3,6 +3,7 @@ package networks
 import (
 	"flag"
 	"math"
+	"runtime"
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/tool"
@@ -45,6 +46,7 @@ func DeclareScoring(fs *flag.FlagSet) func() (*Scoring, error) {
 	fs.IntVar(&o.MinibatchSize, "minibatch-size", 0, "Maximum number of chunks of an utterance that are computed together; 0 chooses")
 	fs.IntVar(&o.CacheCapacity, "compiler.cache-capacity", 0, "Number of compiled computations to keep; 0 keeps enough for all lengths")
 	fs.IntVar(&s.Workers, "workers", 0, "Number of utterances that are scored at a time; 0 is one per processor")
+	f.threads = tool.DeclareThreads(fs)
 	fs.BoolVar(&s.AllowPipes, "allow-pipes", false, "Run commands in place of file names, such as \"gunzip -c feats.gz |\", in scripts too")
 	return f.read
 }
@@ -53,6 +55,7 @@ func DeclareScoring(fs *flag.FlagSet) func() (*Scoring, error) {
 type scoringFlags struct {
 	scoring        Scoring
 	initial, final int
+	threads        *tool.Threads
 	scale          float64
 	given          func(name string) bool // whether a flag is on the command line
 }
@@ -81,6 +84,12 @@ func (f *scoringFlags) read() (*Scoring, error) {
 	}
 	if f.final >= 0 {
 		o.ExtraRightContextFinal = &f.final
+	}
+	// Without --workers there is one for each processor, and none is left for threads.
+	if s.Workers > 0 {
+		o.Threads = f.threads.Of(s.Workers)
+	} else {
+		o.Threads = f.threads.Of(runtime.GOMAXPROCS(0))
 	}
 	o.AcousticScale = float32(f.scale)
 	if x := float64(o.AcousticScale); x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {

@@ -34,6 +34,7 @@ $0 verify --query='+fast_run -inplace' cases/tdnnf_infer`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			passes := tool.DeclareSelection(cfg, fs)
 			asJSON := fs.Bool("json", false, "Print a JSON object per case")
+			threads := tool.DeclareThreads(fs)
 			return func(ctx context.Context, c *tool.Console, args []string) error {
 				if len(args) == 0 {
 					return tool.Usagef("DIR... expected")
@@ -46,7 +47,7 @@ $0 verify --query='+fast_run -inplace' cases/tdnnf_infer`,
 				if err != nil {
 					return err
 				}
-				v := &verification{options: o, Console: c, query: query, opt: opt, added: passes.Added(), json: *asJSON}
+				v := &verification{options: o, Console: c, query: query, opt: opt, added: passes.Added(), json: *asJSON, threads: threads.Of(1)}
 				return v.run(ctx, dirs)
 			}
 		},
@@ -81,6 +82,7 @@ type verification struct {
 	opt     *optdb.Optimizer
 	added   *tool.AddedRules
 	json    bool
+	threads int
 
 	cases, ok, smaller int
 	sum, kaldi         counts
@@ -104,6 +106,7 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 		if c, err := refcase.LoadDir(dir); err != nil {
 			r = &refcase.Result{Case: name, Query: v.query, Err: err, Error: err.Error()}
 		} else {
+			c.Threads = v.threads
 			r = c.Run(ctx, v.query, v.opt)
 			if err := v.options.failed(ctx, v.Console, r.Err, filepath.Join(dir, "model.raw"), -1, v.added); err != nil {
 				r.Err, r.Error = err, err.Error()

@@ -67,6 +67,7 @@ type exprFlags struct {
 	added                    tool.AddedRules
 	profile, asJSON          bool
 	seed                     uint64
+	threads                  *tool.Threads
 	watch                    *tool.Watch
 }
 
@@ -81,6 +82,7 @@ func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
+	f.threads = tool.DeclareThreads(fs)
 	fs.Var(&tool.BareFlag{Value: &f.watch.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
 	fs.StringVar(&f.watch.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.watch.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative")
@@ -102,6 +104,7 @@ func (f *exprFlags) check(c *tool.Console) error {
 		c.InVainIf(f.asJSON, "beside --json", "format"),
 		c.InVainIf(f.format == "html", "beside --format=html, a page without values", "eval", "profile"),
 		c.InVainIf(f.eval != "random", "without --eval=random", "srand"),
+		c.InVainIf(f.eval == "", "without --eval", "threads"),
 	)
 }
 
@@ -136,7 +139,7 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	if err != nil {
 		return err
 	}
-	fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: f.profile})
+	fn, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: f.profile, Threads: f.threads.Of(1)})
 	if err != nil {
 		return f.failed(ctx, c, err, inputs, outputs)
 	}

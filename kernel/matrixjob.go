@@ -1,0 +1,274 @@
+package kernel
+
+import "time"
+
+// matrixJob is a function of matrices with its arguments, of which rows or columns are divided.
+// Threads have one, so that no call allocates.
+type matrixJob struct {
+	run      func(j *matrixJob, first, n int) // computes n rows or columns
+	n, parts int
+	unit     int // parts begin at multiples of it
+	args
+}
+
+// args are the arguments of the functions, each of which uses some.
+type args struct {
+	dst, x, y Matrix
+	alpha     float32
+	u, v, w   []float32
+	sums      []float64
+	indexes   []int32
+	ranges    [][2]int32
+	f         func(dst, src []float32)
+	f2        func(dst, x, y []float32)
+	signs     *Signs
+	first     int
+	packed    *Weights
+	rows      *QuantizedRows
+}
+
+// Part computes a part of the rows or columns.
+func (j *matrixJob) Part(i int) {
+	first, next := span(i, j.parts, j.n, j.unit)
+	j.run(j, first, next-first)
+}
+
+// span returns the beginning and the end of part i of n things that are divided at multiples of a
+// unit.
+func span(i, parts, n, unit int) (first, next int) {
+	units := (n + unit - 1) / unit
+	return i * units / parts * unit, min((i+1)*units/parts*unit, n)
+}
+
+// What an element takes, in picoseconds: moved, computed by a function of the maps, and its
+// exponential in a softmax.
+const (
+	moved    = 200
+	computed = 400
+	softened = 1000
+)
+
+// divide computes n rows or columns by run, unit by unit, where an element of m takes some
+// picoseconds. It reports false, and does nothing, if that is not worth dividing.
+func (t *Threads) divide(m *Matrix, n, unit int, each time.Duration, run func(j *matrixJob, first, n int), a args) bool {
+	if t == nil {
+		return false
+	}
+	parts := min(t.Parts(time.Duration(m.Rows)*time.Duration(m.Cols)*each/1000), (n+unit-1)/unit)
+	if parts <= 1 {
+		return false
+	}
+	// Short pieces of rows take longer, as processors don't foresee them.
+	if n == m.Cols && unit > 1 {
+		parts = min(parts, t.size)
+	}
+	t.matrix = matrixJob{run: run, n: n, parts: parts, unit: unit, args: a}
+	t.Do(parts, &t.matrix)
+	t.matrix.args = args{} // keep nothing alive
+	return true
+}
+
+// divideRows is divide for the rows of m.
+func (t *Threads) divideRows(m *Matrix, each time.Duration, run func(j *matrixJob, first, n int), a args) bool {
+	return t.divide(m, m.Rows, 1, each, run, a)
+}
+
+// The methods below compute what the functions of the same names do.
+
+// Fill is the function Fill.
+func (t *Threads) Fill(m Matrix, v float32) {
+	checkApart(&m)
+	if !t.divideRows(&m, moved, func(j *matrixJob, i, n int) { Fill(Rows(j.dst, i, n), j.alpha) }, args{dst: m, alpha: v}) {
+		Fill(m, v)
+	}
+}
+
+// Scale is the function Scale.
+func (t *Threads) Scale(m Matrix, alpha float32) {
+	checkApart(&m)
+	if alpha == 1 || !t.divideRows(&m, moved, func(j *matrixJob, i, n int) { Scale(Rows(j.dst, i, n), j.alpha) }, args{dst: m, alpha: alpha}) {
+		Scale(m, alpha)
+	}
+}
+
+// Copy is the function Copy.
+func (t *Threads) Copy(dst, src Matrix) { t.CopyScaled(dst, 1, src) }
+
+// CopyScaled is the function CopyScaled.
+func (t *Threads) CopyScaled(dst Matrix, alpha float32, src Matrix) {
+	onto(&dst, &src)
+	if !t.divideRows(&dst, moved, func(j *matrixJob, i, n int) { CopyScaled(Rows(j.dst, i, n), j.alpha, Rows(j.x, i, n)) }, args{dst: dst, alpha: alpha, x: src}) {
+		CopyScaled(dst, alpha, src)
+	}
+}
+
+// Add is the function Add.
+func (t *Threads) Add(dst Matrix, alpha float32, src Matrix) {
+	onto(&dst, &src)
+	if !t.divideRows(&dst, moved, func(j *matrixJob, i, n int) { Add(Rows(j.dst, i, n), j.alpha, Rows(j.x, i, n)) }, args{dst: dst, alpha: alpha, x: src}) {
+		Add(dst, alpha, src)
+	}
+}
+
+// MapRows is the function MapRows. A closure is allocated for each call.
+func (t *Threads) MapRows(dst, src Matrix, f func(dst, src []float32)) {
+	onto(&dst, &src)
+	if !t.divideRows(&dst, computed, func(j *matrixJob, i, n int) { MapRows(Rows(j.dst, i, n), Rows(j.x, i, n), j.f) }, args{dst: dst, x: src, f: f}) {
+		MapRows(dst, src, f)
+	}
+}
+
+// MapRows2 is the function MapRows2. A closure is allocated for each call.
+func (t *Threads) MapRows2(dst, x, y Matrix, f func(dst, x, y []float32)) {
+	onto(&dst, &x)
+	onto(&dst, &y)
+	part := func(j *matrixJob, i, n int) { MapRows2(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n), j.f2) }
+	if !t.divideRows(&dst, computed, part, args{dst: dst, x: x, y: y, f2: f}) {
+		MapRows2(dst, x, y, f)
+	}
+}
+
+// CopyRows is the function CopyRows.
+func (t *Threads) CopyRows(dst, src Matrix, indexes []int32) {
+	checkRows(dst, src, len(indexes))
+	part := func(j *matrixJob, i, n int) { CopyRows(Rows(j.dst, i, n), j.x, j.indexes[i:i+n]) }
+	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, indexes: indexes}) {
+		CopyRows(dst, src, indexes)
+	}
+}
+
+// AddRows is the function AddRows.
+func (t *Threads) AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
+	checkRows(dst, src, len(indexes))
+	part := func(j *matrixJob, i, n int) { AddRows(Rows(j.dst, i, n), j.alpha, j.x, j.indexes[i:i+n]) }
+	if !t.divideRows(&dst, moved, part, args{dst: dst, alpha: alpha, x: src, indexes: indexes}) {
+		AddRows(dst, alpha, src, indexes)
+	}
+}
+
+// ScaleCols is the function ScaleCols.
+func (t *Threads) ScaleCols(dst, src Matrix, scale []float32) {
+	onto(&dst, &src)
+	part := func(j *matrixJob, i, n int) { ScaleCols(Rows(j.dst, i, n), Rows(j.x, i, n), j.u) }
+	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, u: scale}) {
+		ScaleCols(dst, src, scale)
+	}
+}
+
+// ScaleOffset is the function ScaleOffset.
+func (t *Threads) ScaleOffset(dst, src Matrix, scale, offset []float32) {
+	onto(&dst, &src)
+	part := func(j *matrixJob, i, n int) { ScaleOffset(Rows(j.dst, i, n), Rows(j.x, i, n), j.u, j.v) }
+	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, u: scale, v: offset}) {
+		ScaleOffset(dst, src, scale, offset)
+	}
+}
+
+// Standardize is the function Standardize.
+func (t *Threads) Standardize(y, x Matrix, mean, scale []float32) {
+	onto(&y, &x)
+	part := func(j *matrixJob, i, n int) { Standardize(Rows(j.dst, i, n), Rows(j.x, i, n), j.u, j.v) }
+	if !t.divideRows(&y, moved, part, args{dst: y, x: x, u: mean, v: scale}) {
+		Standardize(y, x, mean, scale)
+	}
+}
+
+// StandardizeDeriv is the function StandardizeDeriv.
+func (t *Threads) StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
+	onto(&dx, &dy)
+	onto(&dx, &y)
+	part := func(j *matrixJob, i, n int) {
+		StandardizeDeriv(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n), j.u, j.v, j.w)
+	}
+	if !t.divideRows(&dx, computed, part, args{dst: dx, x: dy, y: y, u: mean, v: scale, w: slope}) {
+		StandardizeDeriv(dx, dy, y, mean, scale, slope)
+	}
+}
+
+// LogSoftmax is the function LogSoftmax.
+func (t *Threads) LogSoftmax(dst, src Matrix) {
+	onto(&dst, &src)
+	part := func(j *matrixJob, i, n int) { LogSoftmax(Rows(j.dst, i, n), Rows(j.x, i, n)) }
+	if !t.divideRows(&dst, softened, part, args{dst: dst, x: src}) {
+		LogSoftmax(dst, src)
+	}
+}
+
+// LogSoftmaxDeriv is the function LogSoftmaxDeriv.
+func (t *Threads) LogSoftmaxDeriv(dx, y, dy Matrix) {
+	onto(&dx, &y)
+	onto(&dx, &dy)
+	part := func(j *matrixJob, i, n int) { LogSoftmaxDeriv(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n)) }
+	if !t.divideRows(&dx, softened, part, args{dst: dx, x: y, y: dy}) {
+		LogSoftmaxDeriv(dx, y, dy)
+	}
+}
+
+// SoftmaxDeriv is the function SoftmaxDeriv.
+func (t *Threads) SoftmaxDeriv(dx, y, dy Matrix) {
+	onto(&dx, &y)
+	onto(&dx, &dy)
+	part := func(j *matrixJob, i, n int) { SoftmaxDeriv(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n)) }
+	if !t.divideRows(&dx, computed, part, args{dst: dx, x: y, y: dy}) {
+		SoftmaxDeriv(dx, y, dy)
+	}
+}
+
+// ReLUSigns is the function ReLUSigns.
+func (t *Threads) ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
+	onto(&dst, &src)
+	signs.resizeFor(&dst, first, rows)
+	part := func(j *matrixJob, i, n int) { reluSignsRows(j.dst, j.x, j.signs, j.first, i, n) }
+	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, signs: signs, first: first}) {
+		reluSignsRows(dst, src, signs, first, 0, dst.Rows)
+	}
+}
+
+// ReLUSignsDeriv is the function ReLUSignsDeriv.
+func (t *Threads) ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
+	checkSigns(dx, dy, signs, sumsq)
+	part := func(j *matrixJob, col, n int) { reluSignsDerivCols(j.dst, j.x, j.signs, j.sums, col, n) }
+	if !t.divide(&dx, dx.Cols, block, computed, part, args{dst: dx, x: dy, signs: signs, sums: sumsq}) {
+		reluSignsDerivCols(dx, dy, signs, sumsq, 0, dx.Cols)
+	}
+}
+
+// AddColSquares is the function AddColSquares.
+func (t *Threads) AddColSquares(sumsq []float64, m Matrix) {
+	part := func(j *matrixJob, col, n int) { AddColSquares(j.sums[col:col+n], Cols(j.x, col, n)) }
+	if len(sumsq) != m.Cols || !t.divide(&m, m.Cols, block, moved, part, args{x: m, sums: sumsq}) {
+		AddColSquares(sumsq, m)
+	}
+}
+
+// AddColSums is the function AddColSums.
+func (t *Threads) AddColSums(dst []float32, alpha float32, m Matrix) {
+	part := func(j *matrixJob, col, n int) { AddColSums(j.u[col:col+n], j.alpha, Cols(j.x, col, n)) }
+	if !wholeColumns(&m, len(dst)) || !t.divide(&m, m.Cols, block, moved, part, args{u: dst, alpha: alpha, x: m}) {
+		AddColSums(dst, alpha, m)
+	}
+}
+
+// AddColMoments is the function AddColMoments.
+func (t *Threads) AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+	sameShape(&x, &y)
+	part := func(j *matrixJob, col, n int) {
+		AddColMoments(j.u[col:col+n], j.alpha, j.sums[col:col+n], Cols(j.x, col, n), Cols(j.y, col, n))
+	}
+	if !wholeColumns(&x, len(sum)) || len(product) != x.Cols || !t.divide(&x, x.Cols, block, computed, part, args{u: sum, alpha: alpha, sums: product, x: x, y: y}) {
+		AddColMoments(sum, alpha, product, x, y)
+	}
+}
+
+// wholeColumns reports whether column sums of m, n in all, may be divided. Columns that don't fill a
+// block have an order of their own.
+func wholeColumns(m *Matrix, n int) bool { return n == m.Cols && m.Cols%block == 0 }
+
+// AddRowRanges is AddRowRanges for threads, which may be nil.
+func (t *Threads) AddRowRanges(dst Matrix, alpha float32, src Matrix, ranges [][2]int32) {
+	checkRows(dst, src, len(ranges))
+	part := func(j *matrixJob, i, n int) { AddRowRanges(Rows(j.dst, i, n), j.alpha, j.x, j.ranges[i:i+n]) }
+	if !t.divideRows(&dst, computed, part, args{dst: dst, alpha: alpha, x: src, ranges: ranges}) {
+		AddRowRanges(dst, alpha, src, ranges)
+	}
+}

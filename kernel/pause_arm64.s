@@ -1,0 +1,11 @@
+#include "textflag.h"
+
+// func pause()
+//
+// Lets the other thread of the core work for a while.
+TEXT ·pause(SB), NOSPLIT, $0-0
+	YIELD
+	YIELD
+	YIELD
+	YIELD
+	RET

@@ -1,0 +1,7 @@
+//go:build !amd64 && !arm64
+
+package kernel
+
+import "runtime"
+
+func pause() { runtime.Gosched() }

@@ -1,0 +1,193 @@
+package kernel
+
+import "time"
+
+// A product of several threads is divided in shares: rectangles of y, made of whole tiles and whole
+// panels, so that each is computed as it would be in one. Shares of columns are better: every
+// thread then reads a part of W only, while x, which all read, is usually smaller.
+
+// share is some columns of some tiles of rows of a product.
+type share struct {
+	j, end      int // columns
+	first, last int // tiles
+}
+
+// grid says in how many shares columns and rows are divided.
+type grid struct{ cols, rows int }
+
+// rates are the multiply-adds in a nanosecond of one core, roughly: of Emerald Rapids, and of Neoverse
+// as documented (November 2026).
+var rates = [...]float64{blasSet: 1, goSet: 0.3, neonSet: 20, avx2Set: 40, avx512Set: 85}
+
+// nearRate and farRate are how many bytes of weights a core reads in a nanosecond, if they stay in
+// its second-level cache and if not.
+const (
+	nearRate = 120
+	farRate  = 28
+	nearSize = 1 << 20
+)
+
+// duration is about how long a product with the given rows, columns and steps takes.
+func (s kernelSet) duration(rows, cols, steps int) time.Duration {
+	compute := float64(rows) * float64(cols) * float64(steps) / rates[s]
+	bytes, rate := 4*float64(cols)*float64(steps), float64(nearRate)
+	if bytes > nearSize {
+		rate = farRate
+	}
+	return time.Duration(max(compute, bytes/rate))
+}
+
+// duration is about how long a quantized product takes.
+func (s quantSet) duration(p Precision, rows, cols, steps int) time.Duration {
+	rate := quantRates[s]
+	if s.words(p) && !s.words(Int8) {
+		rate /= 2
+	}
+	compute := float64(rows) * float64(cols) * float64(steps) / rate
+	return time.Duration(max(compute, float64(cols)*float64(steps)/farRate))
+}
+
+// quantRates are rates for quantized products with eight bits.
+var quantRates = [...]float64{quantGo: 0.5, quantAVX2: 60, quantAVXVNNI: 150, quantAVX512: 300, quantNEON: 20, quantDot: 60}
+
+// widest returns how many vectors are in the widest of some shares of panels, which have full
+// vectors each, except that the last panel lacks some.
+func widest(shares, panels, full, lacks int) int {
+	few, more := panels/shares*full, (panels/shares+1)*full // in a share, of which the last is never narrower
+	switch panels % shares {
+	case 0:
+		if shares == 1 {
+			return few - lacks
+		}
+		return few
+	case 1:
+		return max(few, more-lacks)
+	}
+	return more
+}
+
+// divideAmong chooses the shares for at most the given number of parts of a product.
+func (s kernelSet) divideAmong(threads, parts, rows, cols, steps int) grid {
+	full := s.panelCols() / s.lanes()
+	panels := (cols + s.panelCols() - 1) / s.panelCols()
+	return bestGrid(&work{
+		threads: threads, parts: parts, panels: panels, full: full, lacks: panels*full - s.padded(cols)/s.lanes(),
+		tiles: (rows + maxTileRows - 1) / maxTileRows,
+		takes: float64(rows) * float64(cols) * float64(steps) / rates[s],
+		x:     4 * float64(rows) * float64(steps), w: 4 * float64(cols) * float64(steps),
+	})
+}
+
+// work is what is known about a product that is to be divided.
+type work struct {
+	threads, parts      int // parts at most
+	panels, full, lacks int // panels of full vectors each, of which the last lacks some
+	tiles               int
+	takes               float64 // ns of one thread
+	x, w                float64 // bytes
+}
+
+// sharedRate is how many bytes a core reads in a nanosecond that another one has in its cache.
+const sharedRate = 30
+
+// bestGrid returns the best shares.
+func bestGrid(k *work) (best grid) {
+	best = grid{1, 1}
+	all := float64(widest(1, k.panels, k.full, k.lacks) * k.tiles)
+	least := k.takes + k.w/sharedRate
+	for cols := 1; cols <= min(k.parts, k.panels); cols++ {
+		for rows := 1; rows <= min(k.parts/cols, k.tiles); rows++ {
+			turns := (rows*cols + k.threads - 1) / k.threads
+			// The largest share decides how long a thread computes.
+			share := float64(widest(cols, k.panels, k.full, k.lacks) * ((k.tiles + rows - 1) / rows))
+			cost := k.takes * share * float64(turns) / all
+			// A share of columns reads its part of W, and all of its rows of x, which other threads
+			// have made. A thread that has shares of rows made these itself, but reads all of W.
+			read := k.w / float64(cols) * float64(min(turns, cols))
+			if cols > 1 {
+				read += k.x / float64(rows) * float64(turns)
+			}
+			cost += read / sharedRate
+			// Of choices that are as good, one with more shares suffers less from a thread that comes
+			// late.
+			if cost < 0.99*least || cost < 1.01*least && rows*cols > best.rows*best.cols {
+				best, least = grid{cols, rows}, cost
+			}
+		}
+	}
+	return best
+}
+
+// count returns the number of shares.
+func (g grid) count() int { return g.cols * g.rows }
+
+// share returns share i of a product with the given columns and tiles. Shares of the same rows follow
+// each other.
+func (g grid) share(i, width, cols, tiles int) share {
+	panels := (cols + width - 1) / width
+	c, r := i%g.cols, i/g.cols
+	return share{
+		j: c * panels / g.cols * width, end: min((c+1)*panels/g.cols*width, cols),
+		first: r * tiles / g.rows, last: (r + 1) * tiles / g.rows,
+	}
+}
+
+// shares returns the shares of a planned product, one if it is not worth dividing.
+func (p *product) shares() grid {
+	t := p.ep.Threads
+	if t == nil {
+		return grid{1, 1}
+	}
+	steps := 0
+	for i := range p.segs {
+		steps += p.segs[i].k()
+	}
+	parts := t.Parts(p.set.duration(p.y.Rows, p.y.Cols, steps))
+	cols := p.y.Cols
+	for i := range p.parts {
+		if p.parts[i].lanes > 0 {
+			cols = 1 // the kernel of narrow products computes all of them
+		}
+	}
+	if parts == 1 {
+		return grid{1, 1}
+	}
+	return p.set.divideAmong(t.Size(), parts, p.y.Rows, cols, steps)
+}
+
+// Part computes a share, with memory of its own.
+func (p *product) Part(i int) {
+	ws := getWorkspace()
+	defer ws.put()
+	q := &ws.product
+	*q = *p
+	q.share = p.grid.share(i, p.set.panelCols(), p.y.Cols, p.tiles)
+	q.reserve(ws)
+	q.next = p.nextOf(i)
+	q.rectangle()
+}
+
+// nextOf returns what the thread that computes share i reads first of the next product: the caller
+// takes the first share, and a helper the last one, if they divide it for as many rows.
+func (p *product) nextOf(i int) stretch {
+	n := &p.after
+	if n.cols == 0 || i > 0 && i < p.grid.count()-1 {
+		return stretch{}
+	}
+	g := grid{1, 1}
+	t := p.ep.Threads
+	if takes := p.set.duration(p.y.Rows, n.cols, n.steps); takes >= minHot {
+		g = p.set.divideAmong(t.Size(), t.partsOf(takes), p.y.Rows, n.cols, n.steps)
+	}
+	k := 0
+	if i > 0 {
+		if k = g.count() - 1; k == 0 {
+			return stretch{} // the caller computes it alone
+		}
+	}
+	s := g.share(k, p.set.panelCols(), n.cols, p.tiles)
+	return stretch{p.next.parts, s.j, min(s.j+p.next.end-p.next.j, s.end)}
+}
+
+// ProductTime is about how long a product of float32s takes one thread.
+func ProductTime(rows, cols, steps int) time.Duration { return bestSet.duration(rows, cols, steps) }

@@ -1,0 +1,354 @@
+package kernel
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/nnopt/nnopt/internal/divide"
+)
+
+// A Job is work that Threads divide in parts.
+type Job interface {
+	// Part computes a part, by its number. Parts are computed at once and in any order.
+	Part(part int)
+}
+
+// Threads are goroutines that share one computation: the caller, and helpers. The work is divided
+// in parts, which they take one after the other. A part never depends on who computes it, nor on
+// when, and no sum is divided: so the bits don't depend on the number of threads.
+//
+// Helpers begin when there is work, wait for more for some microseconds, and end. So there is
+// nothing to close, and no goroutine is left behind: not at the end of a computation, and not after
+// one that is cancelled or panics.
+//
+// Threads belong to one goroutine at a time. Nil is that goroutine alone.
+type Threads struct {
+	size  int
+	start func() // help, as a value: a go statement with a method allocates
+	job   Job
+	parts int         // of the job
+	busy  atomic.Bool // a job is in progress
+
+	// Several goroutines write to each of these, so each has a cache line of its own.
+	_     [lineBytes]byte
+	state atomic.Uint64 // which parts of which job are left, see takeFirst
+	_     [lineBytes]byte
+	done  atomic.Int32 // parts that are finished
+	_     [lineBytes]byte
+	live  atomic.Int32 // helpers
+
+	waiting  atomic.Bool   // the caller sleeps until all parts are finished
+	finished chan struct{} // wakes it
+	failure  atomic.Pointer[failure]
+
+	matrix matrixJob
+	double doubleJob
+
+	part    time.Duration // what a part of the last job should take
+	resting bool          // nobody helps before rested
+	rested  time.Time
+
+	missed time.Duration // what jobs took that followed each other without a helper
+	last   time.Time     // when the last of them ended
+
+	measuring bool
+	helped    atomic.Int64 // nanoseconds
+	waited    time.Duration
+}
+
+// failure is the panic of a helper.
+type failure struct{ value any }
+
+// NewThreads returns the given number of threads, the caller included. It is nil for one, or where
+// only one can run at a time (wasm).
+func NewThreads(size int) *Threads {
+	if size <= 1 || runtime.GOARCH == "wasm" {
+		return nil
+	}
+	t := &Threads{size: size, finished: make(chan struct{}, 1)}
+	t.start = t.help
+	return t
+}
+
+// Size returns the number of threads.
+func (t *Threads) Size() int {
+	if t == nil {
+		return 1
+	}
+	return t.size
+}
+
+const (
+	// minHot is what a job must take to be shared with helpers that wait for it, who take a part
+	// within 200 ns. minPart is what a part takes at least, so that taking it costs nothing in
+	// comparison.
+	minHot  = 6 * time.Microsecond
+	minPart = 2 * time.Microsecond
+	// minCold is what a job must take if a helper has to begin. That costs the caller 10 to 15 µs,
+	// and the helper comes after 25 to 80 µs (Emerald Rapids, virtual, November 2026). Jobs that
+	// follow each other count as one: they find the helper that the last of them needed.
+	minCold = 150 * time.Microsecond
+	// perThread is how many parts there are for a thread: most if they take usualPart, and few
+	// otherwise. A helper that comes late, or whose processor is busy with something else, then
+	// leaves the others no more than it can't do.
+	perThread = 3
+	mostParts = 8
+	usualPart = 30 * time.Microsecond
+)
+
+// Parts returns in how many parts to divide a job that takes one goroutine about the given time:
+// 1 if they are busy, or would not finish it sooner. Parts are a multiple of the number of
+// threads where there are as many.
+func (t *Threads) Parts(takes time.Duration) int {
+	switch {
+	case t == nil || t.busy.Load():
+		return 1
+	case divide.Always.Load():
+		return perThread * t.size
+	case takes < minHot:
+		return 1
+	}
+	if t.live.Load() == 0 && takes < minCold && !t.pays(takes) || t.resting && time.Now().Before(t.rested) {
+		return 1
+	}
+	t.resting = false
+	n := t.partsOf(takes)
+	t.part = takes / time.Duration(n)
+	return n
+}
+
+// partsOf is Parts where helpers wait.
+func (t *Threads) partsOf(takes time.Duration) int {
+	n := int(min(takes/minPart, max(time.Duration(perThread*t.size), min(takes/usualPart, time.Duration(mostParts*t.size)))))
+	if n > t.size {
+		n -= n % t.size
+	}
+	return max(n, 1)
+}
+
+// pays reports whether a helper should begin for a job that is too short for it by itself.
+func (t *Threads) pays(takes time.Duration) bool {
+	now := time.Now()
+	if now.Sub(t.last) > spinFor {
+		t.missed = 0 // helpers would not have waited for this job
+	}
+	t.last = now.Add(takes)
+	t.missed += takes
+	return t.missed >= minCold
+}
+
+const (
+	partBits = 16
+	maxParts = 1<<partBits - 1
+)
+
+// Do computes the n parts of a job, and returns when all are finished. It panics if a part panics.
+// A part that itself calls Do computes the parts of that job alone.
+func (t *Threads) Do(n int, job Job) {
+	if t == nil || n <= 1 || n > maxParts || !t.busy.CompareAndSwap(false, true) {
+		for i := range n {
+			job.Part(i)
+		}
+		return
+	}
+	// Helpers look at the job only after they have taken a part of it, and all parts of the last
+	// one are finished: nobody reads what is written here before the state says so.
+	t.job, t.parts = job, n
+	t.done.Store(0)
+	epoch := uint32(t.state.Load()>>32) + 1
+	t.state.Store(uint64(epoch)<<32 | uint64(n)<<partBits)
+	t.recruit(min(n, t.size) - 1)
+	// Even if a part panics here, helpers must have left the job before the memory that it is about
+	// is used for anything else.
+	defer t.wait()
+	for {
+		part, ok := t.takeFirst()
+		if !ok {
+			return
+		}
+		t.compute(part)
+	}
+}
+
+// compute computes a part for Do.
+func (t *Threads) compute(part int) {
+	defer t.finish()
+	t.job.Part(part)
+}
+
+// recruit makes sure that there are as many helpers.
+func (t *Threads) recruit(helpers int) {
+	// A helper that is about to end counts, but won't help. Then the others, if only the caller, do
+	// its parts as well.
+	missing := helpers - int(t.live.Load())
+	if missing <= 0 {
+		return
+	}
+	t.missed = 0
+	for range missing {
+		t.live.Add(1)
+		go t.start()
+	}
+	// The goroutine that began last is the next one of this processor, and the others leave it to
+	// it for a while. One that does nothing takes its place.
+	go nothing()
+}
+
+func nothing() {}
+
+// The caller takes the first part that is left, and a helper the last one. So if jobs are divided
+// alike, by rows for example, a thread finds in its cache what it has made of its rows before.
+//
+// A state is the number of the job, behind the last part that is left, and the first one that is
+// left, in 32, 16 and 16 bits. The number keeps a goroutine that has looked at an old state from
+// taking a part of a new job.
+
+// takeFirst takes the first part that is left. It reports false if there is none.
+func (t *Threads) takeFirst() (part int, ok bool) {
+	for {
+		s := t.state.Load()
+		first, end := int(s&maxParts), int(s>>partBits&maxParts)
+		if first >= end {
+			return 0, false
+		}
+		if t.state.CompareAndSwap(s, s+1) {
+			return first, true
+		}
+	}
+}
+
+// takeLast takes the last part that is left.
+func (t *Threads) takeLast() (part int, ok bool) {
+	for {
+		s := t.state.Load()
+		first, end := int(s&maxParts), int(s>>partBits&maxParts)
+		if first >= end {
+			return 0, false
+		}
+		if t.state.CompareAndSwap(s, s-1<<partBits) {
+			return end - 1, true
+		}
+	}
+}
+
+// finish counts a part as finished.
+func (t *Threads) finish() {
+	// What the job's parts are is read before the count: behind it, there may be another job.
+	if n := t.parts; int(t.done.Add(1)) == n && t.waiting.CompareAndSwap(true, false) {
+		t.finished <- struct{}{}
+	}
+}
+
+const (
+	// spinFor is how long a helper waits for the next job: longer than what lies between two jobs
+	// of a computation, and so short that nobody misses it.
+	spinFor = 200 * time.Microsecond
+	// waitFor is how long the caller waits before it sleeps.
+	waitFor = 50 * time.Microsecond
+	// lateFor is how long a helper may be late beside two parts, and restFor how many times as long as
+	// it was late nobody helps then, for longestRest at most.
+	lateFor     = 300 * time.Microsecond
+	restFor     = 20
+	longestRest = 100 * time.Millisecond
+	// spins is how often a goroutine looks before it looks at the clock.
+	spins = 16
+)
+
+// wait returns when all parts are finished.
+func (t *Threads) wait() {
+	// If a part has panicked, those that are left stay undone.
+	for {
+		if _, ok := t.takeFirst(); !ok {
+			break
+		}
+		t.finish()
+	}
+	if int(t.done.Load()) < t.parts {
+		t.waitForHelpers()
+	}
+	t.job = nil
+	f := t.failure.Swap(nil)
+	t.busy.Store(false)
+	if f != nil {
+		panic(f.value)
+	}
+}
+
+func (t *Threads) waitForHelpers() {
+	n := t.parts
+	start := time.Now()
+	for i := 0; int(t.done.Load()) < n; i++ {
+		if i%spins != 0 || time.Since(start) < waitFor {
+			pause()
+			continue
+		}
+		// Whoever finishes the last part wakes the caller, unless that was before it said that it
+		// sleeps.
+		t.waiting.Store(true)
+		if int(t.done.Load()) == n && t.waiting.CompareAndSwap(true, false) {
+			break
+		}
+		<-t.finished
+	}
+	waited := time.Since(start)
+	if t.measuring {
+		t.waited += waited
+	}
+	// A helper that is so late has lost its processor to another program, and has taken a part with
+	// it. As long as that may happen again, one thread is faster than two that wait for a third.
+	if waited > lateFor+2*t.part {
+		t.resting, t.rested = true, start.Add(min(restFor*waited, longestRest))
+	}
+}
+
+// help takes parts of jobs until there has been none for a while.
+func (t *Threads) help() {
+	defer t.live.Add(-1)
+	last := time.Now()
+	for i := 1; ; i++ {
+		if part, ok := t.takeLast(); ok {
+			t.helpWith(part)
+			last, i = time.Now(), 0
+			continue
+		}
+		pause()
+		if i%spins == 0 && time.Since(last) > spinFor {
+			return
+		}
+	}
+}
+
+// helpWith computes a part for the caller.
+func (t *Threads) helpWith(part int) {
+	defer t.finish()
+	// A panic of a part is the caller's.
+	defer func() {
+		if p := recover(); p != nil {
+			t.failure.CompareAndSwap(nil, &failure{p})
+		}
+	}()
+	if !t.measuring {
+		t.job.Part(part)
+		return
+	}
+	start := time.Now()
+	t.job.Part(part)
+	t.helped.Add(int64(time.Since(start)))
+}
+
+// Measure makes the threads measure what Measured returns, or not any more.
+func (t *Threads) Measure(on bool) {
+	if t != nil {
+		t.measuring = on
+	}
+}
+
+// Measured returns how long others than the caller have worked on jobs, and how long the caller has
+// waited for them, while that was measured.
+func (t *Threads) Measured() (helped, waited time.Duration) {
+	if t == nil {
+		return 0, 0
+	}
+	return time.Duration(t.helped.Load()), t.waited
+}
