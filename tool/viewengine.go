@@ -18,9 +18,19 @@ import (
 // A viewEngine does what the page of view asks for.
 type viewEngine struct{ cfg *Config }
 
-// Optimize records the optimization of what was typed.
-func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (*view.Subject, error) {
-	s, err := e.cfg.record(ctx, in)
+// NewViewEngine returns what does the work for the page of view.
+func NewViewEngine(cfg Config) view.Engine {
+	cfg = cfg.complete()
+	return &viewEngine{&cfg}
+}
+
+// Optimize records the optimization of what was typed, or of a file.
+func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (s *view.Subject, err error) {
+	if in.File == "" {
+		s, err = e.cfg.record(ctx, in)
+	} else {
+		s, err = e.recordFile(ctx, in)
+	}
 	if err != nil && ctx.Err() == nil {
 		err = fault(err)
 	}
@@ -78,18 +88,7 @@ func (cfg *Config) Record(ctx context.Context, d *Dialect, in view.Input) (*view
 
 // typed returns the optimizer that a page asks for, and its query.
 func (cfg *Config) typed(d *Dialect, in view.Input) (*optdb.Optimizer, string, error) {
-	query := cmp.Or(in.Query, DefaultQuery)
-	for _, name := range in.Without {
-		q, err := optdb.ParseQuery(query)
-		if err == nil {
-			_, err = optdb.ParseQuery("-" + name)
-		}
-		if err != nil {
-			return nil, "", Usagef("%w", err)
-		}
-		query = q.Excluding(name).String() // without the settings of what is left out
-	}
-	db := cfg.Database()
+	query, db := cmp.Or(in.Query, DefaultQuery), cfg.Database()
 	added, err := addLooseRules(db, d, cfg.Group, in.Rules)
 	if err != nil {
 		return nil, "", err
@@ -148,8 +147,12 @@ func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
 		return nil, fault(err)
 	}
 	var list []view.Choice
-	for _, l := range db.Entries() {
-		list = append(list, view.Choice{Name: l.Name, Path: l.Path, Doc: l.Doc, Tags: l.Tags, Position: l.Position, Rule: l.Class == "rule", On: opt.Selected(l.Path)})
+	for _, l := range db.Outline() {
+		c := view.Choice{Name: l.Name, Path: l.Path, Doc: l.Doc, Tags: l.Tags, Dialect: l.Dialect, Position: l.Position, Rule: l.Class == "rule", On: opt.Selected(l.Path)}
+		for _, set := range l.Settings {
+			c.Settings = append(c.Settings, [2]string{set.Name, set.Value})
+		}
+		list = append(list, c)
 	}
 	return list, nil
 }

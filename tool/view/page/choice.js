@@ -69,7 +69,7 @@
     async askWhyNot(n, rule) {
       const key = this.diff.to + "/" + n, { run } = this;
       try {
-        const { misses } = await view.request("api/whynot", { ...this.question, step: this.diff.to, node: n, rule });
+        const { misses } = await view.request("whynot", { ...this.question, step: this.diff.to, node: n, rule });
         const list = (misses || []).map(([name, why]) => ({ rule: name, why }));
         this.answers.set(key, { misses: list });
         if (!list.length) this.answers.set(key, { error: "No rule that tracks this op has anything to say." });

@@ -285,6 +285,7 @@
       if (this.group >= 0) parts.push(`pass=${this.group}`);
       if (this.fine >= 0) parts.push(`rewrite=${this.fine}`);
       if (this.node >= 0) parts.push(`node=${this.node}`);
+      for (const [key, text] of Object.entries(this.shared ?? {})) if (text) parts.push(`${key}=${encodeURIComponent(text)}`);
       try {
         history.replaceState(null, "", "#" + parts.join("&"));
       } catch {
@@ -333,13 +334,18 @@
       view.$("detail").replaceChildren(view.el("p.error", null, "This page holds no recording. Make one with nnopt view."));
       return;
     }
-    const place = location.hash;
+    const place = location.hash, shared = data.live && view.sharedIn(place);
     app.open(data);
     app.restore(place);
     view.startSearch(app);
     view.startKeys(app);
+    view.startFiles(app);
     requestAnimationFrame(() => performance.measure("nnopt:first", { start: 0 }));
     document.documentElement.dataset.ready = "";
+    if (shared) {
+      await view.ask(app, shared);
+      app.restore(place);
+    }
   }
 
   Object.assign(view, { App });
