@@ -31,7 +31,7 @@ func (f *viewFlags) serve(ctx context.Context, c *Console, arg string, s *view.S
 	if isFile(arg) && arg != "-" {
 		in.File, in.Flags = filepath.Base(arg), f.subjectFlags(c)
 	}
-	server := view.NewServer(&viewEngine{f.cfg}, s, in, dir)
+	server := view.NewServer(NewViewEngine(*f.cfg), s, in, dir)
 	if in.File != "" {
 		server.Allow(in.File, arg)
 	}

@@ -38,6 +38,8 @@ const (
 	wasmPage  = 64 << 10  // bytes
 )
 
+const module = "github.com/nnopt/nnopt/"
+
 // first is what the page shows before anything is asked.
 var first = view.Input{Expr: "(y + z)*x/(y + z) + tanh(x)*0", Variables: "x y z: vector", Query: tool.DefaultQuery}
 
@@ -77,10 +79,11 @@ func build(ctx context.Context) (engine []byte, support string, err error) {
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", name}
 	// Without inlining the engine is a sixth smaller. What computes for long is left as it is.
 	args = append(args, "-gcflags=all=-l")
-	for _, hot := range []string{"runtime", "internal/runtime/...", "github.com/nnopt/nnopt/kernel/...", "github.com/nnopt/nnopt/tensor/array"} {
+	for _, hot := range []string{"runtime", "internal/...", "reflect", "sync/...", "strings", "slices", "sort", "maps", "encoding/json", "fmt", "strconv", "unicode/utf8", "bytes", "math/...",
+		module + "kernel/...", module + "tensor/array", module + "fgraph", module + "rewrite", module + "pattern", module + "optdb"} {
 		args = append(args, "-gcflags="+hot+"=")
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/nnopt/nnopt/cmd/playground/engine")...)
+	cmd := exec.CommandContext(ctx, "go", append(args, module+"cmd/playground/engine")...)
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -10,6 +10,7 @@
       this.waiting = new Map(); // number of a question: [resolve, reject]
       this.files = new Map(); // name: File, for a worker that takes the place of another
       this.next = 1;
+      this.later = []; // questions that wait until nothing else does: lists of passes
       this.module = null;
     }
 
@@ -37,6 +38,7 @@
       if (data.module) this.module = data.module;
       else if (data.started) {
         this.started = true;
+        this.hurry();
         document.documentElement.dataset.engine = "started";
         performance.mark("nnopt:engine");
       } else if (data.ended) this.end(data.why);
@@ -45,6 +47,7 @@
         this.waiting.delete(data.id);
         if (data.ok) resolve?.(data.bytes.buffer);
         else reject?.(view.faultOf(JSON.parse(new TextDecoder().decode(data.bytes))));
+        setTimeout(() => this.hurry());
       }
     }
 
@@ -59,7 +62,7 @@
       this.worker = null;
       this.started = false;
       delete document.documentElement.dataset.engine;
-      const all = [...this.waiting.values()];
+      const all = [...this.waiting.values(), ...this.later.splice(0)];
       this.waiting.clear();
       for (const [, reject] of all) reject(err);
     }
@@ -73,9 +76,19 @@
     ask(question, body) {
       const worker = this.start(), id = this.next++;
       return new Promise((resolve, reject) => {
-        this.waiting.set(id, [resolve, reject]);
-        worker.postMessage({ id, question, body: body === undefined ? "" : JSON.stringify(body) });
+        const send = () => {
+          this.waiting.set(id, [resolve, reject]);
+          worker.postMessage({ id, question, body: body === undefined ? "" : JSON.stringify(body) });
+        };
+        if (question !== "passes") return send();
+        this.later.push([send, reject]);
+        this.hurry();
       });
+    }
+
+    // hurry asks what waits, if nothing else is asked: the engine does one thing at a time.
+    hurry() {
+      if (this.started && !this.waiting.size) this.later.shift()?.[0]();
     }
 
     async put(name, file) {

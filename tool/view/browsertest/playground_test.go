@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // playground returns the page with the engine inside, which is built once for all tests.
@@ -72,4 +74,12 @@ func TestPlayground(t *testing.T) {
 	}
 	later := b.measures("nnopt:optimize")
 	fmt.Printf("playground: first expression after %.0f ms (bar 3000; %v with the test), later ones %.0f ms (bar 150)\n", first, time.Since(begin), later[1:])
+}
+
+func TestPlaygroundTimes(t *testing.T) {
+	b := openPlayground(t, "")
+	b.optimize("x: vector", "exp(log(x))")
+	for range 6 {
+		t.Log(eval[string](b, `(async () => { const r=[]; for (const [q,body] of [["optimize",{expr:"tanh(x*2/y)*y"+" ".repeat(Math.random()*1000),variables:"x y: vector",query:"fast_run"}],["passes",{query:"fast_run"}],["passes",{query:"nonsense("}]]) { const t=performance.now(); try { await nnopt.transport.ask(q,body) } catch {} r.push(q+" "+(performance.now()-t).toFixed(0)); } return r.join(", ") })()`, chromedp.EvalAwaitPromise))
+	}
 }
