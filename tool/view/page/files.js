@@ -67,7 +67,7 @@
     return box;
   }
 
-  const endings = { recording: ".view.json", page: ".html", graph: ".graph", dot: ".dot", model: ".onnx", json: ".profile.json", pprof: ".pb.gz", trace: ".trace.json", svg: ".svg", png: ".png" };
+  const endings = { recording: ".view.json", page: ".html", graph: ".graph", dot: ".gv", model: ".onnx", json: ".profile.json", pprof: ".pb.gz", trace: ".trace.json", svg: ".svg", png: ".png" };
 
   // save downloads something of what is shown.
   function save(app, kind) {

@@ -18,18 +18,18 @@ my_double: canonicalize
     const answer = el("div.answer", { id: "answer", role: "status" });
     const query = line("query", "Query", live.query ?? app.run.data.query), input = query.querySelector("input");
     const passes = el("fieldset.ticks", { id: "ticks" }, el("legend", null, "Passes"), el("p.faint", null, "…"));
-    const button = (text, title, onclick) => el("button.plain", { type: "button", title, onclick }, text);
+    const button = (name, text, title, onclick) => el("button.plain", { type: "button", "data-do": name, title, onclick }, text);
     const expression = el("form.expression", { id: "liveForm", onsubmit: (e) => (e.preventDefault(), optimize(app)) },
       view.exampleBox?.(app),
       live.file
-        ? el("p.file", null, el("b", { "data-file": live.file }, live.file), " ", el("button.small", { type: "button", onclick: () => forget(app) }, "type an expression"))
+        ? el("p.file", null, el("b", { "data-file": live.file }, live.file), " ", el("button.small", { type: "button", "data-do": "forget", onclick: () => forget(app) }, "type an expression"))
         : [area("expr", "Expression", live.expr, 3), line("variables", "Variables", live.variables), line("grad", "Gradients with respect to", live.grad)],
       live.file ? line("flags", "Flags, such as --shape=x=1x3x224x224", (live.flags || []).join(" ")) : null,
       query,
-      el("p.buttons", null, el("button.main", null, "Optimize"), button("Stop", "Stop what runs", () => view.transport.stop()), view.modeBox(input),
-        button("Open file…", "A model of ONNX or Kaldi, lines of a network, a graph, rules, a recording, a page; or drop it", () => view.chooseFiles(app)),
-        button("Share", "An address with the expression and the query in it", () => share(app)),
-        button("Run", "Run it and what became of it on the same random inputs", () => tryIt(app)), view.saveBox(app)));
+      el("p.buttons", null, el("button.main", null, "Optimize"), button("stop", "Stop", "Stop what runs", () => view.transport.stop()), view.modeBox(input),
+        button("open", "Open file…", "A model of ONNX or Kaldi, lines of a network, a graph, rules, a recording, a page; or drop it", () => view.chooseFiles(app)),
+        button("share", "Share", "An address with the expression and the query in it", () => share(app)),
+        button("run", "Run", "Run it and what became of it on the same random inputs", () => tryIt(app)), view.saveBox(app)));
     input.addEventListener("change", () => {
       expression.elements.mode.replaceWith(view.modeBox(input));
       view.listPasses(app, passes, input);
