@@ -222,8 +222,11 @@ func (e *viewEngine) export(ctx context.Context, in view.Input, format string) (
 		return []byte(text), err
 	case "dot":
 		g.console.Stdout.Reset(&out)
-		err := printDOT(g.console, &s.File, filepath.Base(g.arg))
-		return out.Bytes(), cmp.Or(err, g.console.Stdout.Flush())
+		if err := printDOT(g.console, &s.File, filepath.Base(g.arg)); err != nil {
+			return nil, err
+		}
+		err := g.console.Stdout.Flush()
+		return out.Bytes(), err
 	case "model":
 		return s.model(ctx)
 	}

@@ -87,5 +87,17 @@
     },
   };
 
-  Object.assign(view, { choiceMethods });
+  // speak says what is chosen, for those who hear the page: what it reads, who reads it, and where it is.
+  function speak(app) {
+    const { run, diff, node } = app;
+    if (node < 0 || !diff?.change[node]) return view.$("spoken").replaceChildren();
+    const outs = new Set(run.nodes[node].out || []), readers = diff.ids.filter((n) => diff.inputs[n].some((v) => outs.has(v)));
+    const names = (list) => list.slice(0, 5).join(", ") + (list.length > 5 ? ` and ${list.length - 5} more` : "");
+    const type = run.values[run.nodes[node].out?.[0]]?.type;
+    view.$("spoken").textContent = [run.nodeLabel(node), type, view.changeNames[diff.change[node]],
+      diff.inputs[node].length ? "reads " + names(diff.inputs[node].map((v) => run.valueLabel(v))) : "reads nothing",
+      readers.length ? "read by " + names(readers.map((n) => run.nodeLabel(n))) : diff.outputs.some((v) => outs.has(v)) ? "an output" : "read by nothing"].filter(Boolean).join("; ");
+  }
+
+  Object.assign(view, { choiceMethods, speak });
 })((globalThis.nnopt ??= {}));

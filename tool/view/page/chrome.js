@@ -4,6 +4,7 @@
 
   const tabs = [
     ["commands", "Commands", (app) => view.commandsTab(app)],
+    ["ops", "Ops", (app) => view.opsTab(app)],
     ["rules", "Rules", (app) => view.rulesTab(app)],
     ["report", "Report", (app) => view.reportTab(app)],
     ["live", "Live", (app) => view.liveTab(app)],
@@ -21,6 +22,7 @@
     on("zoomOut", () => picture.camera.zoom(0.8));
     on("whole", () => picture.fit(true));
     on("nextChange", () => app.nextChange(1));
+    on("besideButton", () => app.toggleBeside());
     on("busy", () => $("passes").classList.toggle("busy", $("busy").checked));
     addEventListener("beforeprint", () => {
       picture.drawAll();
@@ -75,6 +77,7 @@
     openTab(id) {
       if (!this.panels.has(id)) return;
       this.chooseTab(id);
+      if (id === "ops") this.drawOps();
       document.body.classList.add("docked");
       if (this.diff) view.markCommands(this);
       if (!wide()) this.showView("dock");

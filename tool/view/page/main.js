@@ -44,12 +44,15 @@
     draw() {
       const s = this.shown();
       this.diff = this.fine >= 0 ? this.run.diff(this.fine, this.fine + 1) : this.run.diff(s.from, s.to);
+      if (document.body.classList.contains("beside")) this.diff = this.besideDiff();
       this.updateFollowed();
       this.picture.show(this.diff, this.marks());
+      this.drawBeside();
       view.markTimeline(this);
       view.drawStep(this);
       view.drawDetail(this);
       view.markCommands(this);
+      if (this.tab === "ops") this.drawOps();
       const pass = this.run.passes[s.pass];
       view.$("where").textContent = `${this.stop} / ${this.run.stops.length - 1}  ${pass ? pass.name : "start"}` + (this.fine >= 0 ? ` · rewrite ${this.fine - s.from + 1}` : "");
       this.remember();
@@ -208,6 +211,8 @@
 
     chosen(reveal) {
       this.picture.remark(this.marks());
+      if (document.body.classList.contains("beside")) this.second.remark(this.marks());
+      view.speak(this);
       if (this.node >= 0) {
         if (reveal) {
           this.picture.reveal(this.node);
@@ -275,8 +280,8 @@
       if (this.run.hasGraph) this.picture.remark(this.marks());
     }
 
-    rendered() {
-      this.map.draw();
+    rendered(picture) {
+      if (picture === this.picture) this.map.draw();
     }
 
     // remember keeps the place in the address, so that a reload comes back to it.
@@ -306,7 +311,7 @@
     }
   }
 
-  Object.assign(App.prototype, view.tabMethods, view.choiceMethods);
+  Object.assign(App.prototype, view.tabMethods, view.choiceMethods, view.besideMethods);
 
   // measured notes how long it took until the picture stood on screen, in the timeline of the browser.
   function measured(name) {
