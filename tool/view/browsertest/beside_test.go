@@ -42,7 +42,9 @@ func TestBeside(t *testing.T) {
 func TestOps(t *testing.T) {
 	b := openFile(t, softmaxRecording(t))
 	b.click("#tab-ops")
-	sum := func(column string) string { return strings.Join(b.texts("#panel-ops tfoot td:nth-child("+column+")"), "") }
+	sum := func(column string) string {
+		return strings.Join(b.texts("#panel-ops tfoot td:nth-child("+column+")"), "")
+	}
 	if before, now := sum("2"), sum("3"); before == "" || before != now {
 		t.Errorf("%s applies at first, %s now", before, now)
 	}

@@ -263,6 +263,7 @@ func TestPlaygroundFiles(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("nothing"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#rulesForm [name=use]").checked = false`))
 	b.drop(broken)
 	if got := b.asked(); !strings.Contains(got, "broken.onnx") || strings.Contains(got, "/files/") {
 		t.Errorf("a broken model: %s", got)

@@ -16,9 +16,15 @@
       this.besideFrom = 0;
       this.picture.camera.forgetSize();
       this.second.camera.forgetSize();
-      if (on) this.second.open(this.run);
+      if (on) this.openSecond();
       this.draw();
       this.picture.fit(true);
+    },
+
+    // openSecond shows this run in the second picture, with the places that the first one gives.
+    openSecond() {
+      this.second.open(this.run);
+      Object.assign(this.second, { plan: this.picture.plan, layout: this.picture.layout });
     },
 
     // drawBeside draws the second picture, and the steps that can be on the left.
@@ -26,7 +32,7 @@
       if (!document.body.classList.contains("beside")) return;
       const { stops, passes } = this.run;
       if (this.second.run !== this.run) {
-        this.second.open(this.run);
+        this.openSecond();
         this.besideFrom = 0;
       }
       const label = (s, i) => `${i}  ${passes[s.pass]?.name ?? "start"}`;

@@ -22,6 +22,7 @@
     on("zoomOut", () => picture.camera.zoom(0.8));
     on("whole", () => picture.fit(true));
     on("nextChange", () => app.nextChange(1));
+    on("closer", () => app.toggleDock());
     on("besideButton", () => app.toggleBeside());
     on("busy", () => $("passes").classList.toggle("busy", $("busy").checked));
     addEventListener("beforeprint", () => {
@@ -48,11 +49,10 @@
         const content = make(this);
         if (!content) continue;
         const tab = el("button", { role: "tab", id: "tab-" + id, "aria-controls": "panel-" + id, onclick: () => (this.tab === id && wide() ? this.toggleDock() : this.openTab(id)) }, title);
-        this.panels.set(id, { tab, panel: el("div", { role: "tabpanel", id: "panel-" + id, "aria-labelledby": "tab-" + id }, content) });
+        this.panels.set(id, { tab, panel: el("div", { role: "tabpanel", tabindex: 0, id: "panel-" + id, "aria-labelledby": "tab-" + id }, content) });
       }
       const list = [...this.panels.values()];
-      const close = el("button.icon.close", { title: "Open or close (d)", "aria-label": "Open or close", onclick: () => this.toggleDock() }, "⌃");
-      $("tabs").replaceChildren(...list.map((p) => p.tab), close);
+      $("tabs").replaceChildren(...list.map((p) => p.tab));
       $("panels").replaceChildren(...list.map((p) => p.panel));
       $("tabs").onkeydown = (e) => {
         const i = list.findIndex((p) => p.tab === document.activeElement), by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;

@@ -315,7 +315,8 @@
       }
       const rewired = this.diff.change[n] === KEPT && this.diff.inputs[n] !== this.diff.inputsBefore[n];
       const out = (this.run.nodes[n].out || []).some((v) => this.outputSet().has(v));
-      e.setAttribute("aria-label", `${this.run.nodeLabel(n)}, ${rewired ? "rewired" : change}`);
+      const { title, sub } = this.layout.labels[n]; // a name begins with what is seen
+      e.setAttribute("aria-label", [title, sub].filter(Boolean).join(" ") + ", " + (rewired ? "rewired" : change));
       e.classList.toggle("rewired", rewired);
       e.classList.toggle("output", out);
       this.emphasize(e, n);
