@@ -170,7 +170,7 @@ func told(vars []*fgraph.Variable, values []any) []string {
 		if i == maxTold {
 			return append(list, fmt.Sprintf("… %d more", len(values)-i))
 		}
-		list = append(list, name+" = "+fileio.Excerpt(fmt.Sprint(v), 0))
+		list = append(list, strings.TrimPrefix(name, ": ")+" = "+fileio.Excerpt(fmt.Sprint(v), 0))
 	}
 	return list
 }

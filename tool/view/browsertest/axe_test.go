@@ -30,9 +30,9 @@ func TestAxe(t *testing.T) {
 		}
 	}
 	load := chromedp.Evaluate[chromedp.Void](string(axe))
-	for _, size := range []int64{400, 1400} {
+	for _, size := range []int64{400, 1400, 2560} {
 		for _, name := range []string{"light", "dark"} {
-			before := []action{window(size, 900)}
+			before := []action{window(size, max(800, size/2))}
 			if name == "dark" {
 				before = append(before, dark())
 			}

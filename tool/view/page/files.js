@@ -94,9 +94,10 @@
     const colours = [...names].map((n) => `${n}: ${style.getPropertyValue(n)}`).join("; ");
     const view4 = [box.x - 20, box.y - 20, box.width + 40, box.height + 40].map((x) => Math.round(x));
     // The rules of the page hold for the picture, too; what else they are for is not in it.
+    const sheet = "style"; // as a tag it would look like an element of this page
     const rules = text.split("\n").filter((l) => /^\.(node|box|hue|lines|hot|chip|sketch)/.test(l)).join("\n");
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${view4.join(" ")}" width="${view4[2]}" height="${view4[3]}" style="${colours.replaceAll('"', "'")}; background: var(--paper)">` +
-      `<style>${rules.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</style>${new XMLSerializer().serializeToString(copy)}</svg>`;
+      `<${sheet}>${rules.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</${sheet}>${new XMLSerializer().serializeToString(copy)}</svg>`;
   }
 
   // pictureBytes returns the picture as pixels.
