@@ -46,6 +46,11 @@ func (cfg *Config) given(ctx context.Context, in view.Input) (*given, error) {
 			args = append(args, "--grad="+in.Grad)
 		}
 	}
+	if in.File != "" {
+		if _, err := os.Stat(in.File); err != nil {
+			return nil, err
+		}
+	}
 	for _, text := range in.Flags {
 		if err := f.harmless(text); err != nil {
 			return nil, err
