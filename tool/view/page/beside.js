@@ -23,7 +23,7 @@
 
     // openSecond shows this run in the second picture, with the places that the first one gives.
     openSecond() {
-      this.second.open(this.run);
+      this.second.open(this.picture.run);
       Object.assign(this.second, { plan: this.picture.plan, layout: this.picture.layout });
     },
 
@@ -31,7 +31,7 @@
     drawBeside() {
       if (!document.body.classList.contains("beside")) return;
       const { stops, passes } = this.run;
-      if (this.second.run !== this.run) {
+      if (this.second.run !== this.picture.run) {
         this.openSecond();
         this.besideFrom = 0;
       }
@@ -42,7 +42,7 @@
       } }, stops.map((s, i) => (i === 0 || s.from !== s.to ? view.el("option", { value: i, selected: i === this.besideFrom }, label(s, i)) : null)));
       view.$("besideFrom").replaceChildren(box, " beside ", label(stops[this.stop], this.stop));
       const { x, y, k } = this.picture.camera;
-      this.second.show(this.diff, this.marks());
+      this.second.show(this.picture.diff, this.marks());
       this.second.camera.set(x, y, k);
     },
 

@@ -25,6 +25,7 @@
     on("closer", () => app.toggleDock());
     on("besideButton", () => app.toggleBeside());
     on("busy", () => $("passes").classList.toggle("busy", $("busy").checked));
+    $("fold").addEventListener("change", () => app.run.hasGraph && app.foldBy($("fold").value));
     addEventListener("beforeprint", () => {
       picture.drawAll();
       const box = $("picture").querySelector(".scene").getBBox();

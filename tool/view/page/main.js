@@ -25,6 +25,8 @@
       $("subtitle").title = view.cut(data.subject || "", 2000);
       document.title = (data.title ? data.title + " – " : "") + "nnopt view";
       document.body.classList.toggle("graphless", !run.hasGraph);
+      this.folding = null;
+      $("fold").value = "";
       this.picture.open(run);
       view.drawTimeline(this);
       this.drawTabs(tab);
@@ -46,7 +48,7 @@
       this.diff = this.fine >= 0 ? this.run.diff(this.fine, this.fine + 1) : this.run.diff(s.from, s.to);
       if (document.body.classList.contains("beside")) this.diff = this.besideDiff();
       this.updateFollowed();
-      this.picture.show(this.diff, this.marks());
+      this.picture.show(this.drawn(this.diff), this.marks());
       this.drawBeside();
       view.markTimeline(this);
       view.drawStep(this);
@@ -82,7 +84,7 @@
           if (run.owner[v] >= 0) followed.add(run.owner[v]);
         }
       }
-      return { node: this.node, values, followed, found: this.found };
+      return { node: this.folding && this.node >= 0 ? this.folding.drawnAs(this.node) : this.node, values, followed, found: this.found };
     }
 
     // go shows a stop.
@@ -136,7 +138,7 @@
     // prepare lays out, when there is time, what the next step in a direction shows.
     prepare(by) {
       const next = this.run.stops[this.nextBusy(by)];
-      if (next && next.from !== next.to) this.picture.prepare(() => this.run.diff(next.from, next.to));
+      if (next && next.from !== next.to) this.picture.prepare(() => this.drawn(this.run.diff(next.from, next.to)));
     }
 
     lookAt() {
@@ -311,7 +313,7 @@
     }
   }
 
-  Object.assign(App.prototype, view.tabMethods, view.choiceMethods, view.besideMethods);
+  Object.assign(App.prototype, view.tabMethods, view.choiceMethods, view.besideMethods, view.groupMethods);
 
   // measured notes how long it took until the picture stood on screen, in the timeline of the browser.
   function measured(name) {

@@ -31,6 +31,7 @@
     return [
       el("h2", null, node.op, " ", el("span.tag." + (change || "absent"), null, change || "not in this step")),
       el("p.faint", null, [node.kind, node.segment ? "segment " + node.segment : ""].filter(Boolean).join(" · ")),
+      view.groupDetail(app, n),
       origin(app, node),
       history(app, n),
       pairs(node),

@@ -296,7 +296,7 @@
     // apply makes the element of an apply.
     apply(n) {
       const l = this.layout.labels[n], w = l.width, h = sizes.nodeHeight, node = this.run.nodes[n];
-      const g = svg("g.node", { "data-node": n, role: "button", tabindex: -1 },
+      const g = svg("g.node", { "data-node": n, "data-group": node.kind === "group" ? l.title : null, role: "button", tabindex: -1 },
         svg("title"),
         svg("rect.box", { x: -w / 2, y: -h / 2, width: w, height: h, rx: 6 }),
         svg("rect.hue.hue" + this.hues.get(node.kind || ""), { x: -w / 2, y: -h / 2 + 6, width: 3, height: h - 12, rx: 1.5 }),
