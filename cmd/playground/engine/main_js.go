@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"syscall/js"
 
 	"github.com/nnopt/nnopt/tool"
@@ -58,6 +59,11 @@ func faultOf(err error) []byte {
 	f := (*view.Fault)(nil)
 	if !errors.As(err, &f) {
 		f = &view.Fault{Text: err.Error()}
+	}
+	// What has no place among the addresses of WebAssembly, with their 32 bits, is a slice that is too
+	// long. What there is no memory for ends the program, and the page says so.
+	if strings.Contains(f.Text, "makeslice: len out of range") {
+		f = &view.Fault{Text: "This takes more memory than the page may use, 2 GB. The program nnopt has no such limit."}
 	}
 	data, err := json.Marshal(f)
 	if err != nil {

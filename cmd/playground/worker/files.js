@@ -119,8 +119,8 @@ globalThis.fs = (() => {
     link() { throw fault("EPERM"); }, symlink() { throw fault("EPERM"); },
   };
 
-  // What is printed has no reader. The end of it says why the engine ended, if it does.
-  const print = (bytes) => (globalThis.printed = ((globalThis.printed ?? "") + new TextDecoder().decode(bytes)).slice(-2000));
+  // What is printed has no reader. Its beginning says why the engine ended, if it does: nothing else prints.
+  const print = (bytes) => (globalThis.printed = ((globalThis.printed ?? "") + new TextDecoder().decode(bytes)).slice(0, 4000));
   const fs = { constants, writeSync: (fd, buffer) => (print(buffer), buffer.length) };
   for (const [name, call] of Object.entries(calls)) {
     fs[name] = (...args) => {

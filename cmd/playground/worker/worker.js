@@ -26,7 +26,7 @@
     go.exit = () => {};
     const instance = await WebAssembly.instantiate(module, go.importObject);
     await go.run(instance);
-    postMessage({ ended: true, why: globalThis.printed?.match(/.*out of memory.*/)?.[0] ?? globalThis.printed }); // it never ends by itself
+    postMessage({ ended: true, why: globalThis.printed?.match(/(fatal error|panic): .*/)?.[0] ?? globalThis.printed }); // it never ends by itself
   }
 
   onmessage = ({ data }) => {
