@@ -36,6 +36,8 @@ func supportedSets() []kernelSet {
 	switch {
 	case runtime.GOARCH == "arm64":
 		return []kernelSet{blasSet, goSet, neonSet}
+	case runtime.GOARCH == "wasm": // a page gives the bits that the program gives
+		return []kernelSet{blasSet, goSet}
 	case runtime.GOARCH != "amd64" || !x.HasAVX2 || !x.HasFMA:
 		return []kernelSet{goSet, blasSet}
 	case !x.HasAVX512F:

@@ -222,6 +222,19 @@ func (t Type) FormatData(a any) string {
 	return x.Text(6)
 }
 
+// Sample returns at most so many numbers of a constant, evenly spaced, and how many it has.
+func (t Type) Sample(data any, most int) (numbers []float64, of int) {
+	x, ok := data.(*array.Array)
+	if !ok || x.IsCSR() {
+		return nil, 0
+	}
+	n := min(x.Len(), most)
+	for i := range n {
+		numbers = append(numbers, x.Float(i*x.Len()/n))
+	}
+	return numbers, x.Len()
+}
+
 // TypeOf returns the type of a variable. It panics with an *Error if the variable is no tensor.
 func TypeOf(v *fgraph.Variable) Type {
 	t, ok := v.Type().(Type)

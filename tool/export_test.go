@@ -1,16 +1,6 @@
 package tool
 
-import (
-	"flag"
-
-	"github.com/nnopt/nnopt/tool/view"
-)
-
-// NewViewEngine returns what the page of view asks.
-func NewViewEngine(cfg Config) view.Engine {
-	cfg = cfg.complete()
-	return &viewEngine{&cfg}
-}
+import "flag"
 
 // Ranges returns the flags of each verb, the bounds of a flag, and the names that have bounds.
 func Ranges(cfg *Config) (verbs map[string]*flag.FlagSet, bounds func(*flag.Flag) (least, most int, ok bool), names []string) {

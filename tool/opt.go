@@ -32,7 +32,7 @@ $0 opt --every my.graph`,
 				if err != nil {
 					return err
 				}
-				if *output != "" && s.write == nil {
+				if *output != "" && s.Write == nil {
 					return Usagef("--output: there is no form for these graphs but a graph file, which is printed")
 				}
 				var rec *profile.Recorder
@@ -56,7 +56,7 @@ $0 opt --every my.graph`,
 					return err
 				}
 				if *output != "" {
-					if err := s.write(ctx, *output); err != nil {
+					if err := s.Write(ctx, s.World, s.File.Graph, *output); err != nil {
 						return err
 					}
 				}

@@ -28,14 +28,16 @@ type Subject struct {
 	Optimizer *optdb.Optimizer
 	// Failed adds a reproducer to an error of the optimizer, about the graph of that number.
 	Failed func(ctx context.Context, err error, graph int) error
+	// World is how they are run and compared. It may be nil.
+	World repro.World
+	// Write is that of the dialect, see [Dialect.Write].
+	Write func(ctx context.Context, w repro.World, g *fgraph.FunctionGraph, name string) error
 	// Again makes the graphs once more. Only subjects without a [Source.Record] need it.
 	Again func() ([]*fgraph.FunctionGraph, error)
 
 	// compare returns an error with a reproducer if the graph of that number has other values once
 	// it is optimized. It may be nil.
 	compare func(ctx context.Context, graph int) error
-	// write writes the graphs to a file in the form of the dialect. It is nil if there is none.
-	write func(ctx context.Context, name string) error
 }
 
 // SetGraphs sets the graphs, of which there is at least one.
@@ -48,22 +50,24 @@ type SubjectFlags struct {
 	Passes  *Selection
 	Watch   *Watch
 	sources []*Source
+	graphs  *Source // files of graphs of any dialect
 }
 
 func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
 	f := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs)}
+	f.graphs = f.graphFiles(cfg)
 	for _, d := range cfg.Dialects {
 		if d.Subjects != nil {
 			f.sources = append(f.sources, d.Subjects(f, fs))
 		} else {
-			f.sources = append(f.sources, f.graphFiles(cfg, d))
+			f.sources = append(f.sources, f.graphs)
 		}
 	}
 	return f
 }
 
-// graphFiles are the subjects of a dialect that has no others.
-func (f *SubjectFlags) graphFiles(cfg *Config, d *Dialect) *Source {
+// graphFiles are the subjects of dialects that have no others.
+func (f *SubjectFlags) graphFiles(cfg *Config) *Source {
 	return &Source{
 		What:   "a file of graphs",
 		Claims: isFile,
@@ -92,6 +96,14 @@ func (f *SubjectFlags) load(ctx context.Context, c *Console, arg string) (*Subje
 // sourceOf returns the source of the first dialect that claims an argument. Flags of other dialects
 // are errors.
 func (f *SubjectFlags) sourceOf(c *Console, arg string) (*Source, error) {
+	if isGraphFile(arg) {
+		for _, other := range f.sources {
+			if err := c.InVainIf(other != f.graphs, "for a file of graphs", other.Flags...); err != nil {
+				return nil, err
+			}
+		}
+		return f.graphs, nil
+	}
 	named := func(s *Source) bool { return s.Named != nil && s.Named(arg) }
 	claimed := func(s *Source) bool { return s.Claims != nil && s.Claims(arg) }
 	for _, claims := range []func(*Source) bool{named, claimed} {
@@ -234,10 +246,7 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 		flags.added.Note(cas)
 		return cas, nil
 	}
-	s := &Subject{File: *f, Dialect: world.Dialect(), Optimizer: opt}
-	if d.Write != nil {
-		s.write = func(ctx context.Context, name string) error { return d.Write(ctx, world, s.File.Graph, name) }
-	}
+	s := &Subject{File: *f, Dialect: world.Dialect(), World: world, Write: d.Write, Optimizer: opt}
 	s.Again = func() ([]*fgraph.FunctionGraph, error) {
 		f, err := parse()
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -55,11 +54,6 @@ const anyPort = "127.0.0.1:0"
 // address is what an address looks like, and no file or expression does.
 var address = regexp.MustCompile(`^[^\s/]*:[0-9]+$`)
 
-func isAddress(text string) error {
-	_, _, err := net.SplitHostPort(text)
-	return err
-}
-
 // takeAddress takes the address of --listen from the arguments, if it is one of them.
 func (f *viewFlags) takeAddress(args []string) []string {
 	i := slices.IndexFunc(args, address.MatchString)
@@ -103,24 +97,7 @@ func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
 	if f.listen == "" {
 		return nil
 	}
-	return f.serve(ctx, c, s, in)
-}
-
-// serve serves the page of a subject.
-func (f *viewFlags) serve(ctx context.Context, c *Console, s *view.Subject, in view.Input) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
-	if err != nil {
-		return err
-	}
-	server := view.NewServer(&viewEngine{f.cfg}, s, in)
-	if host, _, err := net.SplitHostPort(f.listen); err == nil {
-		server.Name(host)
-	}
-	c.Print("http://%s/\n", l.Addr())
-	if err := c.Stdout.Flush(); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	return server.Serve(ctx, l)
+	return f.serve(ctx, c, arg, s, in)
 }
 
 // subject records what the argument says, and returns what the page is to ask for again.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
@@ -16,22 +17,52 @@ import (
 )
 
 // A viewEngine does what the page of view asks for.
-type viewEngine struct{ cfg *Config }
+type viewEngine struct {
+	cfg *Config
 
-// Optimize records the optimization of what was typed.
-func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (*view.Subject, error) {
-	s, err := e.cfg.record(ctx, in)
+	mu sync.Mutex
+	db *optdb.SequenceDB // without rules that were typed; made when it is first needed
+}
+
+// NewViewEngine returns what does the work for the page of view.
+func NewViewEngine(cfg Config) view.Engine {
+	cfg = cfg.complete()
+	return &viewEngine{cfg: &cfg}
+}
+
+// Optimize records the optimization of what was typed, or of a file.
+func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (s *view.Subject, err error) {
+	if in.File == "" {
+		s, err = e.record(ctx, in)
+	} else {
+		s, err = e.recordFile(ctx, in)
+	}
 	if err != nil && ctx.Err() == nil {
 		err = fault(err)
 	}
 	return s, err
 }
 
+// database returns the database for an input, which holds no rules that were typed.
+func (e *viewEngine) database() *optdb.SequenceDB {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.db == nil {
+		e.db = e.cfg.Database()
+	}
+	return e.db
+}
+
 // record optimizes what was typed, in the first dialect that can be typed.
-func (cfg *Config) record(ctx context.Context, in view.Input) (*view.Subject, error) {
+func (e *viewEngine) record(ctx context.Context, in view.Input) (*view.Subject, error) {
+	// To make the database takes a third of the time of an answer, and only rules change it.
+	cfg, db := e.cfg, e.database()
+	if strings.TrimSpace(in.Rules) != "" {
+		db = cfg.Database()
+	}
 	for _, d := range cfg.Dialects {
 		if d.Parse != nil {
-			return cfg.Record(ctx, d, in)
+			return cfg.recordBy(ctx, db, d, in)
 		}
 	}
 	d, err := cfg.dialectOf("what is typed", new(graphfile.File))
@@ -40,7 +71,7 @@ func (cfg *Config) record(ctx context.Context, in view.Input) (*view.Subject, er
 	}
 	plain := *d
 	plain.Parse = func(in view.Input) (func() (*fgraph.FunctionGraph, error), error) { return cfg.parsePlain(d, in.Expr) }
-	return cfg.Record(ctx, &plain, in)
+	return cfg.recordBy(ctx, db, &plain, in)
 }
 
 // parsePlain returns a function that makes the graph of the inside of a file of graphs.
@@ -60,7 +91,12 @@ func (cfg *Config) parsePlain(d *Dialect, text string) (func() (*fgraph.Function
 
 // Record optimizes what was typed in a dialect, and records that for a page.
 func (cfg *Config) Record(ctx context.Context, d *Dialect, in view.Input) (*view.Subject, error) {
-	opt, query, err := cfg.typed(d, in)
+	return cfg.recordBy(ctx, cfg.Database(), d, in)
+}
+
+// recordBy is Record with a database, to which it adds the rules that were typed.
+func (cfg *Config) recordBy(ctx context.Context, db *optdb.SequenceDB, d *Dialect, in view.Input) (*view.Subject, error) {
+	opt, query, err := cfg.typed(db, d, in)
 	if err != nil {
 		return nil, err
 	}
@@ -77,19 +113,8 @@ func (cfg *Config) Record(ctx context.Context, d *Dialect, in view.Input) (*view
 }
 
 // typed returns the optimizer that a page asks for, and its query.
-func (cfg *Config) typed(d *Dialect, in view.Input) (*optdb.Optimizer, string, error) {
+func (cfg *Config) typed(db *optdb.SequenceDB, d *Dialect, in view.Input) (*optdb.Optimizer, string, error) {
 	query := cmp.Or(in.Query, DefaultQuery)
-	for _, name := range in.Without {
-		q, err := optdb.ParseQuery(query)
-		if err == nil {
-			_, err = optdb.ParseQuery("-" + name)
-		}
-		if err != nil {
-			return nil, "", Usagef("%w", err)
-		}
-		query = q.Excluding(name).String() // without the settings of what is left out
-	}
-	db := cfg.Database()
 	added, err := addLooseRules(db, d, cfg.Group, in.Rules)
 	if err != nil {
 		return nil, "", err
@@ -138,18 +163,22 @@ func (e *viewEngine) Check(ctx context.Context, rules, variables string) ([]view
 
 // Choices lists the passes and rules.
 func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
-	db := e.cfg.Database()
 	q, err := optdb.ParseQuery(query)
 	if err != nil {
 		return nil, fault(err)
 	}
+	db := e.database()
 	opt, err := db.Build(q)
 	if err != nil {
 		return nil, fault(err)
 	}
 	var list []view.Choice
-	for _, l := range db.Entries() {
-		list = append(list, view.Choice{Name: l.Name, Path: l.Path, Doc: l.Doc, Tags: l.Tags, Position: l.Position, Rule: l.Class == "rule", On: opt.Selected(l.Path)})
+	for _, l := range db.Outline() {
+		c := view.Choice{Name: l.Name, Path: l.Path, Doc: l.Doc, Tags: l.Tags, Dialect: l.Dialect, Position: l.Position, Rule: l.Class == "rule", On: opt.Selected(l.Path)}
+		for _, set := range l.Settings {
+			c.Settings = append(c.Settings, [2]string{set.Name, set.Value})
+		}
+		list = append(list, c)
 	}
 	return list, nil
 }

@@ -36,6 +36,29 @@ func (c Component) Params() [][2]string {
 	return list
 }
 
+// Sample returns at most so many parameters, evenly spaced, and how many there are.
+func (c Component) Sample(_ any, most int) (numbers []float64, of int) {
+	u, ok := c.C.(component.UpdatableComponent)
+	if !ok {
+		return nil, 0
+	}
+	params := u.Params()
+	for _, p := range params {
+		of += p.Values.Rows * p.Values.Cols
+	}
+	// Where there are too many, each step-th is taken, through all matrices.
+	step := (of + most - 1) / max(most, 1)
+	next := 0
+	for _, p := range params {
+		n := p.Values.Rows * p.Values.Cols
+		for ; next < n; next += step {
+			numbers = append(numbers, float64(p.Values.Data[next/p.Values.Cols*p.Values.Stride+next%p.Values.Cols]))
+		}
+		next -= n
+	}
+	return numbers, of
+}
+
 // hash tells components apart, also derived ones, which have no number but a name.
 func (c Component) hash() hash {
 	h := hashOf(c.Number)

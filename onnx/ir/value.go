@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -227,6 +228,45 @@ func (t Type) FormatData(data any) string {
 		}
 	}
 	return t.String()
+}
+
+// Sample returns at most so many numbers of a constant, evenly spaced, and how many it has. It knows
+// the types that weights have.
+func (t Type) Sample(data any, most int) (numbers []float64, of int) {
+	x, ok := data.(*Value)
+	if !ok || x.Tensor == nil {
+		return nil, 0
+	}
+	var at func(raw []byte) float64
+	size := 0
+	switch x.Tensor.DataType {
+	case onnx.Float:
+		at, size = func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }, 4
+	case onnx.Double:
+		at, size = func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }, 8
+	case onnx.BFloat16:
+		at, size = func(b []byte) float64 {
+			return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
+		}, 2
+	case onnx.Int8:
+		at, size = func(b []byte) float64 { return float64(int8(b[0])) }, 1
+	case onnx.Uint8:
+		at, size = func(b []byte) float64 { return float64(b[0]) }, 1
+	case onnx.Int64:
+		at, size = func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }, 8
+	default:
+		return nil, 0
+	}
+	raw, err := x.Bytes()
+	if err != nil {
+		return nil, 0
+	}
+	all := len(raw) / size
+	n := min(all, most)
+	for i := range n {
+		numbers = append(numbers, at(raw[i*all/n*size:]))
+	}
+	return numbers, all
 }
 
 // DataText returns the elements of a constant to the bit, in base64.

@@ -166,7 +166,8 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub := &tool.Subject{Dialect: s.text(ir.SourceOf(g)), Optimizer: s.opt}
+	source := ir.SourceOf(g)
+	sub := &tool.Subject{Dialect: s.text(source), Optimizer: s.opt, World: World(source, s.text(source), s.lowering(source.Dir, nil)), Write: write}
 	sub.SetGraphs([]*fgraph.FunctionGraph{g})
 	for _, n := range s.notes() {
 		sub.File.Set(n.Name, n.Text)

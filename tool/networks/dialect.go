@@ -263,7 +263,7 @@ func (f *networkFlags) subject(ctx context.Context, c *tool.Console, arg string)
 	if err != nil {
 		return nil, err
 	}
-	s := &tool.Subject{Dialect: f.dialect(nn), Optimizer: opt}
+	s := &tool.Subject{Dialect: f.dialect(nn), Optimizer: opt, World: World(nn, f.dialect(nn))}
 	s.SetGraphs(chain.Graphs())
 	s.File.Set(fieldNetwork, arg)
 	if f.seed != 0 {

@@ -126,7 +126,7 @@ func TestViewListen(t *testing.T) {
 			t.Errorf("%q: the page is not alive: %+v", args, r.Live)
 		}
 		for path, body := range map[string]string{
-			"api/optimize": `{"expr": "exp(log(x)) + z*z", "variables": "x: vector", "without": ["merge1"], "rules": "(mul x x) => (sqr x)"}`,
+			"api/optimize": `{"expr": "exp(log(x)) + z*z", "variables": "x: vector", "query": "+fast_run -merge1", "rules": "(mul x x) => (sqr x)"}`,
 			"api/check":    `{"rules": "(true_div (mul x y) z) => x"}`,
 			"api/whynot":   `{"step": 0, "node": 0, "rule": "local_func_inv"}`,
 		} {

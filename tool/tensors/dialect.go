@@ -166,7 +166,7 @@ func (f *exprFlags) subject(c *tool.Console, text string, flags *tool.Selection)
 	if err != nil {
 		return nil, err
 	}
-	s := &tool.Subject{Dialect: f.dialect(), Optimizer: opt}
+	s := &tool.Subject{Dialect: f.dialect(), Optimizer: opt, World: World(f.dialect())}
 	s.SetGraphs([]*fgraph.FunctionGraph{g})
 	s.Failed = func(ctx context.Context, err error, _ int) error { return f.failed(ctx, c, err, inputs, outputs) }
 	return s, nil

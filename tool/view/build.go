@@ -107,7 +107,7 @@ func (b *builder) nodes() {
 			continue
 		}
 		t := b.op(n.apply.Op())
-		node := Node{Op: t.name, Kind: t.kind, Params: t.params, Lines: t.lines, In: b.valueList(b.first[n.in:n.end]), Segment: n.segment, Ops: operations(n.apply)}
+		node := Node{Op: t.name, Kind: t.kind, Params: t.params, Lines: t.lines, In: b.valueList(b.first[n.in:n.end]), Segment: n.segment, Ops: operations(n.apply), Weights: t.weights}
 		if origin := n.apply.Origin(); origin >= 0 {
 			at := int32(origin)
 			node.Origin = &at

@@ -38,6 +38,8 @@ type opText struct {
 	kind   string
 	params [][2]string
 	lines  []string
+
+	weights *Weights
 }
 
 // describer describes ops and types, each of them once.
@@ -67,7 +69,7 @@ func (d *describer) op(op fgraph.Op) *opText {
 			return t
 		}
 	}
-	t := &opText{op: op, name: short(op.String()), kind: reflect.TypeOf(op).String(), params: params(op)}
+	t := &opText{op: op, name: short(op.String()), kind: reflect.TypeOf(op).String(), params: params(op), weights: weightsOf(op, nil)}
 	t.kind = strings.TrimPrefix(t.kind, "*")
 	if long, ok := op.(interface{ Describe() string }); ok {
 		t.lines = lines(long.Describe())
@@ -181,7 +183,7 @@ func (d *describer) value(v *fgraph.Variable, owner int32) Value {
 	case v.Owner() != nil:
 		out.Node = &owner
 	case v.IsConstant():
-		out.Constant = cmp.Or(constantText(v), "…")
+		out.Constant, out.Weights = cmp.Or(constantText(v), "…"), weightsOf(v.Type(), v.Data())
 	default:
 		out.Input = true
 	}

@@ -47,19 +47,19 @@ type shell struct {
 }
 
 // loadShell puts the parts of the page together, once.
-var loadShell = sync.OnceValues(func() (*shell, error) { return newShell(pageFiles) })
+var loadShell = sync.OnceValues(func() (*shell, error) { return newShell(pageFiles, nil, false) })
 
-// newShell puts the parts of a page together.
-func newShell(files fs.FS) (*shell, error) {
+// newShell puts the parts of a page together. more has further ones, unless it is nil.
+func newShell(files, more fs.FS, wasm bool) (*shell, error) {
 	text, err := fs.ReadFile(files, "page/index.html")
 	if err != nil {
 		return nil, err
 	}
-	style, err := joined(files, ".css")
+	style, err := joined(".css", files, more)
 	if err != nil {
 		return nil, err
 	}
-	script, err := joined(files, ".js")
+	script, err := joined(".js", files, more)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,11 @@ func newShell(files fs.FS) (*shell, error) {
 		*part = fill.Replace(*part)
 	}
 	whole := s.before + s.title + s.middle + s.after
-	s.policy = "default-src 'none'; script-src" + hashes(whole, scriptElement) + "; style-src" + hashes(whole, styleElement) +
+	scripts := hashes(whole, scriptElement)
+	if wasm {
+		scripts += " 'wasm-unsafe-eval'"
+	}
+	s.policy = "default-src 'none'; script-src" + scripts + "; style-src" + hashes(whole, styleElement) +
 		"; img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'"
 	s.served = s.policy + "; connect-src 'self'; frame-ancestors 'none'"
 	return s, nil
@@ -107,24 +111,56 @@ func hashes(page string, element *regexp.Regexp) string {
 }
 
 // joined returns the files with an extension, libraries first, in the order of their names.
-func joined(files fs.FS, ext string) (string, error) {
+func joined(ext string, all ...fs.FS) (string, error) {
 	var b strings.Builder
-	for _, dir := range []string{"page/lib", "page"} {
-		names, err := fs.Glob(files, path.Join(dir, "*"+ext))
-		if err != nil {
-			return "", err
+	for _, files := range all {
+		if files == nil {
+			continue
 		}
-		slices.Sort(names)
-		for _, name := range names {
-			text, err := fs.ReadFile(files, name)
+		for _, dir := range []string{"page/lib", "page"} {
+			names, err := fs.Glob(files, path.Join(dir, "*"+ext))
 			if err != nil {
 				return "", err
 			}
-			b.Write(text)
-			b.WriteByte('\n')
+			slices.Sort(names)
+			for _, name := range names {
+				text, err := fs.ReadFile(files, name)
+				if err != nil {
+					return "", err
+				}
+				b.Write(text)
+				b.WriteByte('\n')
+			}
 		}
 	}
 	return b.String(), nil
+}
+
+// A Page is a page that has more in it than a recording, such as an engine of its own.
+type Page struct {
+	Recording *Recording
+	// Files are scripts and style sheets that follow those of the page, in a folder page.
+	Files fs.FS
+	// Data are texts that scripts find by the ids of their elements: pairs of id and text.
+	Data        [][2]string
+	WebAssembly bool // scripts may run it
+}
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error {
+	s, err := newShell(pageFiles, p.Files, p.WebAssembly)
+	if err != nil {
+		return err
+	}
+	var data strings.Builder
+	for _, d := range p.Data {
+		if strings.Contains(strings.ToLower(d[1]), "</script") || strings.Contains(d[1], "<!--") {
+			return fmt.Errorf("view: the text of %s has the end of its element in it", d[0])
+		}
+		fmt.Fprintf(&data, "<script type=\"text/plain\" id=\"%s\">%s</script>\n", html.EscapeString(d[0]), d[1])
+	}
+	s.middle += data.String()
+	return s.write(w, p.Recording, s.meta())
 }
 
 // WritePage writes a page that shows the recording. It is one file, which needs no network and no
@@ -134,8 +170,12 @@ func WritePage(w io.Writer, r *Recording) error {
 	if err != nil {
 		return err
 	}
-	meta := `<meta http-equiv="Content-Security-Policy" content="` + html.EscapeString(s.policy) + `">`
-	return s.write(w, r, meta)
+	return s.write(w, r, s.meta())
+}
+
+// meta returns the element with the policy.
+func (s *shell) meta() string {
+	return `<meta http-equiv="Content-Security-Policy" content="` + html.EscapeString(s.policy) + `">`
 }
 
 // write writes the page with the policy meta.

@@ -62,6 +62,8 @@ type Value struct {
 	Input    bool   `json:"input,omitempty"`
 	Node     *int32 `json:"node,omitempty"` // the node that computes it
 	Bytes    int64  `json:"bytes,omitempty"`
+
+	Weights *Weights `json:"weights,omitempty"` // of a constant with many numbers
 }
 
 // A Node is an apply.
@@ -76,6 +78,7 @@ type Node struct {
 	Segment int32       `json:"segment,omitempty"` // of a network with several
 	Origin  *int32      `json:"origin,omitempty"`  // the command before, or the column of the expression
 	From    string      `json:"from,omitempty"`    // Origin as text
+	Weights *Weights    `json:"weights,omitempty"` // the parameters of the op
 }
 
 // A State is the graph before the first step.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -52,13 +53,25 @@ func (e *engine) Check(context.Context, string, string) ([]view.Checked, error) 
 	return []view.Checked{{Name: "rule1", Class: "wrong"}}, nil
 }
 
+func (e *engine) Try(_ context.Context, in view.Input, seed uint64) (*view.Trial, error) {
+	return &view.Trial{Outputs: []string{fmt.Sprint(in.File, in.Expr, seed)}}, nil
+}
+
+func (e *engine) Export(_ context.Context, in view.Input, format string) ([]byte, error) {
+	if format != "graph" {
+		return nil, &view.Fault{Text: in.File + ": no such format"}
+	}
+	text, err := os.ReadFile(in.File)
+	return text, err
+}
+
 func (e *engine) Choices(string) ([]view.Choice, error) { return []view.Choice{{Name: "merge1"}}, nil }
 
 // serve starts a server.
 func serve(t *testing.T) (*engine, *httptest.Server) {
 	t.Helper()
 	e := &engine{t: t, ended: make(chan error, 8), release: make(chan struct{})}
-	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{Expr: "x*y/y"})
+	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{Expr: "x*y/y"}, "")
 	srv := httptest.NewServer(s)
 	t.Cleanup(func() { close(e.release); srv.Close() })
 	return e, srv
@@ -178,7 +191,7 @@ func TestServerAnswers(t *testing.T) {
 // TestServerEnds: work ends when its client goes, and when the server does.
 func TestServerEnds(t *testing.T) {
 	e := &engine{t: t, ended: make(chan error, 8)}
-	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{})
+	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{}, "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

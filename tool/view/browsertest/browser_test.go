@@ -183,9 +183,9 @@ func (b *tab) do(actions ...action) {
 }
 
 // eval evaluates an expression of JavaScript into a T.
-func eval[T any](b *tab, script string) T {
+func eval[T any](b *tab, script string, options ...chromedp.EvaluateOption) T {
 	b.t.Helper()
-	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script))
+	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, options...))
 	if err != nil {
 		b.t.Fatalf("%s: %v", script, err)
 	}

@@ -69,7 +69,7 @@
     async askWhyNot(n, rule) {
       const key = this.diff.to + "/" + n, { run } = this;
       try {
-        const { misses } = await view.request("api/whynot", { ...this.question, step: this.diff.to, node: n, rule });
+        const { misses } = await view.request("whynot", { ...this.question, step: this.diff.to, node: n, rule });
         const list = (misses || []).map(([name, why]) => ({ rule: name, why }));
         this.answers.set(key, { misses: list });
         if (!list.length) this.answers.set(key, { error: "No rule that tracks this op has anything to say." });
@@ -87,5 +87,17 @@
     },
   };
 
-  Object.assign(view, { choiceMethods });
+  // speak says what is chosen, for those who hear the page: what it reads, who reads it, and where it is.
+  function speak(app) {
+    const { run, diff, node } = app;
+    if (node < 0 || !diff?.change[node]) return view.$("spoken").replaceChildren();
+    const outs = new Set(run.nodes[node].out || []), readers = diff.ids.filter((n) => diff.inputs[n].some((v) => outs.has(v)));
+    const names = (list) => list.slice(0, 5).join(", ") + (list.length > 5 ? ` and ${list.length - 5} more` : "");
+    const type = run.values[run.nodes[node].out?.[0]]?.type;
+    view.$("spoken").textContent = [run.nodeLabel(node), type, view.changeNames[diff.change[node]],
+      diff.inputs[node].length ? "reads " + names(diff.inputs[node].map((v) => run.valueLabel(v))) : "reads nothing",
+      readers.length ? "read by " + names(readers.map((n) => run.nodeLabel(n))) : diff.outputs.some((v) => outs.has(v)) ? "an output" : "read by nothing"].filter(Boolean).join("; ");
+  }
+
+  Object.assign(view, { choiceMethods, speak });
 })((globalThis.nnopt ??= {}));

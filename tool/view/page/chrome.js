@@ -4,6 +4,7 @@
 
   const tabs = [
     ["commands", "Commands", (app) => view.commandsTab(app)],
+    ["ops", "Ops", (app) => view.opsTab(app)],
     ["rules", "Rules", (app) => view.rulesTab(app)],
     ["report", "Report", (app) => view.reportTab(app)],
     ["live", "Live", (app) => view.liveTab(app)],
@@ -21,7 +22,10 @@
     on("zoomOut", () => picture.camera.zoom(0.8));
     on("whole", () => picture.fit(true));
     on("nextChange", () => app.nextChange(1));
+    on("closer", () => app.toggleDock());
+    on("besideButton", () => app.toggleBeside());
     on("busy", () => $("passes").classList.toggle("busy", $("busy").checked));
+    $("fold").addEventListener("change", () => app.run.hasGraph && app.foldBy($("fold").value));
     addEventListener("beforeprint", () => {
       picture.drawAll();
       const box = $("picture").querySelector(".scene").getBBox();
@@ -46,11 +50,10 @@
         const content = make(this);
         if (!content) continue;
         const tab = el("button", { role: "tab", id: "tab-" + id, "aria-controls": "panel-" + id, onclick: () => (this.tab === id && wide() ? this.toggleDock() : this.openTab(id)) }, title);
-        this.panels.set(id, { tab, panel: el("div", { role: "tabpanel", id: "panel-" + id, "aria-labelledby": "tab-" + id }, content) });
+        this.panels.set(id, { tab, panel: el("div", { role: "tabpanel", tabindex: 0, id: "panel-" + id, "aria-labelledby": "tab-" + id }, content) });
       }
       const list = [...this.panels.values()];
-      const close = el("button.icon.close", { title: "Open or close (d)", "aria-label": "Open or close", onclick: () => this.toggleDock() }, "⌃");
-      $("tabs").replaceChildren(...list.map((p) => p.tab), close);
+      $("tabs").replaceChildren(...list.map((p) => p.tab));
       $("panels").replaceChildren(...list.map((p) => p.panel));
       $("tabs").onkeydown = (e) => {
         const i = list.findIndex((p) => p.tab === document.activeElement), by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
@@ -75,6 +78,7 @@
     openTab(id) {
       if (!this.panels.has(id)) return;
       this.chooseTab(id);
+      if (id === "ops") this.drawOps();
       document.body.classList.add("docked");
       if (this.diff) view.markCommands(this);
       if (!wide()) this.showView("dock");

@@ -18,6 +18,7 @@
 
   function fill(e, classes, attributes, children) {
     if (classes.length) e.setAttribute("class", classes.join(" "));
+    if (e.localName === "pre") e.tabIndex = 0; // it may be wider than its place, and keys have to reach it
     for (const [name, value] of Object.entries(attributes || {})) {
       if (value === null || value === undefined || value === false) continue;
       if (typeof value === "function") e.addEventListener(name.slice(2), value);

@@ -21,6 +21,7 @@
     ["]", "]", "to the right in its layer", (app) => app.aside(1)],
     ["f", "f", "follow its value through all steps", (app) => app.followChosen()],
     ["w", "w", "why rules did not fire there", (app) => app.why()],
+    ["b", "b", "two steps beside each other", (app) => app.toggleBeside()],
     ["/", "/", "search", (app) => app.search()],
     ["+", "+", "nearer", (app) => app.picture.camera.zoom(1.25)],
     ["-", "−", "farther", (app) => app.picture.camera.zoom(0.8)],

@@ -25,6 +25,8 @@
       $("subtitle").title = view.cut(data.subject || "", 2000);
       document.title = (data.title ? data.title + " – " : "") + "nnopt view";
       document.body.classList.toggle("graphless", !run.hasGraph);
+      this.folding = null;
+      $("fold").value = "";
       this.picture.open(run);
       view.drawTimeline(this);
       this.drawTabs(tab);
@@ -44,12 +46,15 @@
     draw() {
       const s = this.shown();
       this.diff = this.fine >= 0 ? this.run.diff(this.fine, this.fine + 1) : this.run.diff(s.from, s.to);
+      if (document.body.classList.contains("beside")) this.diff = this.besideDiff();
       this.updateFollowed();
-      this.picture.show(this.diff, this.marks());
+      this.picture.show(this.drawn(this.diff), this.marks());
+      this.drawBeside();
       view.markTimeline(this);
       view.drawStep(this);
       view.drawDetail(this);
       view.markCommands(this);
+      if (this.tab === "ops") this.drawOps();
       const pass = this.run.passes[s.pass];
       view.$("where").textContent = `${this.stop} / ${this.run.stops.length - 1}  ${pass ? pass.name : "start"}` + (this.fine >= 0 ? ` · rewrite ${this.fine - s.from + 1}` : "");
       this.remember();
@@ -79,7 +84,7 @@
           if (run.owner[v] >= 0) followed.add(run.owner[v]);
         }
       }
-      return { node: this.node, values, followed, found: this.found };
+      return { node: this.folding && this.node >= 0 ? this.folding.drawnAs(this.node) : this.node, values, followed, found: this.found };
     }
 
     // go shows a stop.
@@ -133,7 +138,7 @@
     // prepare lays out, when there is time, what the next step in a direction shows.
     prepare(by) {
       const next = this.run.stops[this.nextBusy(by)];
-      if (next && next.from !== next.to) this.picture.prepare(() => this.run.diff(next.from, next.to));
+      if (next && next.from !== next.to) this.picture.prepare(() => this.drawn(this.run.diff(next.from, next.to)));
     }
 
     lookAt() {
@@ -208,6 +213,8 @@
 
     chosen(reveal) {
       this.picture.remark(this.marks());
+      if (document.body.classList.contains("beside")) this.second.remark(this.marks());
+      view.speak(this);
       if (this.node >= 0) {
         if (reveal) {
           this.picture.reveal(this.node);
@@ -275,8 +282,8 @@
       if (this.run.hasGraph) this.picture.remark(this.marks());
     }
 
-    rendered() {
-      this.map.draw();
+    rendered(picture) {
+      if (picture === this.picture) this.map.draw();
     }
 
     // remember keeps the place in the address, so that a reload comes back to it.
@@ -285,6 +292,7 @@
       if (this.group >= 0) parts.push(`pass=${this.group}`);
       if (this.fine >= 0) parts.push(`rewrite=${this.fine}`);
       if (this.node >= 0) parts.push(`node=${this.node}`);
+      for (const [key, text] of Object.entries(this.shared ?? {})) if (text) parts.push(`${key}=${encodeURIComponent(text)}`);
       try {
         history.replaceState(null, "", "#" + parts.join("&"));
       } catch {
@@ -305,7 +313,7 @@
     }
   }
 
-  Object.assign(App.prototype, view.tabMethods, view.choiceMethods);
+  Object.assign(App.prototype, view.tabMethods, view.choiceMethods, view.besideMethods, view.groupMethods);
 
   // measured notes how long it took until the picture stood on screen, in the timeline of the browser.
   function measured(name) {
@@ -333,13 +341,18 @@
       view.$("detail").replaceChildren(view.el("p.error", null, "This page holds no recording. Make one with nnopt view."));
       return;
     }
-    const place = location.hash;
+    const place = location.hash, shared = data.live && view.sharedIn(place);
     app.open(data);
     app.restore(place);
     view.startSearch(app);
     view.startKeys(app);
+    view.startFiles(app);
     requestAnimationFrame(() => performance.measure("nnopt:first", { start: 0 }));
     document.documentElement.dataset.ready = "";
+    if (shared) {
+      await view.ask(app, shared);
+      app.restore(place);
+    }
   }
 
   Object.assign(view, { App });

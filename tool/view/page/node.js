@@ -31,9 +31,12 @@
     return [
       el("h2", null, node.op, " ", el("span.tag." + (change || "absent"), null, change || "not in this step")),
       el("p.faint", null, [node.kind, node.segment ? "segment " + node.segment : ""].filter(Boolean).join(" · ")),
+      view.groupDetail(app, n),
       origin(app, node),
       history(app, n),
       pairs(node),
+      histogram(node.weights),
+      inputs.length < 40 ? inputs.map((v) => histogram(run.values[v]?.weights)) : null,
       el("h3", null, "Reads"), el("ol.values", { start: 0 }, inputs.map((v) => el("li", null, valueButton(app, v), followButton(app, v)))),
       el("h3", null, "Gives"), (node.out || []).map((v) => outputDetail(app, v)),
       commands(app, n),
@@ -62,13 +65,24 @@
 
   function pairs(node) {
     const list = (node.params || []).map(([k, v]) => [k, v]);
-    if (node.flops) list.push(["operations", node.flops.toLocaleString("en")]);
-    if (node.bytes) list.push(["bytes", bytes(node.bytes)]);
+    if (node.ops) list.push(["operations", node.ops.toLocaleString("en")]);
     const lines = node.lines || [];
     return [
       list.length ? el("dl.pairs", null, list.map(([k, v]) => [el("dt", null, k), el("dd", null, v)])) : null,
       lines.length ? el("pre", null, lines.join("\n")) : null,
     ];
+  }
+
+  // histogram shows weights: how many there are of each size.
+  function histogram(w) {
+    if (!w) return null;
+    const most = Math.max(1, ...w.bins), n = w.bins.length, short = (x) => Number(x.toPrecision(4)).toString();
+    const bars = w.bins.map((b, i) => (b ? `M${i + 0.08} 40v${-Math.max(0.8, (38 * b) / most).toFixed(2)}h.84V40z` : "")).join("");
+    const facts = [["numbers", w.count.toLocaleString("en") + (w.sampled ? `, of which ${w.sampled.toLocaleString("en")} are shown` : "")], ["from", short(w.min)], ["to", short(w.max)], ["mean", short(w.mean)],
+      w.zeros ? ["zeros", w.zeros.toLocaleString("en")] : null, w.others ? ["NaN or infinite", w.others.toLocaleString("en")] : null].filter(Boolean);
+    return el("section.weights", { "data-weights": w.count }, el("h3", null, "Weights"),
+      view.svg("svg.histogram", { viewBox: `0 0 ${n} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `Histogram of ${w.count} numbers from ${short(w.min)} to ${short(w.max)}` }, view.svg("path", { d: bars })),
+      el("dl.pairs", null, facts.map(([k, v]) => [el("dt", null, k), el("dd", null, v)])));
   }
 
   function valueButton(app, v) {
@@ -107,6 +121,7 @@
     return [
       el("h2", null, run.valueLabel(v), " ", el("span.tag.kept", null, x.const !== undefined ? "constant" : "input")),
       el("p", null, el("span.type", null, x.type || ""), " ", x.bytes ? el("span.faint", null, bytes(x.bytes)) : null, " ", followButton(app, v)),
+      histogram(x.weights),
       el("h3", null, "Read by"), el("ul.values", null, readers.slice(0, 200).map((n) => el("li", null, nodeButton(app, n)))),
     ];
   }

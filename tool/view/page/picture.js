@@ -296,8 +296,8 @@
     // apply makes the element of an apply.
     apply(n) {
       const l = this.layout.labels[n], w = l.width, h = sizes.nodeHeight, node = this.run.nodes[n];
-      const g = svg("g.node", { "data-node": n, role: "button", tabindex: -1 },
-        svg("title", null, [node.op, this.run.values[node.out?.[0]]?.type, node.from].filter(Boolean).join("\n")),
+      const g = svg("g.node", { "data-node": n, "data-group": node.kind === "group" ? l.title : null, role: "button", tabindex: -1 },
+        svg("title"),
         svg("rect.box", { x: -w / 2, y: -h / 2, width: w, height: h, rx: 6 }),
         svg("rect.hue.hue" + this.hues.get(node.kind || ""), { x: -w / 2, y: -h / 2 + 6, width: 3, height: h - 12, rx: 1.5 }),
         svg("text.title", { y: l.sub ? -3 : 4 }, l.title));
@@ -315,7 +315,8 @@
       }
       const rewired = this.diff.change[n] === KEPT && this.diff.inputs[n] !== this.diff.inputsBefore[n];
       const out = (this.run.nodes[n].out || []).some((v) => this.outputSet().has(v));
-      e.setAttribute("aria-label", `${this.run.nodeLabel(n)}, ${rewired ? "rewired" : change}`);
+      const node = this.run.nodes[n];
+      e.firstChild.textContent = [`${node.op}, ${rewired ? "rewired" : change}`, this.run.values[node.out?.[0]]?.type, node.from].filter(Boolean).join("\n");
       e.classList.toggle("rewired", rewired);
       e.classList.toggle("output", out);
       this.emphasize(e, n);

@@ -1,4 +1,4 @@
-// What a served page can do: optimize another expression with chosen passes, and have rules checked.
+// What a page with an engine can do: optimize another expression or file with chosen passes, run it, and have rules checked.
 (function (view) {
   "use strict";
 
@@ -11,19 +11,30 @@ my_double: canonicalize
 
   function liveTab(app) {
     if (!app.live) return null;
-    const live = { ...app.live, ...app.typed }, off = new Set(live.without || []);
+    const live = { ...app.live, ...app.typed };
     const area = (name, label, value, rows) => el("label", null, label,
       el("textarea", { name, rows, value: value || "", spellcheck: "false", autocomplete: "off", autocapitalize: "off" }));
     const line = (name, label, value) => el("label", null, label, el("input", { type: "text", name, value: value || "", spellcheck: "false", autocomplete: "off" }));
     const answer = el("div.answer", { id: "answer", role: "status" });
-    const expression = el("form.expression", { id: "liveForm", onsubmit: (e) => (e.preventDefault(), optimize(app, expression, answer)) },
-      area("expr", "Expression", live.expr, 3),
-      line("variables", "Variables", live.variables),
-      line("grad", "Gradients with respect to", live.grad),
-      line("query", "Query", live.query ?? app.run.data.query),
-      el("p", null, el("button.main", null, "Optimize"), el("span.faint", null, " Ctrl Enter")));
+    const query = line("query", "Query", live.query ?? app.run.data.query), input = query.querySelector("input");
     const passes = el("fieldset.ticks", { id: "ticks" }, el("legend", null, "Passes"), el("p.faint", null, "…"));
-    const rules = el("form.writing", { id: "rulesForm", onsubmit: (e) => (e.preventDefault(), check(app, rules, answer)) },
+    const button = (name, text, title, onclick) => el("button.plain", { type: "button", "data-do": name, title, onclick }, text);
+    const expression = el("form.expression", { id: "liveForm", onsubmit: (e) => (e.preventDefault(), optimize(app)) },
+      view.exampleBox?.(app),
+      live.file
+        ? el("p.file", null, el("b", { "data-file": live.file }, live.file), " ", el("button.small", { type: "button", "data-do": "forget", onclick: () => forget(app) }, "type an expression"))
+        : [area("expr", "Expression", live.expr, 3), line("variables", "Variables", live.variables), line("grad", "Gradients with respect to", live.grad)],
+      live.file ? line("flags", "Flags, such as --shape=x=1x3x224x224", (live.flags || []).join(" ")) : null,
+      query,
+      el("p.buttons", null, el("button.main", null, "Optimize"), button("stop", "Stop", "Stop what runs", () => view.transport.stop()), view.modeBox(input),
+        button("open", "Open file…", "A model of ONNX or Kaldi, lines of a network, a graph, rules, a recording, a page; or drop it", () => view.chooseFiles(app)),
+        button("share", "Share", "An address with the expression and the query in it", () => share(app)),
+        button("run", "Run", "Run it and what became of it on the same random inputs", () => tryIt(app)), view.saveBox(app)));
+    input.addEventListener("change", () => {
+      expression.elements.mode.replaceWith(view.modeBox(input));
+      view.listPasses(app, passes, input);
+    });
+    const rules = el("form.writing", { id: "rulesForm", onsubmit: (e) => (e.preventDefault(), check(app)) },
       area("rules", "Rules", live.rules || example, 6),
       line("types", "Types of their names, to check them on; all if empty", live.types),
       el("p", null, el("button.main", null, "Check by machine"), " ",
@@ -35,64 +46,62 @@ my_double: canonicalize
       });
     }
     rules.elements.use.checked = Boolean(live.use);
-    app.liveForms = { expression, rules, passes };
-    listPasses(app, passes, off);
+    app.liveForms = { expression, rules, passes, answer };
+    view.listPasses(app, passes, input);
     return el("div.live", null, expression, passes, rules, answer);
-  }
-
-  async function listPasses(app, box, off) {
-    try {
-      app.passList ??= await request("api/passes");
-    } catch (err) {
-      box.append(el("p.error", null, err.message));
-      return;
-    }
-    const rows = choices(app.passList.passes || []).map((p) => el("label", { title: [p.doc, ...p.paths].filter(Boolean).join("\n") },
-      el("input", { type: "checkbox", name: p.name, checked: !off.has(p.name) }), " ", p.rule ? p.name : el("b", null, p.name)));
-    const filter = el("input", { type: "search", placeholder: "filter", "aria-label": "Filter the passes",
-      oninput: () => rows.forEach((r) => (r.hidden = !r.textContent.includes(filter.value))) });
-    box.replaceChildren(el("legend", null, "Passes"), filter, ...rows);
-  }
-
-  // choices returns what can be ticked: passes, then rules, each name once, since a query knows them by their names.
-  function choices(passes) {
-    const byName = new Map();
-    for (const p of [...passes.filter((p) => !p.rule), ...passes.filter((p) => p.rule)]) {
-      if (p.on === false) continue;
-      if (!byName.has(p.name)) byName.set(p.name, { ...p, paths: [] });
-      byName.get(p.name).paths.push(p.path || "");
-    }
-    return [...byName.values()];
   }
 
   // settings returns what the forms say.
   function settings(app) {
-    const { expression, rules, passes } = app.liveForms;
+    const { expression, rules } = app.liveForms, { file } = app.live;
     const text = (name) => expression.elements[name].value.trim();
-    const without = [...passes.querySelectorAll("input[type=checkbox]")].filter((c) => !c.checked).map((c) => c.name);
-    return { expr: text("expr"), variables: text("variables"), grad: text("grad"), query: text("query"), without,
-      rules: rules.elements.use.checked ? rules.elements.rules.value : "" };
+    const of = file ? { file, flags: text("flags").split(/\s+/).filter(Boolean) } : { expr: text("expr"), variables: text("variables"), grad: text("grad") };
+    return { ...of, query: text("query"), rules: rules.elements.use.checked ? rules.elements.rules.value : "" };
   }
 
-  async function optimize(app, form, answer) {
-    const body = settings(app), button = form.querySelector("button");
-    await busy(button, answer, async () => {
-      const data = await request("api/optimize", body), { rules } = app.liveForms;
+  // keep keeps what is typed but not asked, for the forms that come after.
+  function keep(app) {
+    const { rules, types, use } = app.liveForms.rules.elements;
+    app.typed = { rules: rules.value, types: types.value, use: use.checked };
+  }
+
+  // optimize optimizes what the forms say, and shows that.
+  async function optimize(app) {
+    const body = settings(app);
+    await busy(app, async () => {
+      performance.mark("nnopt:optimize");
+      const data = await view.request("optimize", body);
       data.live = body;
-      app.typed = { rules: rules.elements.rules.value, types: rules.elements.types.value, use: rules.elements.use.checked };
+      keep(app);
+      app.shared = body.file ? null : body;
       app.open(data, "live");
       app.question = body;
-      document.getElementById("answer").replaceChildren(el("p", null, `${view.count(app.run.steps.length, "rewrite")}. The graph above is the new one.`));
+      performance.measure("nnopt:optimize", "nnopt:optimize");
+      say(app, el("p", null, `${view.count(app.run.steps.length, "rewrite")}. The graph above is the new one.`));
     });
   }
 
-  async function check(app, form, answer) {
-    await busy(form.querySelector("button"), answer, async () => {
-      const { rules, types } = form.elements;
-      const found = await request("api/check", { rules: rules.value, variables: types.value.trim() });
-      answer.replaceChildren(...(found.rules || []).map(verdict));
-      if (!(found.rules || []).length) answer.replaceChildren(el("p", null, "There is no rule in the text."));
-    });
+  // optimizeFile optimizes a file that the engine has.
+  async function optimizeFile(app, file) {
+    keep(app);
+    app.live = { ...app.live, file, flags: [], query: app.liveForms.expression.elements.query.value.trim() };
+    app.drawTabs("live");
+    await optimize(app);
+  }
+
+  // forget goes back from a file to an expression.
+  function forget(app) {
+    keep(app);
+    app.live = { ...app.live, file: "", flags: [] };
+    app.drawTabs("live");
+  }
+
+  async function check(app) {
+    const { rules, types } = app.liveForms.rules.elements;
+    await busy(app, async () => {
+      const found = await view.request("check", { rules: rules.value, variables: types.value.trim() }), list = found.rules || [];
+      say(app, ...(list.length ? list.map(verdict) : [el("p", null, "There is no rule in the text.")]));
+    }, rules);
   }
 
   function verdict(r) {
@@ -102,41 +111,74 @@ my_double: canonicalize
       r.counterexample ? el("pre.counterexample", null, r.counterexample) : null);
   }
 
-  // busy runs a request with its button off, and shows what went wrong.
-  async function busy(button, answer, work) {
-    button.disabled = true;
-    answer.replaceChildren(el("p.faint", null, "…"));
+  // tryIt runs what the forms say, as it is and optimized.
+  async function tryIt(app) {
+    const seed = (app.seed = (app.seed ?? 0) + 1);
+    await busy(app, async () => {
+      const t = await view.request("try", { ...settings(app), seed });
+      const list = (title, lines) => [el("h3", null, title), el("pre", null, (lines || []).join("\n"))];
+      say(app, el(t.differ ? "div.verdict.bad" : "div.verdict.good", { "data-trial": t.differ ? "differs" : "same" },
+        el("p", null, t.differ ? `They differ: ${t.differ}` : `On random inputs (seed ${seed}) both compute the same, up to rounding.`)),
+        ...list("Inputs", t.inputs), ...list("Outputs", t.outputs));
+    });
+  }
+
+  // share shows the address that leads here.
+  function share(app) {
+    const body = settings(app);
+    if (body.file) return say(app, el("p", null, "A file is not part of an address. Save the page or the recording, and send that."));
+    app.shared = body;
+    app.remember();
+    const box = el("input", { type: "text", readonly: true, value: location.href, "aria-label": "Address" });
+    say(app, el("p", null, "This address leads here:"), box);
+    box.select();
+    navigator.clipboard?.writeText(location.href).then(() => box.before("It is copied. "), () => {});
+  }
+
+  // busy shows that something runs, and what went wrong; place is the text that an error may have its place in.
+  async function busy(app, work, place) {
+    if (document.body.hasAttribute("data-asking")) return;
+    document.body.setAttribute("data-asking", "");
+    say(app, el("p.faint", null, view.transport.state?.() ?? "…"));
     try {
       await work();
     } catch (err) {
-      answer.replaceChildren(el("p.error", null, err.message));
+      say(app, ...faults(err, place ?? app.liveForms.expression.elements.expr));
     } finally {
-      button.disabled = false;
+      document.body.removeAttribute("data-asking");
     }
   }
 
-  // request asks the program that serves the page.
-  async function request(path, body) {
-    const init = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-    let reply;
-    try {
-      reply = await fetch(path, init);
-    } catch {
-      throw new Error("The program that serves this page does not answer.");
-    }
-    const text = await reply.text();
-    let data;
-    try {
-      data = JSON.parse(text);
-    } catch {
-      throw new Error(text.trim() || reply.statusText);
-    }
-    if (data.error) {
-      const place = data.line ? `line ${data.line}${data.column ? ", column " + data.column : ""}: ` : "";
-      throw new Error(place + data.error);
-    }
-    return data;
+  // faults shows an error, with its place marked in what was typed.
+  function faults(err, place) {
+    const parts = [el("p.error", null, (err.line && !err.column ? `line ${err.line}: ` : "") + err.message)];
+    if (!err.column || !place) return parts;
+    const lines = place.value.split("\n"), line = (err.line || 1) - 1;
+    const at = new TextDecoder().decode(new TextEncoder().encode(lines[line] ?? "").slice(0, err.column - 1)).length; // columns are in bytes
+    const from = Math.max(0, at - 60);
+    parts.push(el("pre.place", null, (lines[line] ?? "").slice(from, at + 60) + "\n" + " ".repeat(at - from) + "^"));
+    const start = lines.slice(0, line).reduce((n, l) => n + l.length + 1, 0) + at;
+    place.focus();
+    place.setSelectionRange(start, start + 1);
+    return parts;
   }
 
-  Object.assign(view, { liveTab, request });
+  const say = (app, ...parts) => app.liveForms.answer.replaceChildren(...parts);
+
+  // shared returns what an address has: its expression and query, or null.
+  function sharedIn(hash) {
+    const place = new URLSearchParams(hash.slice(1)), body = {};
+    for (const key of ["expr", "variables", "grad", "query", "rules"]) body[key] = place.get(key) ?? "";
+    return body.expr ? body : null;
+  }
+
+  // ask fills the forms and optimizes.
+  async function ask(app, body) {
+    app.live = { ...body };
+    app.typed = body.rules ? { rules: body.rules, use: true } : { ...app.typed, use: false };
+    app.drawTabs("live");
+    await optimize(app);
+  }
+
+  Object.assign(view, { liveTab, optimizeFile, settings, busy, say, sharedIn, ask });
 })((globalThis.nnopt ??= {}));

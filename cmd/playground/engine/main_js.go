@@ -1,0 +1,73 @@
+// Command engine is the engine inside of the page of playground, for a worker of a browser. It
+// answers the questions that a server of "nnopt view" answers, from the same package.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"syscall/js"
+
+	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/standard"
+	"github.com/nnopt/nnopt/tool/view"
+)
+
+// folder has the files that the page brings.
+const folder = "/files"
+
+func main() {
+	engine := tool.NewViewEngine(standard.Program{}.Config())
+	begin := &view.Subject{Recording: &view.Recording{}}
+	service := view.NewService(engine, begin, view.Input{Query: tool.DefaultQuery}, folder)
+	// ask(question, body, answered) calls answered with whether there is an answer, and with its bytes
+	// or those of a view.Fault.
+	ask := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		question, body, answered := args[0].String(), args[1].String(), args[2]
+		go func() {
+			data, err := answer(service, question, body)
+			if err != nil {
+				data = faultOf(err)
+			}
+			bytes := js.Global().Get("Uint8Array").New(len(data))
+			js.CopyBytesToJS(bytes, data)
+			data = nil
+			answered.Invoke(err == nil, bytes)
+			debug.FreeOSMemory() // what the last question took is not needed for the next one
+		}()
+		return nil
+	})
+	js.Global().Call("started", ask)
+	select {}
+}
+
+// answer answers a question. What panics is no reason to end.
+func answer(s *view.Service, question, body string) (data []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	return s.Answer(context.Background(), question, []byte(body))
+}
+
+// faultOf returns an error as the JSON of a view.Fault.
+func faultOf(err error) []byte {
+	f := (*view.Fault)(nil)
+	if !errors.As(err, &f) {
+		f = &view.Fault{Text: err.Error()}
+	}
+	// What has no place among the addresses of WebAssembly, with their 32 bits, is a slice that is too
+	// long. What there is no memory for ends the program, and the page says so.
+	if strings.Contains(f.Text, "makeslice: len out of range") {
+		f = &view.Fault{Text: "This takes more memory than the page may use, 2 GB. The program nnopt has no such limit."}
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return []byte(`{"error": "an error that can't be written"}`)
+	}
+	return data
+}

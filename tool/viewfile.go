@@ -1,0 +1,274 @@
+package tool
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/view"
+)
+
+// A given is what a page gave, as the arguments of a verb.
+type given struct {
+	*viewFlags
+	console *Console
+	arg     string
+}
+
+// given parses what a page gave as the verb view would.
+func (cfg *Config) given(ctx context.Context, in view.Input) (*given, error) {
+	fs := flag.NewFlagSet("view", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	f := &viewFlags{cfg: cfg, SubjectFlags: declareSubject(cfg, fs)}
+	cfg.bound(fs)
+	args := []string{"--query=" + cmp.Or(in.Query, DefaultQuery)}
+	g := &given{viewFlags: f, arg: in.File}
+	if in.File == "" {
+		g.arg = in.Expr
+		if in.Variables != "" {
+			args = append(args, "--vars="+in.Variables)
+		}
+		if in.Grad != "" {
+			args = append(args, "--grad="+in.Grad)
+		}
+	}
+	if in.File != "" {
+		if _, err := os.Stat(in.File); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range in.Flags {
+		if err := f.harmless(text); err != nil {
+			return nil, err
+		}
+		args = append(args, text)
+	}
+	if _, err := parseFlags(fs, args, false); err != nil {
+		return nil, err
+	}
+	g.console = newConsole(ctx, cfg, args, nil, io.Discard, io.Discard)
+	g.console.set = fs
+	return g, g.addRules(in.Rules)
+}
+
+// harmless returns an error for a flag that a page may not set: one that names a file, or that has
+// a place of its own on the page.
+func (f *SubjectFlags) harmless(text string) error {
+	name, _, _ := strings.Cut(strings.TrimLeft(text, "-"), "=")
+	name = strings.ReplaceAll(name, "_", "-")
+	var list []string
+	for _, s := range f.sources {
+		for _, n := range s.Flags {
+			if !slices.Contains([]string{"request", "vars", "grad"}, n) {
+				list = append(list, n)
+			}
+		}
+	}
+	if !strings.HasPrefix(text, "-") || !slices.Contains(list, name) {
+		return Usagef("%s is no flag of such a file; those are --%s", fileio.Excerpt(text, 0), strings.Join(slices.Compact(list), ", --"))
+	}
+	return nil
+}
+
+// subjectFlags returns the flags of the command line that [SubjectFlags.harmless] lets a page set.
+func (f *viewFlags) subjectFlags(c *Console) []string {
+	var list []string
+	for _, text := range c.args {
+		if f.harmless(text) == nil {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// addRules adds the rules that were typed to the database.
+func (g *given) addRules(text string) error {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	d := g.cfg.Dialects[len(g.cfg.Dialects)-1]
+	for _, typed := range g.cfg.Dialects {
+		if typed.Parse != nil {
+			d = typed
+			break
+		}
+	}
+	if s, err := g.sourceOf(g.console, g.arg); err == nil {
+		if i := slices.Index(g.sources, s); i >= 0 {
+			d = g.cfg.Dialects[i]
+		}
+	}
+	terms, err := addLooseRules(g.Passes.db, d, g.cfg.Group, text)
+	g.Passes.query += terms
+	return err
+}
+
+// open returns the graphs of what was given, before any pass.
+func (g *given) open(ctx context.Context) (*Subject, error) { return g.load(ctx, g.console, g.arg) }
+
+// recordFile optimizes a file, and records that for a page.
+func (e *viewEngine) recordFile(ctx context.Context, in view.Input) (*view.Subject, error) {
+	g, err := e.cfg.given(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := g.subject(ctx, g.console, g.arg)
+	return s, err
+}
+
+// Try runs what was given and what became of it.
+func (e *viewEngine) Try(ctx context.Context, in view.Input, seed uint64) (*view.Trial, error) {
+	t, err := e.try(ctx, in, seed)
+	if err != nil && ctx.Err() == nil {
+		err = fault(err)
+	}
+	return t, err
+}
+
+func (e *viewEngine) try(ctx context.Context, in view.Input, seed uint64) (*view.Trial, error) {
+	g, err := e.cfg.given(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	s, err := g.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.World == nil {
+		return nil, errors.New("nothing is known that runs such graphs")
+	}
+	// The optimizer is the one of the flags, whose database has the rules that were typed.
+	cas := &repro.Case{World: s.World, Graph: s.File.Graph, Query: s.Optimizer.Query(), Seed: seed,
+		Build: func(optdb.Query) (*optdb.Optimizer, error) { return s.Optimizer, nil }}
+	found, err := repro.Compare(ctx, cas)
+	if err != nil {
+		return nil, err
+	}
+	return &view.Trial{Inputs: told(s.File.Graph.Inputs(), found.Inputs), Outputs: told(s.File.Graph.Outputs(), found.Outputs), Differ: found.Differ}, nil
+}
+
+// maxTold is how many inputs or outputs of a trial are told.
+const maxTold = 100
+
+// told returns variables with their values, shortened.
+func told(vars []*fgraph.Variable, values []any) []string {
+	var list []string
+	for i, v := range values {
+		name := ""
+		if i < len(vars) {
+			name = strings.TrimSpace(fmt.Sprintf("%s : %v", fileio.Excerpt(vars[i].Name(), 0), vars[i].Type()))
+		}
+		if i == maxTold {
+			return append(list, fmt.Sprintf("… %d more", len(values)-i))
+		}
+		list = append(list, strings.TrimPrefix(name, ": ")+" = "+fileio.Excerpt(fmt.Sprint(v), 0))
+	}
+	return list
+}
+
+// Export optimizes what was given, and returns the result in a format.
+func (e *viewEngine) Export(ctx context.Context, in view.Input, format string) ([]byte, error) {
+	data, err := e.export(ctx, in, format)
+	if err != nil && ctx.Err() == nil {
+		err = fault(err)
+	}
+	return data, err
+}
+
+func (e *viewEngine) export(ctx context.Context, in view.Input, format string) ([]byte, error) {
+	var out bytes.Buffer
+	if format == "page" {
+		s, err := e.Optimize(ctx, in)
+		if err == nil && s.Run != nil {
+			err = s.AddMisses(ctx)
+		}
+		if err == nil {
+			err = view.WritePage(&out, s.Recording)
+		}
+		return out.Bytes(), err
+	}
+	g, err := e.cfg.given(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if write := profileWriter(format); write != nil {
+		p, err := g.profile(ctx, g.console, g.arg, 0)
+		if err == nil {
+			err = write(p, &out)
+		}
+		return out.Bytes(), err
+	}
+	s, err := g.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, graph := range s.File.Graphs() {
+		if err := s.Optimizer.Rewrite(ctx, graph, nil); err != nil {
+			return nil, s.Failed(ctx, err, i)
+		}
+	}
+	switch format {
+	case "graph":
+		text, err := graphfile.Format(&s.File, s.Dialect)
+		return []byte(text), err
+	case "dot":
+		g.console.Stdout.Reset(&out)
+		if err := printDOT(g.console, &s.File, filepath.Base(g.arg)); err != nil {
+			return nil, err
+		}
+		err := g.console.Stdout.Flush()
+		return out.Bytes(), err
+	case "model":
+		return s.model(ctx)
+	}
+	return nil, Usagef("%s is no format of a file", fileio.Excerpt(format, 0))
+}
+
+// model returns the first graph in the form that programs have for such graphs.
+func (s *Subject) model(ctx context.Context) ([]byte, error) {
+	if s.Write == nil {
+		return nil, errors.New("such graphs have no other form than that of a graph file")
+	}
+	dir, err := os.MkdirTemp("", "nnopt-model")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "model")
+	if err := s.Write(ctx, s.World, s.File.Graph, name); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
+}
+
+// graphLine is where a graph begins in a file of graphs.
+var graphLine = regexp.MustCompile(`(?m)^graph \{`)
+
+// isGraphFile reports whether a file is one of graphs. Other text, such as the lines of a network,
+// has no such line.
+func isGraphFile(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	head, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	return err == nil && bytes.IndexByte(head, 0) < 0 && graphLine.Match(head)
+}
