@@ -47,7 +47,7 @@ func indexesOf(n *apply) []tensor.Index {
 }
 
 // isRows reports whether an index is a vector of integers, which indexesOf makes a slice with step 0.
-func isRows(i tensor.Index) bool { return i.Slice && i.Step == 0 }
+func isRows(i tensor.Index) bool { return i.Slice && i.Step == 0 && i.By == nil }
 
 // part returns what indexes select of x. It panics, as [tensor.Try] expects, if they do not fit, or if
 // there is no op that selects it.

@@ -154,12 +154,18 @@ func subtensorOfReduce(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) 
 
 func subtensorOfSpecifyShape(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	x := a.Inputs()[0]
-	for d, i := range indexes {
-		if !i.IsEverything() && typeOf(x).Dim(d) != typeOf(a.Out()).Dim(d) {
+	var left []*variable
+	for d, size := range promised(a) {
+		switch {
+		case d >= len(indexes) || indexes[d].IsEverything():
+			left = append(left, size)
+		case indexes[d].Slice && size != nil && !(size.IsConstant() && typeOf(x).Dim(d) != tensor.Unknown):
 			return nil // the size of the dimension would not be checked any more
+		case indexes[d].Slice:
+			left = append(left, nil)
 		}
 	}
-	return tensor.SpecifyShape(tensor.Subtensor(x, indexes...), typeOf(n.Out()).Shape()...)
+	return tensor.SpecifySizes(tensor.Subtensor(x, indexes...), left...)
 }
 
 func subtensorOfSoftmax(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
