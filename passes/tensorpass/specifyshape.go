@@ -11,6 +11,7 @@ import (
 var specifyShapeRules = goRules{
 	"local_merge_consecutive_specify_shape": {onSpecifyShape, nil, 2, mergeSpecifyShape},
 	"local_specify_shape_of_alloc":          {onSpecifyShape, of(onAlloc), 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
+	"local_remove_useless_assert":           {onType[tensor.AssertOp](), ofConstant, 1, uselessAssert},
 	"local_specify_shape_lift":              {onSpecifyShape, of(onElemwise, onAnyIncSubtensor), 2, liftSpecifyShape},
 }
 
@@ -73,4 +74,17 @@ func liftSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 		in[k] = tensor.SpecifySizes(in[k], promised(n)...)
 		return again(a, in...)
 	})
+}
+
+// uselessAssert drops conditions that hold, and the check if no other is left.
+func uselessAssert(c *rewrite.Context, n *apply) (result, error) {
+	x, conditions := n.Inputs()[0], n.Inputs()[1:]
+	_, open := partition(conditions, func(v *variable) bool { return is(v, 1) })
+	switch {
+	case len(open) == len(conditions) && len(open) > 0:
+		return c.Miss("no condition is known to hold"), nil
+	case len(open) == 0:
+		return replace(c, n, x)
+	}
+	return replace(c, n, tensor.Assert(x, opOf[tensor.AssertOp](n).Message, open...))
 }
