@@ -119,7 +119,7 @@ func (d diag) partner(x, v *variable, size func(d int) *variable) *variable {
 // stretch returns indexes of which one selects in dimension k what begins at first and is as long as the
 // other dimension, of that size, is from its own first element on; no more than there is.
 func (d diag) stretch(of []tensor.Index, k, first int, other *variable, skip int, size *variable) []tensor.Index {
-	stop := tensor.Int(first)
+	var stop *variable
 	switch n, ok := intOf(other); {
 	case first == 0 && skip == 0 && sameSize(other, size):
 		return of

@@ -19,7 +19,7 @@ var onSpecifyShape = onType[tensor.SpecifyShapeOp]()
 
 func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 	x, sizes, s := n.Inputs()[0], promised(n), tensor.ShapesOf(c.Graph())
-	changed := false
+	changed := slices.ContainsFunc(n.Inputs()[1:], (*variable).IsConstant)
 	if a, _, ok := owner[tensor.SpecifyShapeOp](x); ok {
 		x, changed = a.Inputs()[0], true
 		for d, size := range promised(a) {
