@@ -22,9 +22,20 @@ type assertOp struct {
 func Assert(x *fgraph.Variable, message string, conditions ...*fgraph.Variable) *fgraph.Variable {
 	in := []*fgraph.Variable{x}
 	for _, c := range conditions {
-		in = append(in, castConstant(DimShuffle(c), array.Bool))
+		in = append(in, truth(c))
 	}
 	return MustApply(AssertOp{Message: message}, in...)
+}
+
+// truth returns whether the only element of v is not zero, as a bool without dimensions.
+func truth(v *fgraph.Variable) *fgraph.Variable {
+	v = DimShuffle(v)
+	if a := ConstantOf(v); a != nil {
+		return castConstant(v, array.Bool)
+	} else if TypeOf(v).DType() != array.Bool {
+		return Map(array.Neq, v, Number(0, v))
+	}
+	return v
 }
 
 func (op assertOp) String() string { return "Assert{" + op.Message + "}" }

@@ -65,6 +65,14 @@ func (op *IncSubtensorOp) WithInplace(inplace bool) *IncSubtensorOp {
 	return &IncSubtensorOp{incSubtensorOp{indexing: op.indexing, Set: op.Set, Inplace: inplace}}
 }
 
+// With applies an op that writes to other indexes, in the same way.
+func (op *IncSubtensorOp) With(x, y *fgraph.Variable, indexes ...Index) *fgraph.Variable {
+	if op.Set {
+		return SetSubtensor(x, y, indexes...)
+	}
+	return IncSubtensor(x, y, indexes...)
+}
+
 // Overwriting returns the op that overwrites its first input.
 func (op *IncSubtensorOp) Overwriting() Op { return op.WithInplace(true) }
 

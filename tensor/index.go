@@ -10,14 +10,27 @@ import (
 type Index struct {
 	Slice       bool
 	Start, Stop *fgraph.Variable // of one element: Start only
-	Step        int              // of a slice, not 0
+	Step        int              // of a slice: not 0, unless By is its step
+	By          *fgraph.Variable // a step that only a run knows, or nil
 }
 
 // At returns the index of one element, which drops the dimension.
 func At(i *fgraph.Variable) Index { return Index{Start: i} }
 
 // SliceOf returns the index start:stop:step.
-func SliceOf(start, stop *fgraph.Variable, step int) Index { return Index{true, start, stop, step} }
+func SliceOf(start, stop *fgraph.Variable, step int) Index {
+	return Index{Slice: true, Start: start, Stop: stop, Step: step}
+}
+
+// SliceBy returns the index start:stop:step, where step is an integer scalar or nil.
+func SliceBy(start, stop, step *fgraph.Variable) Index {
+	if step == nil {
+		return SliceOf(start, stop, 1)
+	} else if n, ok := constantInt(step); ok {
+		return SliceOf(start, stop, n)
+	}
+	return Index{Slice: true, Start: start, Stop: stop, By: step}
+}
 
 // Everything returns the index ":".
 func Everything() Index { return Index{Slice: true, Step: 1} }
@@ -38,6 +51,11 @@ func (i Index) IsEverything() bool {
 func (i Index) length(n *fgraph.Variable) *fgraph.Variable {
 	if i.Start == nil && i.Stop == nil && (i.Step == 1 || i.Step == -1) {
 		return n
+	} else if i.By != nil {
+		// The bounds are clipped in another way for each sign of the step. With step 0 the op fails.
+		up, down := SliceOf(i.Start, i.Stop, 1).length(n), SliceOf(i.Start, i.Stop, -1).length(n)
+		span, by := Switch(Map(array.Lt, i.By, Int(0)), down, up), Map(array.Abs, i.By)
+		return intMap(array.IntDiv, intMap(array.Add, span, intMap(array.Sub, by, Int(1))), by)
 	}
 	start, stop := i.bounds(n)
 	step := i.Step
@@ -86,4 +104,31 @@ func (i Index) bounds(n *fgraph.Variable) (start, stop *fgraph.Variable) {
 		stop = clip(i.Stop)
 	}
 	return start, stop
+}
+
+// Same reports whether two indexes are written in the same way.
+func (i Index) Same(j Index) bool {
+	same := func(v, w *fgraph.Variable) bool { return (v == nil) == (w == nil) && (v == nil || SameSize(v, w)) }
+	return i.Slice == j.Slice && i.Step == j.Step && same(i.Start, j.Start) && same(i.Stop, j.Stop) && same(i.By, j.By)
+}
+
+// Plain returns the index as it is written with the fewest bounds, for a dimension of size n, which
+// may be Unknown. An index of an element then counts from the first one, if n is known.
+func (i Index) Plain(n int) Index {
+	if n != Unknown {
+		r, ok := i.Range(n)
+		switch {
+		case !ok:
+			return i
+		case !i.Slice:
+			return At(Int(r.Start))
+		case r.Count == 1:
+			r.Step = 1
+		}
+		return IndexOf(r, n)
+	}
+	if start := edgeOf(i.Start); i.Slice && (i.Step > 0 && start.kind == front && start.n == 0 || i.Step < 0 && start.kind == back && start.n == -1) {
+		i.Start = nil
+	}
+	return i
 }

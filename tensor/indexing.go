@@ -29,6 +29,7 @@ type entry struct {
 	slice       bool
 	start, stop bound
 	step        int
+	by          bool // the step is an input, after the bounds
 }
 
 // indexing holds the indexes of an op into the first dimensions of a tensor.
@@ -51,12 +52,21 @@ func newIndexing(name string, indexes []Index) (ix indexing, in []*fgraph.Variab
 		return bound{fromInput, 0}
 	}
 	for _, i := range indexes {
-		if i.Slice && i.Step == 0 {
+		if i.Slice && i.Step == 0 && i.By == nil {
 			fail(name, "a slice with step 0")
 		}
-		e := entry{i.Slice, add(i.Start), add(i.Stop), i.Step}
+		e := entry{slice: i.Slice, start: add(i.Start), stop: add(i.Stop), step: i.Step}
 		if !i.Slice {
 			e.step = 0
+		} else if i.By != nil {
+			if by := add(i.By); by.kind == fixed {
+				e.step = by.n
+			} else {
+				e.step, e.by = 0, true
+			}
+			if e.step == 0 && !e.by {
+				fail(name, "a slice with step 0")
+			}
 		}
 		ix.entries = append(ix.entries, e)
 	}
@@ -81,6 +91,9 @@ func (ix indexing) indexes(in []*fgraph.Variable) []Index {
 	for i, e := range ix.entries {
 		list[i] = Index{Slice: e.slice, Start: get(e.start), Step: e.step}
 		list[i].Stop = get(e.stop)
+		if e.by {
+			list[i].By = get(bound{fromInput, 0})
+		}
 	}
 	return list
 }
@@ -111,7 +124,10 @@ func (ix indexing) text() string {
 		parts[i] = show(e.start)
 		if e.slice {
 			parts[i] += ":" + show(e.stop)
-			if e.step != 1 {
+			switch {
+			case e.by:
+				parts[i] += ":_"
+			case e.step != 1:
 				parts[i] += ":" + strconv.Itoa(e.step)
 			}
 		}
@@ -172,8 +188,10 @@ func (ix indexing) infer(op fgraph.Op, in []*fgraph.Variable, first int) (spec, 
 	return s, nil
 }
 
-// known reports whether no bound is an input.
-func (e entry) known() bool { return e.start.kind != fromInput && e.stop.kind != fromInput }
+// known reports whether no bound is an input, nor the step.
+func (e entry) known() bool {
+	return e.start.kind != fromInput && e.stop.kind != fromInput && !e.by
+}
 
 // numbers returns the bounds at run time, of which next returns those that are inputs.
 func (e entry) numbers(next func() int) (start, stop *int) {
@@ -199,7 +217,14 @@ func (ix indexing) view(op fgraph.Op, v, x *array.Array, in []*array.Array) erro
 	for d, e := range ix.entries {
 		start, stop := e.numbers(next)
 		if e.slice {
-			buf[d] = array.SliceRange(x.Dim(d), start, stop, e.step)
+			step := e.step
+			if e.by {
+				// Beyond all sizes, a step selects the first element only, however large it is.
+				if step = max(-far, min(next(), far)); step == 0 {
+					return fmt.Errorf("%w: %v: a slice with step 0", ErrShape, op)
+				}
+			}
+			buf[d] = array.SliceRange(x.Dim(d), start, stop, step)
 			continue
 		}
 		p, err := array.Position(int64(*start), x.Dim(d))

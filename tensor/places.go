@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -87,6 +89,9 @@ func DistinctIndexes(x *fgraph.Variable, indexes []*fgraph.Variable) bool {
 		start, ok := constantInt(in[0])
 		step, ok2 := constantInt(in[2])
 		return ok && ok2 && start >= 0 && step > 0
+	}
+	if _, ok := OpOf(indexes[0]).(NonzeroOp); ok { // all positions of a mask
+		return slices.Equal(indexes, indexes[0].Owner().Outputs())
 	}
 	places, ok := PlacesOf(x, indexes)
 	_, once := places.Last()

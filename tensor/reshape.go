@@ -161,7 +161,10 @@ func (op reshapeOp) Compile(*fgraph.Apply) (Kernel, error) {
 			}
 		}
 		total := x.Len()
-		if rest >= 0 && known > 0 && total%known == 0 {
+		if rest >= 0 && known == 0 {
+			return fmt.Errorf("%w: %v to %v: the size -1 may be any, as another one is 0", ErrShape, op, in[1])
+		}
+		if rest >= 0 && total%known == 0 {
 			shape[rest] = total / known
 			known = total
 		}

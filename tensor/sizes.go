@@ -57,6 +57,9 @@ func intConstant(op array.Opcode, x, y int) (int, bool) {
 	return x, true
 }
 
+// SizeProduct returns the product of two sizes, which are int64 scalars.
+func SizeProduct(a, b *fgraph.Variable) *fgraph.Variable { return intMap(array.Mul, a, b) }
+
 // product returns the product of sizes.
 func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {
 	p := s.Size(1)

@@ -142,6 +142,8 @@ func MergeIndexes(i, j Index, n *fgraph.Variable, size func() *fgraph.Variable) 
 		return i, true
 	case i.SelectsAll(n):
 		return j, true
+	case i.By != nil || j.By != nil:
+		return i, false
 	}
 	if total, ok := constantInt(n); ok {
 		first, ok := i.Range(total)
@@ -346,7 +348,7 @@ func compareRanges(r, w Index, n int) (part Index, o Overlap) {
 // sameIndex reports whether two indexes are known to be the same.
 func sameIndex(i, j Index) bool {
 	same := func(v, w *fgraph.Variable) bool { return v == w || v != nil && w != nil && SameSize(v, w) }
-	return i.Slice == j.Slice && (!i.Slice || i.Step == j.Step) && same(i.Start, j.Start) && same(i.Stop, j.Stop)
+	return i.Slice == j.Slice && (!i.Slice || i.Step == j.Step) && same(i.Start, j.Start) && same(i.Stop, j.Stop) && same(i.By, j.By)
 }
 
 // SelectsAll reports whether the index is known to select all n elements of a dimension, in order.

@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// maxParts bounds the parts of a tensor, so that a few characters don't describe a large graph.
-const maxParts = 256
+// MaxParts bounds the parts of a tensor, so that a few characters don't describe a large graph.
+const MaxParts = 256
 
 // Split cuts x along a dimension into parts of one size. The error at run time wraps ErrAssert if
 // that is not possible.
@@ -42,8 +42,8 @@ func ArraySplit(x *fgraph.Variable, parts, axis int) []*fgraph.Variable {
 }
 
 func checkParts(op string, x *fgraph.Variable, parts, axis int) int {
-	if parts < 1 || parts > maxParts {
-		fail(op, "%d parts, there can be 1 to %d", parts, maxParts)
+	if parts < 1 || parts > MaxParts {
+		fail(op, "%d parts, there can be 1 to %d", parts, MaxParts)
 	}
 	return NormalAxes(op, x, []int{axis})[0]
 }
@@ -62,4 +62,27 @@ func SplitAt(x *fgraph.Variable, axis int, cuts ...*fgraph.Variable) []*fgraph.V
 		start = stop
 	}
 	return parts
+}
+
+// SplitSizes cuts x along a dimension into parts of these sizes, which are integer scalars. The error
+// at run time wraps ErrAssert if they are not all of x.
+func SplitSizes(x *fgraph.Variable, axis int, sizes ...*fgraph.Variable) []*fgraph.Variable {
+	axis = NormalAxes("split", x, []int{axis})[0]
+	var cuts []*fgraph.Variable
+	end, signs := Int(0), []*fgraph.Variable{}
+	for _, n := range sizes {
+		n = AsSize("split", n)
+		if !positive(n) {
+			signs = append(signs, Map(array.Ge, n, Int(0)))
+		}
+		end = intMap(array.Add, end, n)
+		cuts = append(cuts, end)
+	}
+	if n := sizeOf(x, axis); !SameSize(end, n) {
+		signs = append(signs, Map(array.Eq, end, n))
+	}
+	if len(signs) > 0 {
+		x = Assert(x, "split: the sizes of the parts are not those of a tensor of this size", signs...)
+	}
+	return SplitAt(x, axis, cuts[:len(cuts)-1]...)
 }

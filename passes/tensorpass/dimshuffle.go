@@ -12,9 +12,11 @@ var dimensionRules = goRules{
 	"local_dimshuffle_subtensor":  {onDimShuffle, of(onSubtensor), 2, through[*tensor.SubtensorOp](true, dimShuffleSubtensor)},
 	"local_useless_reshape":       {onReshape, nil, 0, uselessReshape},
 	"local_reshape_to_dimshuffle": {onReshape, nil, 0, reshapeToDimShuffle},
+	"local_dimshuffle_of_reshape": {onDimShuffle, of(onReshape), 2, through[tensor.ReshapeOp](true, dimShuffleOfReshape)},
 	"local_dimshuffle_of_alloc":   {onDimShuffle, of(onAlloc), 2, dimShuffleOfAlloc(false)},
 	"local_shape_i_to_shape":      {onType[tensor.MakeVectorOp](), of(onType[tensor.ShapeIOp]()), 2, shapeIToShape},
 	"local_shape_to_shape_i":      {onOp(tensor.ShapeOp{}), nil, 0, shapeToShapeI},
+	"local_Unique_lift":           {onOp(tensor.UniqueOp{}), nil, 2, uniqueOfRepeated},
 	"local_track_shape_i":         {onType[tensor.ShapeIOp](), nil, 0, trackShapeI},
 }
 
@@ -24,8 +26,9 @@ func dimShuffleLift(c *rewrite.Context, n *apply) (result, error) {
 	op, x := opOf[tensor.DimShuffleOp](n), n.Inputs()[0]
 	order := op.NewOrder()
 	moved := len(order) != typeOf(x).NDim()
-	for d, from := range order { // a dimension of size 1 may be dropped and added
-		moved = moved || from != d && (from != array.NewAxis || typeOf(x).Dim(d) != 1)
+	for d, from := range order { // dimensions of size 1 may be dropped and added, and change places
+		one := !moved && typeOf(x).Dim(d) == 1 && (from == array.NewAxis || typeOf(x).Dim(from) == 1)
+		moved = moved || from != d && !one
 	}
 	if !moved {
 		return rewrite.Replace(x), nil
@@ -113,4 +116,57 @@ func shapeIToShape(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	return replace(c, n, tensor.Shape(x))
+}
+
+// uniqueOfRepeated looks for an argument that has the same elements.
+func uniqueOfRepeated(c *rewrite.Context, n *apply) (result, error) {
+	v := n.Inputs()[0]
+	if a := elem(v, array.Second); a != nil && repeated(a.Inputs()[1], v) {
+		return replace(c, n, tensor.Unique(a.Inputs()[1]))
+	}
+	if a, _, ok := owner[tensor.AllocOp](v); ok && repeated(a.Inputs()[0], v) {
+		return replace(c, n, tensor.Unique(a.Inputs()[0]))
+	}
+	a, op, ok := owner[tensor.AdvancedSubtensorOp](v)
+	if ok && op.K == 1 {
+		if r, _, ok := owner[tensor.RepeatIndexOp](a.Inputs()[1]); ok && allPositive(r.Inputs()[0]) {
+			return replace(c, n, tensor.Unique(a.Inputs()[0]))
+		}
+	}
+	if !ok || op.K != 1 {
+		return c.Miss("the argument repeats nothing, as far as is known"), nil
+	}
+	x := a.Inputs()[0]
+	size := typeOf(x).Dim(0)
+	places, ok := tensor.PlacesOf(x, a.Inputs()[1:])
+	if at, _ := places.Last(); !ok || size == tensor.Unknown || len(at) < size {
+		return c.Miss("not all rows are picked, as far as is known"), nil
+	}
+	return replace(c, n, tensor.Unique(x))
+}
+
+// repeated reports whether no element of x is missing in v, to which it is broadcast: what is repeated
+// is so at least once.
+func repeated(x, v *variable) bool {
+	pad := typeOf(v).NDim() - typeOf(x).NDim()
+	for d, size := range typeOf(v).Shape() {
+		if size <= 0 && (d < pad || typeOf(x).Dim(d-pad) == 1) { // or is not known
+			return false
+		}
+	}
+	return true
+}
+
+// allPositive reports whether v is a constant without elements below 1.
+func allPositive(v *variable) bool {
+	a := tensor.ConstantOf(v)
+	if a == nil {
+		return false
+	}
+	for k := range a.Len() {
+		if a.Int(k) < 1 {
+			return false
+		}
+	}
+	return true
 }

@@ -15,7 +15,7 @@ var broadcastRules = goRules{
 	"local_fill_to_alloc":      {on(array.Second), nil, 0, fillToAlloc},
 	"local_canonicalize_alloc": {onAlloc, nil, 1, canonicalizeAlloc},
 	"local_elemwise_alloc":     {onElemwise, of(onAlloc, onDimShuffle), 0, elemwiseAlloc},
-	"local_alloc_unary":        {onElemwise, of(onAlloc), 2, allocUnary},
+	"local_alloc_unary":        {onElemwise, of(onAlloc, onDimShuffle), 3, allocUnary},
 	"local_dimshuffle_alloc":   {onDimShuffle, of(onAlloc), 2, dimShuffleOfAlloc(true)},
 }
 
@@ -82,7 +82,7 @@ func hasSizes(s *tensor.Shapes, v *variable, sizes []*variable) bool {
 }
 
 func canonicalizeAlloc(c *rewrite.Context, n *apply) (result, error) {
-	v, dims := n.Inputs()[0], n.Inputs()[1:]
+	v, dims := stripPadding(n.Inputs()[0]), n.Inputs()[1:]
 	ones := 0
 	for ones < len(dims)-typeOf(v).NDim() && is(dims[ones], 1) {
 		ones++
@@ -175,9 +175,47 @@ func broadcasts(s *tensor.Shapes, in []*variable, d int, size *variable) int {
 // allocUnary is not text because every element-wise apply is shown to it: matching would take a
 // fifth of the time of specialize.
 func allocUnary(c *rewrite.Context, n *apply) (result, error) {
-	a, _, ok := owner[tensor.AllocOp](n.Inputs()[0])
-	if _, isElem := elemOf(n); !ok || !isElem || len(n.Inputs()) != 1 {
+	var filled *apply
+	op, isElem := elemOf(n)
+	in := slices.Clone(n.Inputs())
+	for i, v := range in {
+		a, _, ok := owner[tensor.AllocOp](stripPadding(v))
+		switch {
+		case ok && filled == nil && !isScalar(v):
+			filled, in[i] = a, tensor.PadLeft(a.Inputs()[0], typeOf(v).NDim())
+		case !isScalar(v):
+			return none, nil // or another Alloc
+		}
+	}
+	if filled == nil || !isElem || op == array.Second {
 		return none, nil
 	}
-	return replace(c, n, tensor.Alloc(again(n, a.Inputs()[0]), a.Inputs()[1:]...))
+	sizes := filled.Inputs()[1:]
+	for len(sizes) < typeOf(n.Out()).NDim() {
+		sizes = append([]*variable{tensor.Int(1)}, sizes...)
+	}
+	return replace(c, n, tensor.Alloc(stripElemwisePadding(again(n, in...)), sizes...))
+}
+
+// stripElemwisePadding returns an element-wise apply without leading dimensions that all its arguments
+// have got in addition.
+func stripElemwisePadding(v *variable) *variable {
+	a, least := v.Owner(), 0
+	for _, x := range a.Inputs() {
+		x = stripPadding(x)
+		if c := tensor.ConstantOf(x); c != nil && c.Len() == 1 {
+			continue
+		}
+		least = max(least, typeOf(x).NDim())
+	}
+	if least >= typeOf(v).NDim() {
+		return v
+	}
+	return again(a, mapped(a.Inputs(), func(x *variable) *variable {
+		x = stripPadding(x)
+		if c := tensor.ConstantOf(x); c != nil && c.Len() == 1 {
+			x = tensor.Constant(c.Reshape())
+		}
+		return tensor.PadLeft(x, least)
+	})...)
 }

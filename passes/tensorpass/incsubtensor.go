@@ -11,6 +11,7 @@ import (
 // incSubtensorRules are the rules of changed parts and of joins.
 var incSubtensorRules = goRules{
 	"local_subtensor_inc_subtensor":     {onSubtensor, of(onIncSubtensor), 0, subtensorIncSubtensor},
+	"local_slice_read_of_write":         {onSubtensor, of(onAdvancedInc), 2, through[tensor.AdvancedIncSubtensorOp](false, sliceOfRows)},
 	"local_adv_sub1_adv_inc_sub1":       {onAdvanced, of(onAdvancedInc), 2, advSub1AdvIncSub1},
 	"local_useless_inc_subtensor_alloc": {onAnyIncSubtensor, of(onAlloc, onDimShuffle), 0, incSubtensorAlloc},
 	"local_IncSubtensor_serialize":      {on(array.Add), of(onAnyIncSubtensor), 2, incSubtensorSerialize},
@@ -18,6 +19,7 @@ var incSubtensorRules = goRules{
 	"local_join_empty":                  {onJoin, nil, 1, joinEmpty},
 	"local_join_make_vector":            {onJoin, of(onType[tensor.MakeVectorOp]()), 2, joinNeighbours(bothVectors)},
 	"local_join_subtensors":             {onJoin, of(onSubtensor), 2, joinNeighbours(adjacent)},
+	"local_join_to_tile":                {onJoin, nil, 1, joinToTile},
 }
 
 var (
@@ -85,7 +87,8 @@ func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	t := n.Out().Type()
 	moved, terms := partition(n.Inputs(), func(v *variable) bool {
 		w, ok := writeOf(v.Owner())
-		return ok && w.adds() && usedOnce(v) && t.Accepts(v.Type()) && v.Type().Accepts(t)
+		same := t.Accepts(v.Type()) && v.Type().Accepts(t)
+		return ok && w.adds() && usedOnce(v) && (same || w.fromZeros(t.(tensor.Type)))
 	})
 	if len(moved) == 0 {
 		return c.Miss("no term is an increment with a single use"), nil
@@ -93,9 +96,17 @@ func incSubtensorSerialize(c *rewrite.Context, n *apply) (result, error) {
 	tip := tensor.Add(append(terms, mapped(moved, func(v *variable) *variable { return v.Owner().Inputs()[0] })...)...)
 	for _, v := range moved {
 		w, _ := writeOf(v.Owner())
-		tip = w.on(false, tip, w.Inputs()[1])
+		tip = w.on(false, tip, castTo(w.Inputs()[1], dtypeOf(n.Out())))
 	}
 	return replace(c, n, tip)
+}
+
+// fromZeros reports whether a write changes zeros of another element type than t, each of them once. The
+// values are the same in the type t then.
+func (w write) fromZeros(t tensor.Type) bool {
+	x := w.Inputs()[0]
+	cast := typeOf(x).With(t.DType())
+	return is(x, 0) && cast == t && (w.indexes == nil || tensor.DistinctIndexes(x, w.indexes))
 }
 
 // uselessIncSubtensor also takes dimensions in the opposite order.
@@ -182,4 +193,24 @@ func bothVectors(v, w *variable, _ int) *variable {
 		return nil
 	}
 	return again(b, slices.Concat(a.Inputs(), b.Inputs())...)
+}
+
+// joinToTile repeats a tensor that is joined with itself.
+func joinToTile(c *rewrite.Context, n *apply) (result, error) {
+	in, axis := n.Inputs(), int(opOf[tensor.JoinOp](n).Axis)
+	x, ndim := in[0], typeOf(n.Out()).NDim()
+	if len(in) < 2 || ndim == array.MaxDims || slices.ContainsFunc(in, func(v *variable) bool { return v != x }) {
+		return c.Miss("it joins several tensors"), nil
+	}
+	s := tensor.ShapesOf(c.Graph())
+	sizes, order := slices.Insert(slices.Clone(s.Shape(x)), axis, tensor.Int(len(in))), make([]int, ndim)
+	for d := range order {
+		order[d] = d
+	}
+	order = slices.Insert(order, axis, array.NewAxis)
+	shape := slices.Clone(s.Shape(x))
+	shape[axis] = tensor.SizeProduct(tensor.Int(len(in)), shape[axis])
+	return attempt(c, n, func() *variable {
+		return tensor.Reshape(tensor.Alloc(tensor.DimShuffle(x, order...), sizes...), shape...)
+	})
 }

@@ -26,7 +26,7 @@ func adjacent(v, w *variable, axis int) *variable {
 				continue
 			}
 		}
-		if i, j := of[d], after[d]; i.Slice != j.Slice || i.Step != j.Step || !sameBound(i.Start, j.Start) || !sameBound(i.Stop, j.Stop) {
+		if i, j := of[d], after[d]; i.Slice != j.Slice || i.Step != j.Step || !sameBound(i.By, j.By) || !sameBound(i.Start, j.Start) || !sameBound(i.Stop, j.Stop) {
 			return nil
 		}
 	}

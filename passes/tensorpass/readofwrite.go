@@ -147,3 +147,47 @@ func reached(written, read tensor.Places, d int, n *variable) *variable {
 	}
 	return nil
 }
+
+// sliceOfRows reads a slice of rows of which others, or exactly these, were written.
+func sliceOfRows(_ *rewrite.Context, n, a *apply) *variable {
+	op, x, y := opOf[tensor.AdvancedIncSubtensorOp](a), a.Inputs()[0], a.Inputs()[1]
+	indexes, size := indexesOf(n), typeOf(x).Dim(0)
+	places, ok := tensor.PlacesOf(x, a.Inputs()[2:])
+	if !ok || op.K != 1 || op.Inplace || size == tensor.Unknown || len(indexes) == 0 {
+		return nil
+	}
+	r, ok := indexes[0].Range(size)
+	if !ok || r.Count == 0 {
+		return nil
+	}
+	at, distinct := places.Last()
+	var rows []int64 // of y
+	for k := range r.Count {
+		if j, ok := at[tensor.Place{r.Start + k*r.Step}]; ok {
+			rows = append(rows, int64(j))
+		}
+	}
+	switch {
+	case len(rows) == 0:
+		return tensor.Subtensor(x, indexes...)
+	case len(rows) < r.Count || !distinct || typeOf(y).Dim(0) == 1 && len(places) > 1:
+		return nil
+	}
+	read := slices.Clone(indexes)
+	read[0] = tensor.Everything()
+	y = tensor.Take(y, tensor.Constant(array.Of(rows, len(rows))))
+	if !indexes[0].Slice {
+		read[0] = tensor.At(tensor.Int(0))
+	}
+	for d := 1; d < len(read); d++ {
+		if typeOf(y).Dim(d) != 1 || typeOf(x).Dim(d) == 1 {
+			continue // else one value is written everywhere
+		} else if read[d] = tensor.Everything(); !indexes[d].Slice {
+			read[d] = tensor.At(tensor.Int(0))
+		}
+	}
+	if y = tensor.Subtensor(y, read...); op.Set {
+		return conform(n.Out(), y, tensor.Subtensor(x, indexes...))
+	}
+	return tensor.Add(tensor.Subtensor(x, indexes...), y)
+}

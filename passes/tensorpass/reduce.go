@@ -20,7 +20,7 @@ var reduceRules = goRules{
 	"local_sum_div_dimshuffle":   {onReduce, of(on(array.TrueDiv)), 3, sumDivDimShuffle},
 	"local_sum_mul_by_scalar":    {onReduce, of(on(array.Neg, array.Mul)), 2, sumMulByScalar},
 	"local_sum_mul_dimshuffle":   {onReduce, of(on(array.Mul)), 3, sumMulDimShuffle},
-	"local_reduce_make_vector":   {onReduce, of(onType[tensor.MakeVectorOp]()), 2, reduceMakeVector},
+	"local_reduce_make_vector":   {onReduce, of(onType[tensor.MakeVectorOp](), onElemwise), 3, reduceMakeVector},
 	"local_reduce_dimshuffle":    {onReduce, of(onDimShuffle), 2, reduceDimShuffle},
 	"local_sumsqr2dot":           {onReduce, of(on(array.Mul, array.Sqr, array.Pow)), 4, sumOfOuter},
 	"local_sum_alloc":            {onReduce, of(onAlloc), 0, reduceAlloc(true)},
@@ -169,9 +169,14 @@ func reduceJoin(c *rewrite.Context, n *apply) (result, error) {
 
 func reduceMakeVector(c *rewrite.Context, n *apply) (result, error) {
 	op, axes := reduceOf(n)
-	a, _, ok := owner[tensor.MakeVectorOp](n.Inputs()[0])
-	if !ok || axes == 0 {
-		return c.Miss("it does not reduce a MakeVector"), nil
+	v := n.Inputs()[0]
+	a, _, ok := owner[tensor.MakeVectorOp](v)
+	if x := argument(v, array.Cast); x != nil {
+		a, _, ok = owner[tensor.MakeVectorOp](x)
 	}
-	return replace(c, n, reduceList(op, a.Inputs(), n.Out()))
+	if !ok || axes == 0 {
+		return c.Miss("it does not reduce a MakeVector, or one whose elements are converted"), nil
+	}
+	elements := mapped(a.Inputs(), func(e *variable) *variable { return castTo(e, dtypeOf(v)) })
+	return replace(c, n, reduceList(op, elements, n.Out()))
 }

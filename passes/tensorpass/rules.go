@@ -49,7 +49,7 @@ var allRules = sync.OnceValue(func() []Local {
 		textRules("arithmetic", arithmeticRules), textRules("elemwise", nil), textRules("product", nil), textRules("logic", nil), textRules("switch", nil),
 		textRules("broadcast", broadcastRules), textRules("dimensions", dimensionRules), textRules("reduce", reduceRules), textRules("power", nil),
 		textRules("subtensor", subtensorRules), textRules("incsubtensor", incSubtensorRules), textRules("specifyshape", specifyShapeRules),
-		textRules("linear", linearRules), textRules("sigmoid", nil), textRules("logarithm", logarithmRules), textRules("softmax", softmaxRules),
+		textRules("linear", linearRules), textRules("diagonal", diagonalRules), textRules("sigmoid", nil), textRules("logarithm", logarithmRules), textRules("softmax", softmaxRules),
 		constantRules(), textRules("erf", nil), textRules("algebra", nil), textRules("trigonometry", nil), textRules("contraction", nil))
 })
 

@@ -11,26 +11,43 @@ import (
 var specifyShapeRules = goRules{
 	"local_merge_consecutive_specify_shape": {onSpecifyShape, nil, 2, mergeSpecifyShape},
 	"local_specify_shape_of_alloc":          {onSpecifyShape, of(onAlloc), 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
+	"local_remove_useless_assert":           {onType[tensor.AssertOp](), ofConstant, 1, uselessAssert},
 	"local_specify_shape_lift":              {onSpecifyShape, of(onElemwise, onAnyIncSubtensor), 2, liftSpecifyShape},
 }
 
 var onSpecifyShape = onType[tensor.SpecifyShapeOp]()
 
 func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
-	x, sizes := n.Inputs()[0], typeOf(n.Out()).Shape()
+	x, sizes, s := n.Inputs()[0], promised(n), tensor.ShapesOf(c.Graph())
+	changed := slices.ContainsFunc(n.Inputs()[1:], (*variable).IsConstant)
 	if a, _, ok := owner[tensor.SpecifyShapeOp](x); ok {
-		x = a.Inputs()[0]
-	} else if typeOf(x) != typeOf(n.Out()) {
-		return c.Miss("it promises what the type does not know, and is the only promise"), nil
+		x, changed = a.Inputs()[0], true
+		for d, size := range promised(a) {
+			if sizes[d] == nil || size != nil && size.IsConstant() {
+				sizes[d] = size
+			}
+		}
 	}
-	return attempt(c, n, func() *variable { return tensor.SpecifyShape(x, sizes...) })
+	for d, size := range sizes {
+		if size != nil && (sameSize(size, s.Dim(x, d)) || size.IsConstant() && typeOf(x).Dim(d) != tensor.Unknown) {
+			sizes[d], changed = nil, true
+		}
+	}
+	if !changed {
+		return c.Miss("it promises what is not known, and is the only promise"), nil
+	}
+	return attempt(c, n, func() *variable { return tensor.SpecifySizes(x, sizes...) })
 }
+
+// promised returns the sizes that a SpecifyShape promises, nil for those that it says nothing of.
+// Those that became constants are among them.
+func promised(n *apply) []*variable { return opOf[tensor.SpecifyShapeOp](n).Sizes(n) }
 
 func specifyShapeOfAlloc(_ *rewrite.Context, n, a *apply) *variable {
 	sizes := slices.Clone(a.Inputs()[1:])
-	for d, size := range typeOf(n.Out()).Shape() {
-		if size != tensor.Unknown {
-			sizes[d] = tensor.Int(size)
+	for d, size := range promised(n) {
+		if size != nil {
+			sizes[d] = size
 		}
 	}
 	return tensor.Alloc(a.Inputs()[0], sizes...)
@@ -47,13 +64,27 @@ func liftSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 	}
 	in := slices.Clone(a.Inputs())
 	k := slices.IndexFunc(in, func(x *variable) bool {
-		return typeOf(x).NDim() == typeOf(v).NDim() && samePattern(x, v) && samePattern(x, n.Out()) && !x.IsConstant()
+		return typeOf(x).NDim() == typeOf(v).NDim() && samePattern(x, v) && !x.IsConstant() &&
+			(samePattern(x, n.Out()) || len(in) == 1 || isWrite)
 	})
 	if k < 0 || isWrite && k > 0 {
 		return c.Miss("no argument is known to have the whole shape"), nil
 	}
 	return attempt(c, n, func() *variable {
-		in[k] = tensor.SpecifyShape(in[k], typeOf(n.Out()).Shape()...)
+		in[k] = tensor.SpecifySizes(in[k], promised(n)...)
 		return again(a, in...)
 	})
+}
+
+// uselessAssert drops conditions that hold, and the check if no other is left.
+func uselessAssert(c *rewrite.Context, n *apply) (result, error) {
+	x, conditions := n.Inputs()[0], n.Inputs()[1:]
+	_, open := partition(conditions, func(v *variable) bool { return is(v, 1) })
+	switch {
+	case len(open) == len(conditions) && len(open) > 0:
+		return c.Miss("no condition is known to hold"), nil
+	case len(open) == 0:
+		return replace(c, n, x)
+	}
+	return replace(c, n, tensor.Assert(x, opOf[tensor.AssertOp](n).Message, open...))
 }

@@ -25,6 +25,12 @@ var subtensorRules = goRules{
 	"local_subtensor_make_vector":       {onAnySubtensor, of(onType[tensor.MakeVectorOp]()), 2, partOf[tensor.MakeVectorOp](false, subtensorMakeVector)},
 	"local_subtensor_of_alloc":          {onAnySubtensor, of(onAlloc), 0, partOf[tensor.AllocOp](false, subtensorOfAlloc)},
 	"local_subtensor_of_dot":            {onAnySubtensor, of(onType[tensor.DotOp]()), 2, partOf[tensor.DotOp](true, subtensorOfDot)},
+	"local_advanced_subtensor_lift":     {onAdvanced, of(onElemwise), 2, through[tensor.Elemwise](true, advancedLift)},
+	"local_advanced_subtensor_of_alloc": {onAdvanced, of(onAlloc), 0, through[tensor.AllocOp](false, advancedOfAlloc)},
+	"local_adv_idx_of_expand_dims":      {onAdvanced, of(onDimShuffle), 2, through[tensor.DimShuffleOp](false, advancedOfDimShuffle)},
+	"local_advanced_subtensor_of_one":   {onAdvanced, nil, 0, advancedOfOne},
+	"local_subtensor_of_adv_subtensor":  {onSubtensor, of(onAdvanced), 2, through[tensor.AdvancedSubtensorOp](true, subtensorOfAdvanced)},
+	"local_convert_negative_indices":    {slices.Concat(onSubtensor, onIncSubtensor), nil, 1, plainIndexes},
 }
 
 var (
@@ -47,7 +53,7 @@ func indexesOf(n *apply) []tensor.Index {
 }
 
 // isRows reports whether an index is a vector of integers, which indexesOf makes a slice with step 0.
-func isRows(i tensor.Index) bool { return i.Slice && i.Step == 0 }
+func isRows(i tensor.Index) bool { return i.Slice && i.Step == 0 && i.By == nil }
 
 // part returns what indexes select of x. It panics, as [tensor.Try] expects, if they do not fit, or if
 // there is no op that selects it.
@@ -111,6 +117,31 @@ func uselessSlice(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("the last index is not a full slice"), nil
 	}
 	return replace(c, n, tensor.Subtensor(n.Inputs()[0], indexes...))
+}
+
+// plainIndexes writes numbers in the simplest way: those of elements count from the first one, slices
+// have no bounds that select nothing else.
+func plainIndexes(c *rewrite.Context, n *apply) (result, error) {
+	var indexes []tensor.Index
+	write, isWrite := n.Op().(*tensor.IncSubtensorOp)
+	if isWrite {
+		indexes = write.Indexes(n)
+	} else {
+		indexes = indexesOf(n)
+	}
+	x, changed := n.Inputs()[0], false
+	for d, i := range indexes {
+		if plain := i.Plain(typeOf(x).Dim(d)); !plain.Same(i) {
+			indexes[d], changed = plain, true
+		}
+	}
+	switch {
+	case !changed || isWrite && write.Inplace:
+		return c.Miss("all indexes are as simple as possible, as far as sizes are known"), nil
+	case isWrite:
+		return attempt(c, n, func() *variable { return write.With(x, n.Inputs()[1], indexes...) })
+	}
+	return replace(c, n, tensor.Subtensor(x, indexes...))
 }
 
 // subtensorConstants is not one of Theano's, where numbers are inputs like others.

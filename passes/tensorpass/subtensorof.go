@@ -99,7 +99,9 @@ func ofOne(i tensor.Index) bool {
 }
 
 func dimShuffleSubtensor(_ *rewrite.Context, n, a *apply) *variable {
-	indexes, order := opOf[*tensor.SubtensorOp](a).Indexes(a), opOf[tensor.DimShuffleOp](n).NewOrder()
+	x := a.Inputs()[0]
+	indexes, order := everything(typeOf(x).NDim()), opOf[tensor.DimShuffleOp](n).NewOrder()
+	copy(indexes, opOf[*tensor.SubtensorOp](a).Indexes(a))
 	kept := 0 // the dimension of what a selects
 	changed := false
 	for d, i := range indexes {
@@ -113,7 +115,9 @@ func dimShuffleSubtensor(_ *rewrite.Context, n, a *apply) *variable {
 		if i.Start == nil {
 			i.Start = tensor.Int(0)
 		}
-		if k, ok := intOf(i.Start); !ok || i.Step != 1 || k < -1 {
+		if r, ok := indexes[d].Range(typeOf(x).Dim(d)); ok && typeOf(x).Dim(d) != tensor.Unknown {
+			i.Start = tensor.Int(r.Start)
+		} else if k, ok := intOf(i.Start); !ok || i.Step != 1 || k < -1 {
 			return nil // it is not known where the dropped dimension begins
 		}
 		indexes[d] = tensor.At(i.Start)
@@ -127,7 +131,7 @@ func dimShuffleSubtensor(_ *rewrite.Context, n, a *apply) *variable {
 	if !changed {
 		return nil
 	}
-	return tensor.DimShuffle(tensor.RawSubtensor(a.Inputs()[0], indexes...), order...)
+	return tensor.DimShuffle(tensor.Subtensor(x, indexes...), order...)
 }
 
 // everything returns the indexes that select everything of n dimensions.
@@ -154,12 +158,18 @@ func subtensorOfReduce(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) 
 
 func subtensorOfSpecifyShape(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	x := a.Inputs()[0]
-	for d, i := range indexes {
-		if !i.IsEverything() && typeOf(x).Dim(d) != typeOf(a.Out()).Dim(d) {
+	var left []*variable
+	for d, size := range promised(a) {
+		switch {
+		case d >= len(indexes) || indexes[d].IsEverything():
+			left = append(left, size)
+		case indexes[d].Slice && size != nil && !(size.IsConstant() && typeOf(x).Dim(d) != tensor.Unknown):
 			return nil // the size of the dimension would not be checked any more
+		case indexes[d].Slice:
+			left = append(left, nil)
 		}
 	}
-	return tensor.SpecifyShape(tensor.Subtensor(x, indexes...), typeOf(n.Out()).Shape()...)
+	return tensor.SpecifySizes(tensor.Subtensor(x, indexes...), left...)
 }
 
 func subtensorOfSoftmax(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {

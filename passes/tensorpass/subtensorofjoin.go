@@ -62,7 +62,7 @@ func sliceOfJoin(parts []*variable, axis int, indexes []tensor.Index) []*variabl
 		if along.Start != nil {
 			start, _ = intOf(along.Start)
 		}
-		if along.Step < 0 || start < 0 || stop <= 0 || stop > total {
+		if along.Step <= 0 || start < 0 || stop <= 0 || stop > total {
 			return nil
 		}
 	}

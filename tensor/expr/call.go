@@ -52,6 +52,9 @@ func (c *call) run() (value, bool) {
 	if e, ok := op.(tensor.Elemwise); ok {
 		return tensorValue(tensor.MapOp(e, tensors(c.name, c.args)...)), true
 	}
+	if a, ok := op.(tensor.AssertOp); ok && len(c.args) > 0 { // its conditions may be numbers
+		return tensorValue(tensor.Assert(c.args[0].tensor(c.name), a.Message, tensors(c.name, c.args[1:])...)), true
+	}
 	a, err := tensor.Make(op, operands(op, c.args)...)
 	if err != nil {
 		return tensorValue(c.made(nil, err)), true

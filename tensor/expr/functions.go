@@ -209,15 +209,24 @@ func flatten(c *call) *fgraph.Variable {
 	return tensor.Flatten(c.tensor(0, "x"), n)
 }
 
+// specifyShape takes sizes, of which some may be None, or a vector of sizes.
 func specifyShape(c *call) *fgraph.Variable {
 	x, list := c.tensor(0, "x"), c.list(1)
-	shape := make([]int, len(list))
-	for i, n := range list {
-		if shape[i] = tensor.Unknown; n.kind != kindNone {
-			shape[i] = n.integer(c.name)
+	if s, ok := c.arg(-1, "shape"); ok {
+		if list = []value{s}; s.kind == kindList {
+			list = s.list
 		}
 	}
-	return tensor.SpecifyShape(x, shape...)
+	if len(list) == 1 && list[0].kind == kindTensor && tensor.TypeOf(list[0].v).NDim() == 1 {
+		return tensor.SpecifySizes(x, sizes(c.name, list)...)
+	}
+	shape := make([]*fgraph.Variable, len(list))
+	for i, n := range list {
+		if n.kind != kindNone {
+			shape[i] = n.size(c.name)
+		}
+	}
+	return tensor.SpecifySizes(x, shape...)
 }
 
 // join takes the axis before the tensors, like Theano's.
@@ -275,7 +284,8 @@ func arange(c *call) *fgraph.Variable {
 	return tensor.ARange(in[0], in[1], in[2])
 }
 
-// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y).
+// changed returns inc_subtensor(x[1:3], y) or set_subtensor(x[1:3], y). What is written gets the element
+// type of x, as in NumPy.
 func changed(change func(p *tensor.Part, y *fgraph.Variable) *fgraph.Variable) function {
 	return func(c *call) *fgraph.Variable {
 		c.count(2)
@@ -289,7 +299,7 @@ func changed(change func(p *tensor.Part, y *fgraph.Variable) *fgraph.Variable) f
 		if !ok {
 			fail(c.name, "the first argument has to be an index expression such as x[1:3]")
 		}
-		return change(part, y)
+		return change(part, tensor.Cast(y, tensor.TypeOf(v).DType()))
 	}
 }
 

@@ -265,7 +265,9 @@ fix(X)
 // withoutGradient says why functions and ops have no case above.
 var withoutGradient = map[string]string{
 	"SpliceMatmul": "what a pass makes, of float32s", "Winograd": "what a pass makes, of float32s",
-	"equal":        "a bool", "not_equal": "a bool", "less": "a bool", "less_equal": "a bool", "greater": "a bool", "greater_equal": "a bool", "isclose": "a bool", "allclose": "a bool",
+	"Unique": "which elements are equal decides how many there are", "unique": "which elements are equal decides how many there are",
+	"join_dims": "a reshape", "split_dims": "a reshape",
+	"equal": "a bool", "not_equal": "a bool", "less": "a bool", "less_equal": "a bool", "greater": "a bool", "greater_equal": "a bool", "isclose": "a bool", "allclose": "a bool",
 	"logical_and": "a bool", "logical_or": "a bool", "logical_xor": "a bool", "logical_not": "a bool", "count_nonzero": "an integer",
 	"bitwise_and": "of integers", "bitwise_or": "of integers", "bitwise_xor": "of integers", "bitwise_not": "of integers",
 	"eq": "a bool", "neq": "a bool", "lt": "a bool", "le": "a bool", "gt": "a bool", "ge": "a bool", "isnan": "a bool", "isinf": "a bool", "isfinite": "a bool", "isposinf": "a bool", "isneginf": "a bool",

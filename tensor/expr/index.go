@@ -158,9 +158,5 @@ func sliceIndex(what string, s sliceValue) tensor.Index {
 		}
 		return x.size(what)
 	}
-	step := 1
-	if s.step != nil && s.step.kind != kindNone {
-		step = s.step.integer(what)
-	}
-	return tensor.SliceOf(part(s.start), part(s.stop), step)
+	return tensor.SliceBy(part(s.start), part(s.stop), part(s.step))
 }

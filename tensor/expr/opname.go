@@ -42,7 +42,7 @@ var ops = map[string]maker{
 	"BlasGer":  placed(func(inplace bool) tensor.Op { return tensor.GerOp{Inplace: inplace, BLAS: true} }),
 	"Usmm":     placed(func(inplace bool) tensor.Op { return tensor.UsmmOp{Inplace: inplace} }),
 
-	"Nonzero": plain(tensor.NonzeroOp{}), "RepeatIndex": plain(tensor.RepeatIndexOp{}),
+	"Nonzero": plain(tensor.NonzeroOp{}), "Unique": plain(tensor.UniqueOp{}), "RepeatIndex": plain(tensor.RepeatIndexOp{}),
 	"Eye": typed(func(d array.DType) tensor.Op { return tensor.EyeOp{DType: d} }),
 	"Det": plain(tensor.DetOp{}), "SLogDet": plain(tensor.SLogDetOp{}), "MatrixInverse": plain(tensor.MatrixInverseOp{}),
 	"AllocDiag": allocDiag, "ExtractDiag": extractDiag,
@@ -73,11 +73,18 @@ var ops = map[string]maker{
 		return tensor.AssertOp{Message: strings.Join(params, "}{")}, len(params) > 0
 	},
 	"SpecifyShape": func(params []string) (tensor.Op, bool) {
-		shape, ok := parseShape(strings.Join(params, "}{"))
+		text := strings.Join(params, "}{")
+		var given array.Axes
+		for d, size := range strings.Split(strings.Trim(text, "[]"), ",") {
+			if strings.TrimSpace(size) == "_" && d < array.MaxDims {
+				given |= 1 << d
+			}
+		}
+		shape, ok := parseShape(strings.ReplaceAll(text, "_", "?"))
 		if !ok {
 			return nil, false
 		}
-		return tensor.NewSpecifyShape(shape...), true
+		return tensor.NewSpecifyShape(given, shape...), true
 	},
 }
 
@@ -275,9 +282,8 @@ func parseIndexes(params []string) (indexes []tensor.Index, ok bool) {
 			return nil, false
 		}
 		if len(parts) > 2 {
-			step, err := strconv.Atoi(strings.TrimSpace(parts[2]))
-			i.Step = step
-			ok = ok && err == nil && step != 0 && len(parts) == 3
+			i = tensor.SliceBy(i.Start, i.Stop, read(parts[2]))
+			ok = ok && (i.Step != 0 || i.By != nil) && len(parts) == 3
 		}
 		indexes = append(indexes, i)
 	}

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -14,6 +16,37 @@ var shuffles = map[string]function{
 	"flip":             func(c *call) *fgraph.Variable { c.count(2); return tensor.Flip(c.tensor(0, "m"), c.axes(1)...) },
 	"matrix_transpose": unaryOf(matrixTranspose),
 	"flipud":           flipped(0), "fliplr": flipped(1),
+	"join_dims": joinDims, "split_dims": splitDims,
+	"unique": func(c *call) *fgraph.Variable { c.count(1); return tensor.Unique(c.tensor(0, "ar")) },
+}
+
+// joinDims merges n_axes dimensions into one, from start_axis on.
+func joinDims(c *call) *fgraph.Variable {
+	c.count(3)
+	x := c.tensor(0, "x")
+	start, n := c.integer(1, "start_axis", 0), c.integer(2, "n_axes", tensor.TypeOf(x).NDim())
+	ndim := tensor.TypeOf(x).NDim()
+	if start < 0 {
+		start += ndim
+	}
+	if start < 0 || n < 0 || start+n > ndim {
+		fail(c.name, "%d dimensions from %d on of a %v", n, start, x.Type())
+	}
+	dims := sizesOf(x, -1)
+	joined := tensor.Int(1)
+	for _, d := range dims[start : start+n] {
+		joined = tensor.SizeProduct(joined, d)
+	}
+	return tensor.Reshape(x, slices.Concat(dims[:start], []*fgraph.Variable{joined}, dims[start+n:])...)
+}
+
+// splitDims makes several dimensions of one.
+func splitDims(c *call) *fgraph.Variable {
+	c.count(3)
+	x := c.tensor(0, "x")
+	axis := tensor.NormalAxes(c.name, x, []int{c.integer(2, "axis", 0)})[0]
+	dims := sizesOf(x, -1)
+	return tensor.Reshape(x, slices.Concat(dims[:axis], sizes(c.name, []value{c.need(1, "shape")}), dims[axis+1:])...)
 }
 
 func squeeze(c *call) *fgraph.Variable {

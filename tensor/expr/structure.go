@@ -200,7 +200,29 @@ func columnStack(c *call) *fgraph.Variable {
 	return tensor.Join(1, list...)
 }
 
-func split(c *call) value      { return divide(c, tensor.Split, c.axis(2, 0), 3) }
+// split is NumPy's, or with n_splits PyTensor's, which takes the sizes of as many parts.
+func split(c *call) value {
+	n, ok := c.arg(-1, "n_splits")
+	if !ok {
+		return divide(c, tensor.Split, c.axis(2, 0), 3)
+	}
+	c.count(3)
+	parts, axis := n.integer(c.name), c.axis(2, 0)
+	x, where := c.tensor(0, "x"), c.need(1, "splits_size")
+	var list []*fgraph.Variable
+	if where.kind == kindTensor && tensor.TypeOf(where.v).NDim() == 1 && parts > 0 && parts < tensor.MaxParts {
+		for i := range parts {
+			list = append(list, tensor.Subtensor(where.v, tensor.At(tensor.Int(i))))
+		}
+	} else {
+		list = sizes(c.name, []value{where})
+	}
+	if len(list) != parts {
+		fail(c.name, "%d sizes for %d parts", len(list), parts)
+	}
+	return results(tensor.SplitSizes(x, axis, list...))
+}
+
 func arraySplit(c *call) value { return divide(c, tensor.ArraySplit, c.axis(2, 0), 3) }
 
 // splitAlong returns split along an axis of tensors with at least axis+1 dimensions. The exception
