@@ -83,11 +83,10 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		}
 	}
 	for _, a := range order {
-		op, ok := a.Op().(tensor.Op)
-		if !ok {
+		if _, ok := a.Op().(tensor.Op); !ok {
 			return fmt.Errorf("%w: %v can't be computed", tensor.ErrType, a)
 		}
-		k, err := op.Compile(a)
+		k, err := tensor.Compile(a)
 		if err != nil {
 			return applyError(g, a, err)
 		}

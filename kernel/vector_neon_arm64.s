@@ -900,21 +900,21 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 96(R7), F25
 	FMOVQ 112(R7), F26
 	FMOVQ 128(R7), F27
-	FMOVQ 192(R7), F13
-	FMOVQ 256(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 192(R7), F10
+	FMOVQ 256(R7), F11
+	FMOVQ 160(R7), F12
 next:
-	FMOVQ 0(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 0(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -922,7 +922,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -937,7 +937,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -950,53 +950,53 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 0(R0)
-	FMOVQ 16(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 16(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -1004,7 +1004,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1019,7 +1019,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -1032,53 +1032,53 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 16(R0)
-	FMOVQ 32(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 32(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -1086,7 +1086,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1101,7 +1101,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -1114,53 +1114,53 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 32(R0)
-	FMOVQ 48(R1), F16
-	WORD $0x4e301e04 // and v4.16b, v16.16b, v16.16b
-	WORD $0x4eaef484 // fmin v4.4s, v4.4s, v14.4s
+	FMOVQ 48(R1), F13
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
 	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V17.B16
-	WORD $0x4e24cc91 // fmla v17.4s, v4.4s, v4.4s
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
 	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fdf2 // fdiv v18.4s, v15.4s, v4.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
 	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
 	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
 	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
@@ -1168,7 +1168,7 @@ next:
 	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
 	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
 	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eb1d442 // fsub v2.4s, v2.4s, v17.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
 	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
 	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
 	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
@@ -1183,7 +1183,7 @@ next:
 	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
@@ -1196,41 +1196,41 @@ next:
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
 	FMOVQ 416(R7), F30
-	WORD $0x6e3ede43 // fmul v3.4s, v18.4s, v30.4s
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
 	FMOVQ 400(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 384(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 368(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 352(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 336(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 320(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 304(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 288(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	FMOVQ 272(R7), F30
 	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311e04 // and v4.16b, v16.16b, v17.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
 	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f210610 // sshr v16.4s, v16.4s, #31
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
 	FMOVQ 176(R7), F30
-	WORD $0x4e3e1e10 // and v16.16b, v16.16b, v30.16b
-	WORD $0x4e30d463 // fadd v3.4s, v3.4s, v16.4s
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
 	FMOVQ F3, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
@@ -2569,6 +2569,606 @@ first:
 	ADD R6, R8
 	SUBS $1, R4
 	BNE position
+	RET
+
+// func winograd2InBlocks(t *combining)
+TEXT ·winograd2InBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 0(R10)
+	ADD R11, R10
+	FMOVQ F5, 0(R10)
+	ADD R11, R10
+	FMOVQ F6, 0(R10)
+	ADD R11, R10
+	FMOVQ F7, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 16(R10)
+	ADD R11, R10
+	FMOVQ F5, 16(R10)
+	ADD R11, R10
+	FMOVQ F6, 16(R10)
+	ADD R11, R10
+	FMOVQ F7, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 32(R10)
+	ADD R11, R10
+	FMOVQ F5, 32(R10)
+	ADD R11, R10
+	FMOVQ F6, 32(R10)
+	ADD R11, R10
+	FMOVQ F7, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 48(R10)
+	ADD R11, R10
+	FMOVQ F5, 48(R10)
+	ADD R11, R10
+	FMOVQ F6, 48(R10)
+	ADD R11, R10
+	FMOVQ F7, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
+// func winograd2OutBlocks(t *combining)
+TEXT ·winograd2OutBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 0(R10)
+	ADD R11, R10
+	FMOVQ F5, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 16(R10)
+	ADD R11, R10
+	FMOVQ F5, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 32(R10)
+	ADD R11, R10
+	FMOVQ F5, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 48(R10)
+	ADD R11, R10
+	FMOVQ F5, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
+// func winograd4InBlocks(t *combining)
+TEXT ·winograd4InBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	FMOVQ 0(R3), F4
+	ADD R2, R3
+	FMOVQ 0(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 0(R10)
+	ADD R11, R10
+	FMOVQ F7, 0(R10)
+	ADD R11, R10
+	FMOVQ F8, 0(R10)
+	ADD R11, R10
+	FMOVQ F9, 0(R10)
+	ADD R11, R10
+	FMOVQ F10, 0(R10)
+	ADD R11, R10
+	FMOVQ F11, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	FMOVQ 16(R3), F4
+	ADD R2, R3
+	FMOVQ 16(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 16(R10)
+	ADD R11, R10
+	FMOVQ F7, 16(R10)
+	ADD R11, R10
+	FMOVQ F8, 16(R10)
+	ADD R11, R10
+	FMOVQ F9, 16(R10)
+	ADD R11, R10
+	FMOVQ F10, 16(R10)
+	ADD R11, R10
+	FMOVQ F11, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	FMOVQ 32(R3), F4
+	ADD R2, R3
+	FMOVQ 32(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 32(R10)
+	ADD R11, R10
+	FMOVQ F7, 32(R10)
+	ADD R11, R10
+	FMOVQ F8, 32(R10)
+	ADD R11, R10
+	FMOVQ F9, 32(R10)
+	ADD R11, R10
+	FMOVQ F10, 32(R10)
+	ADD R11, R10
+	FMOVQ F11, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	FMOVQ 48(R3), F4
+	ADD R2, R3
+	FMOVQ 48(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 48(R10)
+	ADD R11, R10
+	FMOVQ F7, 48(R10)
+	ADD R11, R10
+	FMOVQ F8, 48(R10)
+	ADD R11, R10
+	FMOVQ F9, 48(R10)
+	ADD R11, R10
+	FMOVQ F10, 48(R10)
+	ADD R11, R10
+	FMOVQ F11, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
+// func winograd4OutBlocks(t *combining)
+TEXT ·winograd4OutBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	FMOVQ 0(R3), F4
+	ADD R2, R3
+	FMOVQ 0(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 0(R10)
+	ADD R11, R10
+	FMOVQ F7, 0(R10)
+	ADD R11, R10
+	FMOVQ F8, 0(R10)
+	ADD R11, R10
+	FMOVQ F9, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	FMOVQ 16(R3), F4
+	ADD R2, R3
+	FMOVQ 16(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 16(R10)
+	ADD R11, R10
+	FMOVQ F7, 16(R10)
+	ADD R11, R10
+	FMOVQ F8, 16(R10)
+	ADD R11, R10
+	FMOVQ F9, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	FMOVQ 32(R3), F4
+	ADD R2, R3
+	FMOVQ 32(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 32(R10)
+	ADD R11, R10
+	FMOVQ F7, 32(R10)
+	ADD R11, R10
+	FMOVQ F8, 32(R10)
+	ADD R11, R10
+	FMOVQ F9, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	FMOVQ 48(R3), F4
+	ADD R2, R3
+	FMOVQ 48(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 48(R10)
+	ADD R11, R10
+	FMOVQ F7, 48(R10)
+	ADD R11, R10
+	FMOVQ F8, 48(R10)
+	ADD R11, R10
+	FMOVQ F9, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
 	RET
 
 DATA bits<>+0(SB)/4, $1

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // String returns the type in ONNX's text form: float[batch, 3, ?], seq(int64[n]), map(string, float).
@@ -68,6 +70,14 @@ type Info struct {
 	Nodes     int      `json:"nodes"`
 	Ops       []OpInfo `json:"ops"` // the most frequent ones first
 	Functions []string `json:"functions,omitempty"`
+	// Metadata is what the producer says about the model.
+	Metadata []MetadataText `json:"metadata,omitempty"`
+}
+
+// A MetadataText is a pair of metadata.
+type MetadataText struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
 }
 
 // An OpsetInfo is the version of the operators of a domain.
@@ -93,6 +103,9 @@ func (m *Model) Info() *Info {
 	x := &Info{IRVersion: m.IRVersion, Producer: strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion), Inputs: []ValueText{}, Outputs: []ValueText{}, Opsets: []OpsetInfo{}, Ops: []OpInfo{}}
 	for _, o := range m.Opsets {
 		x.Opsets = append(x.Opsets, OpsetInfo{o.Domain, o.Version})
+	}
+	for _, e := range m.Metadata {
+		x.Metadata = append(x.Metadata, MetadataText{e.Key, e.Value})
 	}
 	constant := make(map[string]bool)
 	for _, t := range m.Graph.Initializers {
@@ -200,6 +213,9 @@ func (x *Info) Text() string {
 	}
 	if x.Producer != "" {
 		fmt.Fprintf(&b, "producer: %s\n", x.Producer)
+	}
+	for _, e := range x.Metadata {
+		fmt.Fprintf(&b, "metadata %s: %s\n", fileio.Excerpt(e.Key, 0), fileio.Excerpt(e.Value, 0))
 	}
 	for _, v := range x.Inputs {
 		fmt.Fprintf(&b, "input %s: %s\n", v.Name, v.Type)

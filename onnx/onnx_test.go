@@ -343,6 +343,7 @@ func TestInfo(t *testing.T) {
 opset: 21
 opset: ai.onnx.ml 3
 producer: nnopt 1
+metadata key: value
 input x: float[batch, 3, ?, 0]
 output y: seq(float[batch, 3, ?, 0])
 initializers: 6, 1099511627784 elements, 4398046511131 bytes

@@ -8,7 +8,7 @@ import (
 // Fold computes the outputs of an apply whose inputs are constants, within 256 megabytes. The arrays
 // are the caller's.
 func Fold(a *fgraph.Apply) ([]*array.Array, error) {
-	k, err := a.Op().(Op).Compile(a)
+	k, err := Compile(a)
 	if err != nil {
 		return nil, err
 	}

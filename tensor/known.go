@@ -96,7 +96,7 @@ func Nonnegative(v *fgraph.Variable) bool {
 	todo := []*fgraph.Variable{v}
 	for seen := 0; len(todo) > 0; seen++ {
 		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
-		if x, ok := UniformOf(v); ok && x >= 0 || TypeOf(v).DType() == array.Uint8 {
+		if x, ok := UniformOf(v); ok && x >= 0 || TypeOf(v).DType().IsUnsigned() {
 			continue
 		}
 		a := v.Owner()

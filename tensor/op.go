@@ -150,7 +150,7 @@ func ConstantOf(v *fgraph.Variable) *array.Array {
 
 // constantInt returns the value of an integer constant of one element.
 func constantInt(v *fgraph.Variable) (int, bool) {
-	if a := ConstantOf(v); a != nil && a.Len() == 1 && !a.DType().IsFloat() {
+	if a := ConstantOf(v); a != nil && a.Len() == 1 && !a.DType().IsFloat() && (a.DType() != array.Uint64 || a.Int(0) >= 0) {
 		return int(a.Int(0)), true
 	}
 	return 0, false

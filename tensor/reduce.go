@@ -183,10 +183,14 @@ func NormalAxes(op string, x *fgraph.Variable, axes []int) []int {
 func Sum(x *fgraph.Variable, axes ...int) *fgraph.Variable { return ReduceOver(array.Sum, x, axes...) }
 
 // Mean returns the mean of x over the named dimensions; see ReduceOver. Integers are added as
-// floats, as in NumPy, and do not wrap around.
+// floats, as in NumPy, and do not wrap around. The mean of half floats is computed in float32.
 func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
-	float := TypeOf(x).DType().Float()
-	return TrueDiv(Sum(Cast(x, float), axes...), Cast(CountOver(x, axes...), float))
+	dtype := TypeOf(x).DType().Float()
+	float := dtype
+	if dtype.IsHalf() {
+		float = array.Float32
+	}
+	return Cast(TrueDiv(Sum(Cast(x, float), axes...), Cast(CountOver(x, axes...), float)), dtype)
 }
 
 // CountOver returns the number of elements of x over the named dimensions, or over all if none is

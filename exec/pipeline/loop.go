@@ -28,10 +28,11 @@ type Loop struct {
 
 // A LoopChunk is the computation for a chunk.
 type LoopChunk struct {
-	Computation *computation.Computation
-	Request     *computation.Request // without what is carried; times are those of an early chunk
-	Taken       []LoopCarry          // what it needs of earlier chunks
-	Given       []string             // by number in Taken of the next chunk: the output for it
+	Computation *computation.Computation // nil in a loop of DivideLoop
+	Program     *lower.Program           // the values of the computation; nil in a loop of BuildLoop
+	Request     *computation.Request     // without what is carried; times are those of an early chunk
+	Taken       []LoopCarry              // what it needs of earlier chunks
+	Given       []string                 // by number in Taken of the next chunk: the output for it
 }
 
 // A LoopCarry is a matrix that is carried from one chunk to the next.
@@ -44,6 +45,23 @@ type LoopCarry struct {
 // BuildLoop compiles a loop for the requests of the first three chunks, see compile.Looped, and
 // optimizes each computation by itself. opt may be nil.
 func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Request, opt *optdb.Optimizer) (*Loop, error) {
+	l, err := DivideLoop(nn, requests)
+	if err != nil {
+		return nil, err
+	}
+	for k := range l.Chunks {
+		chunk := &l.Chunks[k]
+		if chunk.Computation, err = emit(ctx, chunk.Program, opt); err != nil {
+			return nil, fmt.Errorf("chunk %d: %w", k+1, err)
+		}
+		chunk.Program = nil
+	}
+	return l, nil
+}
+
+// DivideLoop compiles a loop for the requests of the first three chunks, see compile.Looped, as a
+// program of values for each chunk.
+func DivideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error) {
 	c, err := compile.Looped(nn, requests, compile.Options{DebugInfo: true})
 	if err != nil {
 		return nil, err
@@ -68,10 +86,7 @@ func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Req
 		if k >= l.Start && k < chain.Loop {
 			continue // the loop does the same
 		}
-		chunk := LoopChunk{Request: requests[min(k, len(requests)-1)]}
-		if chunk.Computation, err = l.emit(ctx, p, opt); err != nil {
-			return nil, fmt.Errorf("chunk %d: %w", k+1, err)
-		}
+		chunk := LoopChunk{Program: p, Request: requests[min(k, len(requests)-1)]}
 		for _, t := range taken[k] {
 			carry := LoopCarry{Node: carryName(t.Matrix), Cols: int(t.Cols)}
 			for _, r := range t.Rows {
@@ -99,7 +114,7 @@ func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Req
 }
 
 // emit optimizes a program and turns it into commands.
-func (l *Loop) emit(ctx context.Context, p *lower.Program, opt *optdb.Optimizer) (*computation.Computation, error) {
+func emit(ctx context.Context, p *lower.Program, opt *optdb.Optimizer) (*computation.Computation, error) {
 	if opt != nil {
 		if err := opt.Rewrite(ctx, p.Graph, nil); err != nil {
 			return nil, err

@@ -124,8 +124,8 @@ func TestInputs(t *testing.T) {
 	}
 	// NumPy has no bfloat16: its bits are integers in older data sets.
 	cast := &onnx.Node{Op: "Identity", Inputs: []string{"x"}, Outputs: []string{"y"}}
-	bits := tensor(t, "x", onnx.Uint16, array.Of([]int32{0x3f80}, 1))
-	if r := run(t, write(t, cast, onnx.BFloat16, map[string]*onnx.Tensor{"input_0.pb": bits, "output_0.pb": tensor(t, "y", onnx.BFloat16, array.Of([]float32{1}, 1))})); !r.OK {
+	bits := tensor(t, "x", onnx.Uint16, array.Of([]uint16{0x3f80}, 1))
+	if r := run(t, write(t, cast, onnx.BFloat16, map[string]*onnx.Tensor{"input_0.pb": bits, "output_0.pb": tensor(t, "y", onnx.BFloat16, array.Of([]float32{1}, 1).Cast(array.BFloat16))})); !r.OK {
 		t.Errorf("bfloat16: %s", r.Error)
 	}
 }
@@ -163,7 +163,7 @@ func TestTolerances(t *testing.T) {
 	// Integers are not rounded, and types have to be the same.
 	identity := &onnx.Node{Op: "Identity", Inputs: []string{"x"}, Outputs: []string{"y"}}
 	in := tensor(t, "x", onnx.Int32, array.Of([]int32{1, 100000}, 2))
-	for name, out := range map[string]*onnx.Tensor{"value": tensor(t, "y", onnx.Int32, array.Of([]int32{2, 100000}, 2)), "type": tensor(t, "y", onnx.Int16, array.Of([]int32{1, 1}, 2))} {
+	for name, out := range map[string]*onnx.Tensor{"value": tensor(t, "y", onnx.Int32, array.Of([]int32{2, 100000}, 2)), "type": tensor(t, "y", onnx.Int16, array.Of([]int16{1, 1}, 2))} {
 		if r := run(t, write(t, identity, onnx.Int32, map[string]*onnx.Tensor{"input_0.pb": in, "output_0.pb": out})); !errors.Is(r.Err, backend.ErrDiffers) {
 			t.Errorf("%s: %+v", name, r)
 		}

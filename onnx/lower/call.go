@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -31,8 +32,18 @@ func (c *call) fail(format string, args ...any) {
 // has reports whether there is an input.
 func (c *call) has(k int) bool { return k < len(c.in) && c.in[k] != nil }
 
-// x returns an input, which has to be there.
+// x returns an input, which has to be there, as the operator computes with it: half floats are float32s,
+// so that an operator rounds once, unless it only moves elements.
 func (c *call) x(k int) *fgraph.Variable {
+	v := c.stored(k)
+	if tensor.TypeOf(v).DType().IsHalf() && c.node != nil && !moves[c.node.Op] {
+		return tensor.Cast(v, array.Float32)
+	}
+	return v
+}
+
+// stored returns an input, which has to be there, with its own elements.
+func (c *call) stored(k int) *fgraph.Variable {
 	if !c.has(k) {
 		c.fail("input %d is missing", k)
 	}
@@ -42,9 +53,20 @@ func (c *call) x(k int) *fgraph.Variable {
 	return c.in[k].v
 }
 
+// moves has the operators whose results are elements of their inputs.
+var moves = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, name := range strings.Fields(`Cast CastLike Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice Expand Tile DepthToSpace
+		SpaceToDepth Pad CenterCropPad Gather GatherElements GatherND Compress Trilu ReverseSequence Where TopK OneHot
+		SequenceAt SplitToSequence ConcatFromSequence`) {
+		m[name] = true
+	}
+	return m
+}()
+
 // elem returns the type of elements of an input.
 func (c *call) elem(k int) onnx.DataType {
-	c.x(k)
+	c.stored(k)
 	return c.in[k].elem
 }
 

@@ -355,7 +355,7 @@ func (l *lowering) keep(v variable) error {
 		}
 		return nil
 	}
-	k, err := a.Op().(tensor.Op).Compile(a)
+	k, err := tensor.Compile(a)
 	if err != nil {
 		return err
 	}

@@ -102,25 +102,16 @@ var elementwise = map[string]func(c *call) []*value{
 	"BitwiseAnd": binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.And, x, y) }),
 	"BitwiseOr":  binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.Or, x, y) }),
 	"BitwiseXor": binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.Xor, x, y) }),
-	"BitwiseNot": func(c *call) []*value {
-		y := tensor.Map(array.Invert, c.x(0))
-		if elem := c.elem(0); elem == onnx.Uint16 || elem == onnx.Uint32 { // held in a larger type
-			y = wrapped(tensor.Cast(y, array.Int64), elem)
-		}
-		return c.like(y)
-	},
+	"BitwiseNot": mapped(array.Invert),
 	"BitShift": func(c *call) []*value {
-		x := tensor.Cast(c.x(0), array.Int64)
-		by := tensor.Pow(number(2, x), tensor.Cast(c.x(1), array.Int64))
+		// Two to the power of at least as many bits as there are wraps around to 0. Then nothing is left,
+		// since a quotient by 0 is 0, too.
+		x := c.x(0)
+		by := tensor.Pow(number(2, x), c.x(1))
 		if c.text("direction", "") == "RIGHT" {
 			return c.like(tensor.Map(array.IntDiv, x, by))
 		}
-		// What is shifted out is cut off by the type.
-		y := tensor.Mul(x, by)
-		if bits := c.elem(0).Bits(); bits < 64 {
-			y = tensor.Map(array.Mod, y, number(float64(int64(1)<<bits), y))
-		}
-		return c.like(y)
+		return c.like(tensor.Mul(x, by))
 	},
 	"IsNaN": func(c *call) []*value { return c.out(tensor.Map(array.IsNan, c.x(0)), onnx.Bool) },
 	"IsInf": func(c *call) []*value {

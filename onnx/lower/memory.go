@@ -15,7 +15,7 @@ import (
 // sameBytes reports whether the processor is little-endian.
 var sameBytes = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// shared returns an array in the memory of elements, if that can be.
+// shared returns an array in the memory of elements, if that can be. Bytes of bools may be any.
 func shared(t onnx.DataType, data []byte, shape []int) (*array.Array, bool) {
 	switch t {
 	case onnx.Float:
@@ -24,11 +24,19 @@ func shared(t onnx.DataType, data []byte, shape []int) (*array.Array, bool) {
 		return view[float64](data, shape)
 	case onnx.Int64:
 		return view[int64](data, shape)
+	case onnx.Int8:
+		return view[int8](data, shape)
+	case onnx.Uint8:
+		return view[uint8](data, shape)
+	case onnx.Float16:
+		return view[array.F16](data, shape)
+	case onnx.BFloat16:
+		return view[array.BF16](data, shape)
 	}
 	return nil, false
 }
 
-func view[T float32 | float64 | int64](data []byte, shape []int) (*array.Array, bool) {
+func view[T array.Element](data []byte, shape []int) (*array.Array, bool) {
 	at := unsafe.Pointer(unsafe.SliceData(data))
 	size := unsafe.Sizeof(*new(T))
 	if !sameBytes || len(data) == 0 || uintptr(at)%size != 0 {
@@ -37,22 +45,42 @@ func view[T float32 | float64 | int64](data []byte, shape []int) (*array.Array, 
 	return array.Of(unsafe.Slice((*T)(at), uintptr(len(data))/size), shape...), true
 }
 
-// bytesOf returns the memory of the elements of an array, if that is what a file has.
-func bytesOf(a *array.Array, t onnx.DataType) ([]byte, bool) {
+// bytesOf returns the memory of the elements of an array, if that is what a file has. It doesn't for
+// bools, whose memory must not be anything but 0 and 1.
+func bytesOf(a *array.Array) ([]byte, bool) {
 	if !sameBytes || a.Len() == 0 {
 		return nil, false
 	}
-	switch t {
-	case onnx.Float:
-		return bytesOfSlice(array.Slice[float32](a)), true
-	case onnx.Double:
-		return bytesOfSlice(array.Slice[float64](a)), true
-	case onnx.Int64:
-		return bytesOfSlice(array.Slice[int64](a)), true
+	switch a.DType() {
+	case array.Float32:
+		return bytesOfSlice[float32](a), true
+	case array.Float64:
+		return bytesOfSlice[float64](a), true
+	case array.Float16:
+		return bytesOfSlice[array.F16](a), true
+	case array.BFloat16:
+		return bytesOfSlice[array.BF16](a), true
+	case array.Int8:
+		return bytesOfSlice[int8](a), true
+	case array.Int16:
+		return bytesOfSlice[int16](a), true
+	case array.Int32:
+		return bytesOfSlice[int32](a), true
+	case array.Int64:
+		return bytesOfSlice[int64](a), true
+	case array.Uint8:
+		return bytesOfSlice[uint8](a), true
+	case array.Uint16:
+		return bytesOfSlice[uint16](a), true
+	case array.Uint32:
+		return bytesOfSlice[uint32](a), true
+	case array.Uint64:
+		return bytesOfSlice[uint64](a), true
 	}
 	return nil, false
 }
 
-func bytesOfSlice[T float32 | float64 | int64](data []T) []byte {
+func bytesOfSlice[T array.Element](a *array.Array) []byte {
+	data := array.Slice[T](a)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data))*unsafe.Sizeof(*new(T)))
 }

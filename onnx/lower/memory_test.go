@@ -13,12 +13,14 @@ import (
 // an odd place, have the same elements, and become the same bytes again.
 func TestMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, elem := range []onnx.DataType{onnx.Float, onnx.Double, onnx.Int64} {
+	for elem := range dtypes {
 		for _, n := range []int{0, 1, 7, 24} {
 			size := elem.Bits() / 8
 			memory := make([]byte, n*size+8)
 			for i := range memory {
-				memory[i] = byte(rng.Uint32())
+				if memory[i] = byte(rng.Uint32()); elem == onnx.Bool {
+					memory[i] &= 1
+				}
 			}
 			want := bytes.Clone(memory[:n*size])
 			for offset := range 8 {
@@ -30,11 +32,14 @@ func TestMemory(t *testing.T) {
 				}
 				d, _ := dtypeOf(elem)
 				copied := array.New(d, n)
-				if !decode(copied, elem, data) || !array.Equal(a, copied) && !bytes.Equal(encoded(a, elem), encoded(copied, elem)) {
+				for i := range n {
+					setElement(copied, i, data[i*size:][:size])
+				}
+				if !array.Equal(a, copied) {
 					t.Errorf("%v at %d: %v, not %v", elem, offset, a, copied)
 				}
 				back, err := TensorOf("", a, elem)
-				if err != nil || !bytes.Equal(back.Raw, want) || !bytes.Equal(encoded(a, elem), want) {
+				if err != nil || !bytes.Equal(back.Raw, want) || !bytes.Equal(encoded(a), want) {
 					t.Errorf("%v at %d: %v, %v", elem, offset, back, err)
 				}
 			}
@@ -42,8 +47,10 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func encoded(a *array.Array, t onnx.DataType) []byte {
-	data := make([]byte, a.Len()*t.Bits()/8)
-	encode(a, t, data)
+func encoded(a *array.Array) []byte {
+	data := []byte{}
+	for i := range a.Len() {
+		data = appendElement(data, a, i)
+	}
 	return data
 }

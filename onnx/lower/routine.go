@@ -101,7 +101,6 @@ func init() {
 		"Frames":            routineFor(framed),
 		"Unique":            routineFor(uniqueOf),
 		"Scatter":           routineFor(scattered),
-		"Round16":           routineFor(roundedTo16),
 		"LinearAttention":   routineFor(attended),
 		"MaxRoiPool":        routineFor(roiPooled),
 		"RoundSmall":        routineFor(roundedToSmall),

@@ -222,7 +222,7 @@ var shapes = map[string]func(c *call) []*value{
 			if a.DType().IsFloat() {
 				a.SetFloat(i, from+float64(float64(i)*step))
 			} else {
-				setInt(a, i, int64(from)+int64(i)*int64(step))
+				a.SetInt(i, int64(from)+int64(i)*int64(step))
 			}
 		}
 		return c.out(tensor.Constant(a), c.elem(0))

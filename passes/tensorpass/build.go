@@ -100,14 +100,16 @@ func castTo(v *variable, dtype array.DType) *variable {
 
 // mapAs applies an operation that has to compute in a type. It converts the first argument where
 // the arguments alone would make the operation compute in a smaller type. A product of integers
-// that was part of a product of floats must not wrap around once the floats are gone, and one of
-// float32s must not be rounded.
+// that was part of a product of floats must not wrap around once the floats are gone, one of
+// float32s must not be rounded, and a function of small integers must not be that of a float16 where it
+// was that of a bfloat16.
 func mapAs(dtype array.DType, op array.Opcode, args ...*variable) *variable {
 	types := make([]array.DType, len(args))
 	for i, v := range args {
 		types[i] = dtypeOf(v)
 	}
-	if compute, _, ok := op.Types(types...); ok && compute != dtype && array.Upcast(compute, dtype) == dtype {
+	compute, _, ok := op.Types(types...)
+	if both := array.Upcast(compute, dtype); ok && both != compute && (both == dtype || array.Upcast(dtype, types...) == dtype) {
 		args = slices.Clone(args)
 		args[0] = castTo(args[0], dtype)
 	}

@@ -20,6 +20,10 @@ var elemwiseFunctions = []pattern.Function{
 	pattern.NewGuard("lossless(x, {t})", 1, "the element type t has every value of the element type of x", func(a pattern.Args) bool {
 		return a.Params[0].(array.DType).Holds(dtypeOf(a.Vars[0]))
 	}),
+	pattern.NewGuard("wraps_alike(x, {t}, {u})", 1, "x as a t, by wrapping around, is x as a u as a t: a float beyond the range of int32s is no small integer", func(a pattern.Args) bool {
+		t, u := a.Params[0].(array.DType), a.Params[1].(array.DType)
+		return !(u.IsFloat() && dtypeOf(a.Vars[0]) == array.Uint32 && t.IsInteger() && t.Size() < 4)
+	}),
 	pattern.NewGuard("odd({f})", 1, "f is an odd function: f(-x) = -f(x)", func(a pattern.Args) bool {
 		switch a.Params[0].(tensor.Elemwise).Op {
 		case array.Sgn, array.Sin, array.Tan, array.Arcsin, array.Arctan, array.Sinh, array.Tanh, array.Arcsinh, array.Arctanh,

@@ -21,7 +21,7 @@ var allFunctions = sync.OnceValue(func() []pattern.Function {
 var functions = []pattern.Function{
 	about("float(x)", "the elements of x are floats", isFloat),
 	about("integer(x)", "the elements of x are integers or bools", isInteger),
-	about("unsigned(x)", "the elements of x are unsigned integers, which have no opposites", func(v *variable) bool { return dtypeOf(v) == array.Uint8 }),
+	about("unsigned(x)", "the elements of x are unsigned integers, which have no opposites", func(v *variable) bool { return dtypeOf(v).IsUnsigned() }),
 	about("wide(x)", "the elements of x are no integers of fewer than 64 bits, which wrap around soon", isWide),
 	about("scalar(x)", "all dimensions of x have size 1, as far as types tell", isScalar),
 	known("number(x)", "all elements of x are known to be one number", func(float64) bool { return true }),
@@ -45,6 +45,9 @@ var functions = []pattern.Function{
 		func(a pattern.Args) bool {
 			return !slices.ContainsFunc(a.Vars, func(v *variable) bool { return isInteger(v) && dtypeOf(v) != dtypeOf(a.Root.Out()) })
 		}),
+	pattern.NewGuard("spans(c, x)", 1, "the floats of c reach as far as the integers of x", func(a pattern.Args) bool {
+		return dtypeOf(a.Vars[0]) != array.Float16 || dtypeOf(a.Vars[1]).Size() == 1
+	}),
 	pattern.NewGuardOfPairs("same_dtype(x, y)", 1, "x and y have the same type of elements", func(x, y *variable) bool { return dtypeOf(x) == dtypeOf(y) }),
 	pattern.NewGuardOfPairs("same_type(x, y)", 1, "x and y have the same type", func(x, y *variable) bool { return x.Type() == y.Type() }),
 	pattern.NewGuardOfPairs("same_number(x, y)", 0, "all elements of x and of y are known to be one number", func(x, y *variable) bool {

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -17,7 +18,7 @@ func ArgMin(out, in *Array, axes Axes) error { return argExtreme(out, in, axes, 
 func argExtreme(out, in *Array, axes Axes, sign int64) error {
 	v, red := in.sortAxes(axes)
 	n, dst := red.len(), Slice[int64](out)
-	ints, _ := in.data.([]int64)
+	long := in.dtype == Int64 || in.dtype == Uint64
 	if n == 0 && len(dst) > 0 {
 		return fmt.Errorf("%w: the position of an extreme of shape %v", ErrEmpty, in.Shape())
 	}
@@ -30,7 +31,7 @@ func argExtreme(out, in *Array, axes Axes, sign int64) error {
 			x := float64(sign) * elementAt(in, w.at)
 			// Integers of more than 53 bits may be equal as floats, and are then compared as
 			// integers.
-			if x > best || x != x || i == 0 || ints != nil && x == best && (ints[w.at] > ints[bestAt]) == (sign > 0) && ints[w.at] != ints[bestAt] {
+			if x > best || x != x || i == 0 || long && x == best && compareInts(in, w.at, bestAt)*int(sign) > 0 {
 				best, bestAt, where = x, w.at, i
 				if x != x {
 					break
@@ -41,4 +42,13 @@ func argExtreme(out, in *Array, axes Axes, sign int64) error {
 		dst[k] = int64(where)
 	}
 	return nil
+}
+
+// compareInts compares two integers of 64 bits by their offsets.
+func compareInts(a *Array, i, j int) int {
+	if d, ok := a.data.([]uint64); ok {
+		return cmp.Compare(d[i], d[j])
+	}
+	d := dataOf[int64](a)
+	return cmp.Compare(d[i], d[j])
 }

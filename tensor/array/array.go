@@ -148,12 +148,36 @@ func (a *Array) Float(i int) float64 {
 	return elementAt(a, a.place(i))
 }
 
-// Int returns element i in row-major order as an int64. Floats are truncated.
+// Int returns element i in row-major order as an int64. Floats are truncated, and a uint64 that no
+// int64 holds is the int64 with the same bits.
 func (a *Array) Int(i int) int64 {
-	if d, ok := a.data.([]int64); ok {
+	switch d := a.data.(type) {
+	case []int64:
 		return d[a.place(i)]
+	case []uint64:
+		return int64(d[a.place(i)])
 	}
 	return toInt(a.Float(i))
+}
+
+// SetInt sets element i in row-major order to an integer, of which a type of fewer bits has the last
+// ones.
+func (a *Array) SetInt(i int, v int64) {
+	switch d := a.data.(type) {
+	case []int64:
+		d[a.place(i)] = v
+	case []uint64:
+		d[a.place(i)] = uint64(v)
+	case []uint32:
+		d[a.place(i)] = uint32(v)
+	case []int32:
+		d[a.place(i)] = int32(v)
+	default:
+		if a.dtype.IsInteger() {
+			v = int64(int32(v))
+		}
+		a.SetFloat(i, float64(v))
+	}
 }
 
 // SetFloat sets element i in row-major order. A number becomes an integer as by Cast.
@@ -164,12 +188,24 @@ func (a *Array) SetFloat(i int, v float64) {
 		d[at] = v != 0
 	case []int8:
 		d[at] = int8(toInt32(v))
-	case []uint8:
-		d[at] = uint8(toInt32(v))
+	case []int16:
+		d[at] = int16(toInt32(v))
 	case []int32:
 		d[at] = toInt32(v)
 	case []int64:
 		d[at] = toInt(v)
+	case []uint8:
+		d[at] = uint8(toInt32(v))
+	case []uint16:
+		d[at] = uint16(toInt32(v))
+	case []uint32:
+		d[at] = uint32(toInt(v))
+	case []uint64:
+		d[at] = toUint(v)
+	case []F16:
+		d[at] = f16OfDouble(v)
+	case []BF16:
+		d[at] = BF16Of(float32(v))
 	case []float32:
 		d[at] = float32(v)
 	case []float64:
@@ -193,6 +229,14 @@ func toInt32(v float64) int32 {
 		return int32(v)
 	}
 	return -1 << 31
+}
+
+// toUint converts a float64 to an integer, with the last 64 bits of negative ones, as on amd64.
+func toUint(v float64) uint64 {
+	if v >= 1<<63 {
+		return uint64(toInt(v-1<<63)) ^ 1<<63
+	}
+	return uint64(toInt(v))
 }
 
 // Floats returns the elements in row-major order as float64s.
@@ -232,10 +276,11 @@ func (a *Array) Cast(dtype DType) *Array {
 		switch d := c.data.(type) {
 		case []float32:
 			d[0] = convert[float32](a)
+			return c
 		case []float64:
 			d[0] = convert[float64](a)
+			return c
 		}
-		return c
 	}
 	var ws Workspace
 	ws.Map(castProgram(a.dtype, dtype), []*Array{c}, []*Array{a})

@@ -9,7 +9,7 @@ func Equal(a, b *Array) bool {
 		return false
 	}
 	for i := range a.Len() {
-		if a.dtype == Int64 {
+		if a.dtype == Int64 || a.dtype == Uint64 {
 			if a.Int(i) != b.Int(i) {
 				return false
 			}
@@ -59,6 +59,8 @@ func MaxRelDiff(a, b *Array) float64 {
 		switch {
 		case a.dtype == Int64 && b.dtype == Int64:
 			most = max(most, intRelDiff(a.Int(i), b.Int(i)))
+		case a.dtype == Uint64 && b.dtype == Uint64:
+			most = max(most, uintRelDiff(uint64(a.Int(i)), uint64(b.Int(i))))
 		case x == y || x != x && y != y:
 		case x != x || y != y || math.IsInf(x, 0) || math.IsInf(y, 0):
 			return math.Inf(1)
@@ -77,6 +79,11 @@ func intRelDiff(x, y int64) float64 {
 	return float64(uint64(x)-uint64(y)) / max(math.Abs(float64(x)), math.Abs(float64(y)), 1)
 }
 
+// uintRelDiff is intRelDiff for unsigned integers.
+func uintRelDiff(x, y uint64) float64 {
+	return float64(max(x, y)-min(x, y)) / max(float64(max(x, y)), 1)
+}
+
 // Uniform reports whether all elements are equal, and returns the first. An array is not
 // uniform if it has no elements, or integers that a float64 may not hold.
 func Uniform(a *Array) (v float64, ok bool) {
@@ -85,7 +92,7 @@ func Uniform(a *Array) (v float64, ok bool) {
 		return 0, false
 	}
 	v = a.Float(0)
-	if a.dtype == Int64 && math.Abs(v) > 1<<53 {
+	if (a.dtype == Int64 || a.dtype == Uint64) && math.Abs(v) > 1<<53 {
 		return 0, false
 	}
 	for i := 1; i < n; i++ {

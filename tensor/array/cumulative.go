@@ -16,6 +16,8 @@ func (ws *Workspace) Cumulate(out, in *Array, axis int, products bool) {
 	switch out.dtype {
 	case Int64:
 		cumulate(Slice[int64](out), make([]int64, inner), n, products)
+	case Uint64:
+		cumulate(Slice[uint64](out), make([]uint64, inner), n, products)
 	case Float32:
 		cumulate(Slice[float32](out), ws.accumulators(inner), n, products)
 	case Float64:

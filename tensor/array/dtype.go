@@ -1,23 +1,34 @@
 package array
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // A DType is an element type.
 type DType uint8
 
-// The element types.
+// The element types. Float16 floats are stored, and computed with as float32s: see [F16] and [BF16].
 const (
 	Bool DType = iota
 	Int8
-	Uint8
+	Int16
 	Int32
 	Int64
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Float16
+	BFloat16
 	Float32
 	Float64
 	numDTypes
 )
 
-var dtypeNames = [numDTypes]string{"bool", "int8", "uint8", "int32", "int64", "float32", "float64"}
+var dtypeNames = [numDTypes]string{
+	"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+}
 
 // String returns NumPy's name of the type.
 func (d DType) String() string {
@@ -47,15 +58,55 @@ func ParseDType(name string) (DType, bool) {
 }
 
 // IsFloat reports whether the elements are floating-point numbers.
-func (d DType) IsFloat() bool { return d >= Float32 }
+func (d DType) IsFloat() bool { return d >= Float16 }
+
+// IsHalf reports whether the elements are floating-point numbers of 16 bits.
+func (d DType) IsHalf() bool { return d == Float16 || d == BFloat16 }
+
+// IsInteger reports whether the elements are integers, whose arithmetic wraps around.
+func (d DType) IsInteger() bool { return d >= Int8 && d <= Uint64 }
+
+// IsUnsigned reports whether the elements are integers that are never negative.
+func (d DType) IsUnsigned() bool { return d >= Uint8 && d <= Uint64 }
 
 // Size returns the size of an element in bytes.
-func (d DType) Size() int { return [numDTypes]int{1, 1, 1, 4, 8, 4, 8}[d] }
+func (d DType) Size() int {
+	return [numDTypes]int{1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8}[d]
+}
 
-// Float returns the type itself if it is a float, otherwise Float64.
+// Largest returns the largest finite number of a type of floats.
+func (d DType) Largest() float64 {
+	switch d {
+	case Float16:
+		return 65504
+	case BFloat16:
+		return 0x1.fep127
+	case Float32:
+		return math.MaxFloat32
+	}
+	return math.MaxFloat64
+}
+
+// Float returns the type itself if it is a float, otherwise Float64. It is the type of quotients and
+// means.
 func (d DType) Float() DType {
 	if d.IsFloat() {
 		return d
+	}
+	return Float64
+}
+
+// Real returns the type in which functions such as the square root are computed: that of floats
+// itself, and of integers and bools the smallest one that holds them, as in NumPy. That of an int64
+// is Float64, although it does not hold all of them.
+func (d DType) Real() DType {
+	switch {
+	case d.IsFloat():
+		return d
+	case d.Size() == 1:
+		return Float16
+	case d.Size() == 2:
+		return Float32
 	}
 	return Float64
 }
@@ -69,32 +120,79 @@ func (d DType) Number() DType {
 	return d
 }
 
-// Holds reports whether the type has every value of another type. Float64 has most values of Int64,
-// but not all.
+// Sum returns the type of sums and products of many elements: 64 bits for integers, and the type itself
+// for floats.
+func (d DType) Sum() DType {
+	switch {
+	case d.IsFloat():
+		return d
+	case d.IsUnsigned():
+		return Uint64
+	}
+	return Int64
+}
+
+// Holds reports whether the type has every value of another type. Float64 has most values of Int64
+// and Uint64, but not all.
 func (d DType) Holds(other DType) bool {
-	return Upcast(d, other) == d && !(other == Int64 && d.IsFloat())
+	return Upcast(d, other) == d && !(d.IsFloat() && other.IsInteger() && other.Size() == 8)
+}
+
+// upcasts has the smallest type that holds the values of two types. None is enough for int64s and
+// uint64s: there it is Float64, as in NumPy.
+var upcasts = func() (table [numDTypes][numDTypes]DType) {
+	for a := range numDTypes {
+		for b := range numDTypes {
+			table[a][b] = upcast(a, b)
+		}
+	}
+	return table
+}()
+
+func upcast(a, b DType) DType {
+	if a > b {
+		a, b = b, a
+	}
+	switch {
+	case a == b || a == Bool:
+		return b
+	case a == Float16 && b == BFloat16:
+		return Float32
+	case b.IsFloat() && !a.IsFloat():
+		// All that Real holds has the 8 bits of precision that a bfloat16 has.
+		if r := a.Real(); r > Float16 {
+			return max(b, r)
+		}
+		return b
+	case a.IsUnsigned() == b.IsUnsigned() || b.IsFloat():
+		return b
+	case a.Size() > b.Size(): // signed, and holds the unsigned one
+		return a
+	case b == Uint64:
+		return Float64
+	}
+	return [...]DType{1: Int16, 2: Int32, 4: Int64}[b.Size()]
 }
 
 // Upcast returns the smallest type that holds the values of all types, as in NumPy: of an int32 and
-// a float32 it is Float64. Of an int8 and a uint8 it is Int32, since there is no int16. The order of
-// the types is irrelevant, but a part of them may have a larger type than all: an int8, a uint8 and
-// a float32 make a Float32.
+// a float32 it is Float64, and of an int8 and a uint8 it is Int16. The order of the types is
+// irrelevant, but a part of them may have a larger type than all: an int8, a uint8 and a float16
+// make a float16.
 func Upcast(first DType, others ...DType) DType {
+	if len(others) == 1 {
+		return upcasts[first][others[0]]
+	}
 	integer, float := Bool, Bool // the smallest types of all integers, and of all floats
-	wide := false                // a float32 does not have all of the integers
+	least := Bool                // the smallest float type that holds each of the integers
 	note := func(d DType) {
-		switch {
-		case d.IsFloat():
-			float = max(float, d)
+		if d.IsFloat() {
+			float = upcasts[float][d]
 			return
-		case d >= Int32:
-			wide = true
-			integer = max(integer, d)
-		case min(integer, d) == Int8 && max(integer, d) == Uint8:
-			integer = Int32
-		default:
-			integer = max(integer, d)
 		}
+		if d != Bool {
+			least = max(least, d.Real())
+		}
+		integer = upcasts[integer][d]
 	}
 	note(first)
 	for _, d := range others {
@@ -103,15 +201,15 @@ func Upcast(first DType, others ...DType) DType {
 	switch {
 	case float == Bool:
 		return integer
-	case wide:
-		return Float64
+	case least <= Float16:
+		return float
 	}
-	return float
+	return upcasts[float][least]
 }
 
 // Element is the constraint of elements of arrays.
 type Element interface {
-	bool | number
+	bool | number | F16 | BF16
 }
 
 // number is the constraint of elements that arithmetic is defined for.
@@ -120,7 +218,15 @@ type number interface {
 }
 
 type integer interface {
-	int8 | uint8 | int32 | int64
+	signed | unsigned
+}
+
+type signed interface {
+	int8 | int16 | int32 | int64
+}
+
+type unsigned interface {
+	uint8 | uint16 | uint32 | uint64
 }
 
 type float interface {
@@ -135,12 +241,24 @@ func dtypeOf[T Element]() DType {
 		return Bool
 	case int8:
 		return Int8
-	case uint8:
-		return Uint8
+	case int16:
+		return Int16
 	case int32:
 		return Int32
 	case int64:
 		return Int64
+	case uint8:
+		return Uint8
+	case uint16:
+		return Uint16
+	case uint32:
+		return Uint32
+	case uint64:
+		return Uint64
+	case F16:
+		return Float16
+	case BF16:
+		return BFloat16
 	case float32:
 		return Float32
 	}

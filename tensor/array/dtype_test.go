@@ -24,16 +24,23 @@ func vector(t *testing.T, dtype, text string) *Array {
 	return a
 }
 
-// TestUpcast compares the types of pairs with numpy.result_type, where int32 stands for int16.
+// TestUpcast compares the types of pairs with numpy.result_type, and those of bfloat16, which NumPy
+// lacks, with what follows from its precision.
 func TestUpcast(t *testing.T) {
 	for name, row := range map[string]string{
-		"bool":    "bool int8 uint8 int32 int64 float32 float64",
-		"int8":    "int8 int8 int32 int32 int64 float32 float64",
-		"uint8":   "uint8 int32 uint8 int32 int64 float32 float64",
-		"int32":   "int32 int32 int32 int32 int64 float64 float64",
-		"int64":   "int64 int64 int64 int64 int64 float64 float64",
-		"float32": "float32 float32 float32 float64 float64 float32 float64",
-		"float64": "float64 float64 float64 float64 float64 float64 float64",
+		"bool":     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64",
+		"int8":     "int8 int8 int16 int32 int64 int16 int32 int64 float64 float16 bfloat16 float32 float64",
+		"int16":    "int16 int16 int16 int32 int64 int16 int32 int64 float64 float32 float32 float32 float64",
+		"int32":    "int32 int32 int32 int32 int64 int32 int32 int64 float64 float64 float64 float64 float64",
+		"int64":    "int64 int64 int64 int64 int64 int64 int64 int64 float64 float64 float64 float64 float64",
+		"uint8":    "uint8 int16 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64",
+		"uint16":   "uint16 int32 int32 int32 int64 uint16 uint16 uint32 uint64 float32 float32 float32 float64",
+		"uint32":   "uint32 int64 int64 int64 int64 uint32 uint32 uint32 uint64 float64 float64 float64 float64",
+		"uint64":   "uint64 float64 float64 float64 float64 uint64 uint64 uint64 uint64 float64 float64 float64 float64",
+		"float16":  "float16 float16 float32 float64 float64 float16 float32 float64 float64 float16 float32 float32 float64",
+		"bfloat16": "bfloat16 bfloat16 float32 float64 float64 bfloat16 float32 float64 float64 float32 bfloat16 float32 float64",
+		"float32":  "float32 float32 float32 float64 float64 float32 float32 float64 float64 float32 float32 float32 float64",
+		"float64":  "float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64 float64",
 	} {
 		a, _ := ParseDType(name)
 		for i, want := range strings.Fields(row) {
@@ -42,9 +49,16 @@ func TestUpcast(t *testing.T) {
 			}
 		}
 	}
-	for _, types := range [][]DType{{Int8, Uint8, Float32}, {Int8, Float32, Uint8}, {Float32, Uint8, Int8}} {
-		if d := Upcast(types[0], types[1:]...); d != Float32 {
+	for _, types := range [][]DType{{Int8, Uint8, Float16}, {Int8, Float16, Uint8}, {Float16, Uint8, Int8}} {
+		if d := Upcast(types[0], types[1:]...); d != Float16 {
 			t.Errorf("%v make %v", types, d)
+		}
+	}
+	for want, types := range map[DType][]DType{
+		Int64: {Bool, Int8, Uint32}, Float64: {Int8, Uint64, Uint8}, Float32: {Float16, Bool, BFloat16}, Uint64: {Uint8, Uint64, Bool}, Int32: {Uint8, Int8, Uint16},
+	} {
+		if d := Upcast(types[0], types[1:]...); d != want {
+			t.Errorf("%v make %v, want %v", types, d, want)
 		}
 	}
 }
@@ -52,12 +66,13 @@ func TestUpcast(t *testing.T) {
 // TestHolds casts the limits of each type forth and back.
 func TestHolds(t *testing.T) {
 	limits := map[DType][]float64{
-		Bool: {0, 1}, Int8: {-128, 127}, Uint8: {0, 255}, Int32: {math.MinInt32, math.MaxInt32}, Int64: {math.MinInt64, 1<<53 + 2},
-		Float32: {0.5, math.MaxFloat32}, Float64: {math.MaxFloat64, 0.1},
+		Bool: {0, 1}, Int8: {-128, 127}, Uint8: {0, 255}, Int16: {math.MinInt16, math.MaxInt16}, Uint16: {0, math.MaxUint16},
+		Int32: {math.MinInt32, math.MaxInt32}, Uint32: {0, math.MaxUint32}, Int64: {math.MinInt64, 1<<53 + 2}, Uint64: {0, 1<<63 + 1<<11},
+		Float16: {65504, 0x1p-24}, BFloat16: {0x1.fep127, 0x1p-133}, Float32: {0.5, math.MaxFloat32}, Float64: {math.MaxFloat64, 0.1},
 	}
 	for from, values := range limits {
 		for to := range limits {
-			want := !(from == Int64 && to.IsFloat()) // 1<<53 + 1 is lost
+			want := !((from == Int64 || from == Uint64) && to.IsFloat()) // 1<<53 + 1 is lost
 			for _, v := range values {
 				want = want && Full(from, v).Cast(to).Float(0) == v
 			}
@@ -160,7 +175,7 @@ func TestSmallIntegers(t *testing.T) {
 		t.Errorf("a quotient of int8s is %v, want %v", got, want)
 	}
 	got = apply(t, Add, vector(t, "int8", "-128 127"), vector(t, "uint8", "255 255"))
-	if want := vector(t, "int32", "127 382"); !Equal(got, want) {
+	if want := vector(t, "int16", "127 382"); !Equal(got, want) {
 		t.Errorf("a sum of int8s and uint8s is %v, want %v", got, want)
 	}
 	got = apply(t, Switch, vector(t, "bool", "True False"), vector(t, "int8", "1 2"), vector(t, "int8", "3 -4"))
@@ -169,8 +184,7 @@ func TestSmallIntegers(t *testing.T) {
 	}
 }
 
-// TestSmallIntegerReductions compares reductions, sorting and products of matrices with NumPy's,
-// where int64 stands for uint64.
+// TestSmallIntegerReductions compares reductions, sorting and products of matrices with NumPy's.
 func TestSmallIntegerReductions(t *testing.T) {
 	var ws Workspace
 	for _, c := range []struct {
@@ -185,7 +199,7 @@ func TestSmallIntegerReductions(t *testing.T) {
 	} {
 		x := vector(t, c.dtype.String(), c.x)
 		for r, want := range map[Reduction]*Array{
-			Sum: Scalar(c.sum), Prod: Scalar(c.prod), Max: Scalar(c.most).Cast(c.dtype), Min: Scalar(c.least).Cast(c.dtype),
+			Sum: Scalar(c.sum).Cast(c.dtype.Sum()), Prod: Scalar(c.prod).Cast(c.dtype.Sum()), Max: Scalar(c.most).Cast(c.dtype), Min: Scalar(c.least).Cast(c.dtype),
 			All: Scalar(c.prod != 0), Any: Scalar(true),
 		} {
 			out := New(r.Result(c.dtype))
@@ -200,7 +214,7 @@ func TestSmallIntegerReductions(t *testing.T) {
 		if err := ArgMin(at, x, 1); err != nil || at.Int(0) != c.leastAt {
 			t.Errorf("the place of the smallest of %v is %v, %v", x, at, err)
 		}
-		sorted, order, sums := New(c.dtype, x.Len()), New(Int64, x.Len()), New(Int64, x.Len())
+		sorted, order, sums := New(c.dtype, x.Len()), New(Int64, x.Len()), New(c.dtype.Sum(), x.Len())
 		Sort(sorted, x, 0)
 		ArgSort(order, x, 0)
 		ws.Cumulate(sums, x, 0, false)

@@ -45,6 +45,14 @@ func (a *Array) Encode() string {
 // encoded returns element i as text.
 func (a *Array) encoded(i int) string {
 	switch data := a.data.(type) {
+	case []uint64:
+		return strconv.FormatUint(data[a.place(i)], 10)
+	case []F16:
+		v := data[a.place(i)]
+		return encodeFloat(v.decimal(), uint64(v), 0x7e00, 64)
+	case []BF16:
+		v := data[a.place(i)]
+		return encodeFloat(v.decimal(), uint64(v), 0x7fc0, 64)
 	case []float64:
 		return encodeFloat(data[a.place(i)], math.Float64bits(data[a.place(i)]), math.Float64bits(math.NaN()), 64)
 	case []float32:
@@ -147,20 +155,30 @@ func (a *Array) decode(i int, text string) error {
 			data[i] = math.Float64frombits(u)
 		case []float32:
 			data[i] = math.Float32frombits(uint32(u))
+		case []F16:
+			data[i] = F16(u)
+		case []BF16:
+			data[i] = BF16(u)
 		}
 		return err
 	}
 	if a.dtype.IsFloat() {
+		if a.dtype.IsHalf() {
+			size = 64
+		}
 		v, err := strconv.ParseFloat(text, size)
-		a.SetFloat(i, v)
+		if a.SetFloat(i, v); err == nil && a.dtype.IsHalf() && math.IsInf(a.Float(i), 0) && !math.IsInf(v, 0) {
+			return fmt.Errorf("%s is larger than all numbers of type %v", text, a.dtype)
+		}
 		return err
 	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if data, ok := a.data.([]int64); ok {
+	if data, ok := a.data.([]uint64); ok {
+		v, err := strconv.ParseUint(text, 10, 64)
 		data[i] = v
 		return err
 	}
-	if a.SetFloat(i, float64(v)); err == nil && a.Int(i) != v {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if a.SetInt(i, v); err == nil && a.Int(i) != v {
 		return fmt.Errorf("%d is not a number of type %v", v, a.dtype)
 	}
 	return err

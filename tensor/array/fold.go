@@ -20,15 +20,32 @@ func Fold(op Opcode, dtype DType, start float64, xs []*Array) (*Array, bool) {
 		ones[i] = 1
 	}
 	total := Full(dtype, start, ones[:ndim]...)
+	if dtype.IsHalf() { // each result is rounded
+		var sum [1]float32
+		for _, x := range xs {
+			sum[0] = convert[float32](total)
+			foldNumbers(sum[:], float32Kernels[op], []*Array{x.Cast(dtype)})
+			total.SetFloat(0, float64(sum[0]))
+		}
+		return total, true
+	}
 	switch t := total.data.(type) {
 	case []int8:
 		foldNumbers(t, int8Kernels[op], xs)
-	case []uint8:
-		foldNumbers(t, uint8Kernels[op], xs)
+	case []int16:
+		foldNumbers(t, int16Kernels[op], xs)
 	case []int32:
 		foldNumbers(t, int32Kernels[op], xs)
 	case []int64:
 		foldNumbers(t, int64Kernels[op], xs)
+	case []uint8:
+		foldNumbers(t, uint8Kernels[op], xs)
+	case []uint16:
+		foldNumbers(t, uint16Kernels[op], xs)
+	case []uint32:
+		foldNumbers(t, uint32Kernels[op], xs)
+	case []uint64:
+		foldNumbers(t, uint64Kernels[op], xs)
 	case []float32:
 		foldNumbers(t, float32Kernels[op], xs)
 	case []float64:
@@ -55,12 +72,24 @@ func convert[T number](a *Array) T {
 		return 0
 	case []int8:
 		return T(d[a.offset])
-	case []uint8:
+	case []int16:
 		return T(d[a.offset])
 	case []int32:
 		return T(d[a.offset])
 	case []int64:
 		return T(d[a.offset])
+	case []uint8:
+		return T(d[a.offset])
+	case []uint16:
+		return T(d[a.offset])
+	case []uint32:
+		return T(d[a.offset])
+	case []uint64:
+		return T(d[a.offset])
+	case []F16:
+		return T(d[a.offset].Float32())
+	case []BF16:
+		return T(d[a.offset].Float32())
 	case []float32:
 		return T(d[a.offset])
 	case []float64:

@@ -56,6 +56,12 @@ func (a *Array) element(at int) string {
 		return "False"
 	case []int64:
 		return strconv.FormatInt(d[at], 10)
+	case []uint64:
+		return strconv.FormatUint(d[at], 10)
+	case []F16:
+		return floatText(d[at].decimal(), 64)
+	case []BF16:
+		return floatText(d[at].decimal(), 64)
 	case []float32:
 		return floatText(float64(d[at]), 32)
 	case []float64:
@@ -106,13 +112,22 @@ func (a *Array) nested(d, at int) any {
 		return data[at]
 	case []int64:
 		return data[at]
+	case []uint64:
+		return data[at]
 	case []float32:
 		if v := float64(data[at]); math.IsNaN(v) || math.IsInf(v, 0) {
 			return floatText(v, 32)
 		}
 		return data[at]
 	}
-	if v := elementAt(a, at); !math.IsNaN(v) && !math.IsInf(v, 0) {
+	v := elementAt(a, at)
+	switch data := a.data.(type) {
+	case []F16:
+		v = data[at].decimal()
+	case []BF16:
+		v = data[at].decimal()
+	}
+	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
 	}
 	return a.element(at)

@@ -19,9 +19,13 @@ var (
 		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
 	}
 	int8Kernels                    = intTable[int8]()
-	uint8Kernels                   = intTable[uint8]()
+	int16Kernels                   = intTable[int16]()
 	int32Kernels                   = intTable[int32]()
 	int64Kernels                   = intTable[int64]()
+	uint8Kernels                   = intTable[uint8]()
+	uint16Kernels                  = intTable[uint16]()
+	uint32Kernels                  = intTable[uint32]()
+	uint64Kernels                  = intTable[uint64]()
 	float64Kernels, float32Kernels = floatTables()
 
 	boolPredicates = [NumOpcodes]predicate[bool]{
@@ -36,9 +40,13 @@ var (
 		Ge: func(dst, a, b []bool) { lessOrEqualBools(dst, b, a) },
 	}
 	int8Predicates    = predicateTable[int8]()
-	uint8Predicates   = predicateTable[uint8]()
+	int16Predicates   = predicateTable[int16]()
 	int32Predicates   = predicateTable[int32]()
 	int64Predicates   = predicateTable[int64]()
+	uint8Predicates   = predicateTable[uint8]()
+	uint16Predicates  = predicateTable[uint16]()
+	uint32Predicates  = predicateTable[uint32]()
+	uint64Predicates  = predicateTable[uint64]()
 	float32Predicates = predicateTable[float32]()
 	float64Predicates = predicateTable[float64]()
 )
@@ -140,8 +148,10 @@ func ordering[T number](t *[NumOpcodes]blockFunc[T]) {
 				v = one
 			case v < 0:
 				v = -one
+			case v == 0:
+				v = 0 // without a sign
 			}
-			dst[i] = v // 0 and NaN stay
+			dst[i] = v // NaN stays
 		}
 	}
 	t[Maximum] = func(dst, a, b []T) {
@@ -389,14 +399,18 @@ func selectBlock[T any](dst []T, cond []bool, a, b []T) {
 	}
 }
 
-// castBlock is Cast between numbers; see toInt and toInt32.
+// castBlock is Cast between numbers; see toInt, toInt32 and toUint.
 func castBlock[R, T number](dst []R, a []T) {
 	switch to := dtypeOf[R](); {
 	case to.IsFloat() || !dtypeOf[T]().IsFloat():
 		for i := range dst {
 			dst[i] = R(a[i])
 		}
-	case to == Int64:
+	case to == Uint64:
+		for i := range dst {
+			dst[i] = R(toUint(float64(a[i])))
+		}
+	case to == Int64 || to == Uint32:
 		for i := range dst {
 			dst[i] = R(toInt(float64(a[i])))
 		}

@@ -18,11 +18,23 @@ type kind interface {
 }
 
 var kinds = [numDTypes]kind{
-	Bool: kindOf[bool]{}, Int8: kindOf[int8]{}, Uint8: kindOf[uint8]{}, Int32: kindOf[int32]{}, Int64: kindOf[int64]{},
-	Float32: kindOf[float32]{}, Float64: kindOf[float64]{},
+	Bool:     kindOf[bool]{func(l *lane) *[]bool { return &l.b }},
+	Int8:     kindOf[int8]{func(l *lane) *[]int8 { return &l.i8 }},
+	Int16:    kindOf[int16]{func(l *lane) *[]int16 { return &l.i16 }},
+	Int32:    kindOf[int32]{func(l *lane) *[]int32 { return &l.i32 }},
+	Int64:    kindOf[int64]{func(l *lane) *[]int64 { return &l.i }},
+	Uint8:    kindOf[uint8]{func(l *lane) *[]uint8 { return &l.u8 }},
+	Uint16:   kindOf[uint16]{func(l *lane) *[]uint16 { return &l.u16 }},
+	Uint32:   kindOf[uint32]{func(l *lane) *[]uint32 { return &l.u32 }},
+	Uint64:   kindOf[uint64]{func(l *lane) *[]uint64 { return &l.u }},
+	Float16:  kindOf[F16]{func(l *lane) *[]F16 { return &l.h }},
+	BFloat16: kindOf[BF16]{func(l *lane) *[]BF16 { return &l.bh }},
+	Float32:  kindOf[float32]{func(l *lane) *[]float32 { return &l.f }},
+	Float64:  kindOf[float64]{func(l *lane) *[]float64 { return &l.d }},
 }
 
-type kindOf[T Element] struct{}
+// A kindOf knows the field of lanes that holds its elements.
+type kindOf[T Element] struct{ block func(l *lane) *[]T }
 
 func (kindOf[T]) make(n int) any { return make([]T, n) }
 
@@ -45,34 +57,17 @@ func (kindOf[T]) take(out *Array, s *selection) { takeElements[T](out, s) }
 type lane struct {
 	b   []bool
 	i8  []int8
-	u8  []uint8
+	i16 []int16
 	i32 []int32
 	i   []int64
+	u8  []uint8
+	u16 []uint16
+	u32 []uint32
+	u   []uint64
+	h   []F16
+	bh  []BF16
 	f   []float32
 	d   []float64
-}
-
-// block returns the field of the type.
-func (kindOf[T]) block(l *lane) *[]T {
-	var zero T
-	var field any
-	switch any(zero).(type) {
-	case bool:
-		field = &l.b
-	case int8:
-		field = &l.i8
-	case uint8:
-		field = &l.u8
-	case int32:
-		field = &l.i32
-	case int64:
-		field = &l.i
-	case float32:
-		field = &l.f
-	case float64:
-		field = &l.d
-	}
-	return field.(*[]T)
 }
 
 // reserve makes the block at least n elements long.

@@ -15,7 +15,7 @@ const (
 // goroutines may use them.
 type LastWeights struct {
 	groups func() []*Factor // for patches, by group
-	lines  func() []*Factor // by line of the window, if there is one group
+	lines  func() []*Factor // by block of columns and line of the window, if there is one group
 }
 
 // NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns
@@ -41,8 +41,13 @@ func NewLastWeights(weights *Array, groups int) *LastWeights {
 				line *= weights.shape[n-3]
 			}
 			var list []*Factor
-			for first := 0; first < c.terms; first += line {
-				list = append(list, NewFactor(weights.rowsAt(first*c.out, line, c.out, c.out)))
+			for at := 0; at < c.out; {
+				n := blockOfColumns(c.out, c.terms, at)
+				for first := 0; first < c.terms; first += line {
+					w := weights.rowsAt(first*c.out+at, line, n, c.out)
+					list = append(list, NewFactor(w))
+				}
+				at += n
 			}
 			return list
 		}),

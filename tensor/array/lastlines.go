@@ -13,7 +13,24 @@ const (
 	shortLine  = 12
 	lineBytes  = 256 << 10 // of weights
 	chunkBytes = 128 << 10 // of padded input
+
+	// Weights that take more than manyBytes are not in the second-level cache when the next line needs
+	// them. Then some of their columns are multiplied with all lines of a chunk before the others, and a
+	// chunk may be larger.
+	manyBytes      = 1 << 20
+	manyChunkBytes = 512 << 10
+	blockCols      = 64 // a panel of products, or several
 )
+
+// blockOfColumns returns how many columns of the weights, from one on, are multiplied with all lines of
+// a chunk. The last block has what is left, and so is not narrow, which would change bits.
+func blockOfColumns(out, terms, from int) int {
+	n := max(manyBytes/(4*terms*blockCols), 1) * blockCols
+	if left := out - from; 4*terms*out <= manyBytes || left < 2*n {
+		return left
+	}
+	return n
+}
 
 // inLines reports whether products of lines take less time than those of patches, and have their bits.
 func (c *lastConvolution) inLines() bool {
@@ -65,7 +82,11 @@ func (c *lastConvolution) lines() error {
 	if inside {
 		width = s.in[2] * c.in
 	} else {
-		chunk = min(chunk, max((chunkBytes/(4*width*s.size[0])-s.reach(1, 1))/s.stride[1], 4))
+		bytes := chunkBytes
+		if 4*c.terms*c.out > manyBytes {
+			bytes = manyChunkBytes
+		}
+		chunk = min(chunk, max((bytes/(4*width*s.size[0])-s.reach(1, 1))/s.stride[1], 4))
 		if err := c.ws.New(memory, Float32, s.size[0]*s.reach(1, chunk)*width); err != nil {
 			return err
 		}
@@ -119,28 +140,33 @@ func (c *lastConvolution) padLines(dst, x []float32, item, i, j, n, width int) {
 
 // multiplyLines sets n lines of the result, from a position on, to their products. The lines of the
 // input that belong to them begin at from; lines are width elements apart, and planes of the window plane.
-func (c *lastConvolution) multiplyLines(factors []*Factor, from []float32, plane, width, row, n int) {
+func (c *lastConvolution) multiplyLines(factors []*Factor, from []float32, plane, width, first, n int) {
 	s := c.slide
 	count, rows := n, s.out[2]
 	if c.even() {
 		count, rows = 1, n*rows
 	}
 	run, step := s.size[2]*c.in, s.stride[2]*c.in
-	y := kernel.Matrix{Rows: rows, Cols: c.out, Stride: c.out}
 	result := Slice[float32](c.y)
-	segments := c.ws.segments[:0]
-	for k, f := range factors {
-		segments = append(segments, kernel.Segment{W: &f.weights, Continue: k > 0})
-	}
-	c.ws.segments = segments
-	for line := range count {
-		for k := range segments {
-			at := k/s.size[1]*plane + (line*s.stride[1]+k%s.size[1]*s.dilation[1])*width
-			segments[k].X = kernel.Matrix{Rows: rows, Cols: run, Stride: step, Data: from[at:][:(rows-1)*step+run]}
+	lines := s.size[0] * s.size[1]
+	for at := 0; at < c.out; {
+		n := blockOfColumns(c.out, c.terms, at)
+		segments := c.ws.segments[:0]
+		for k, f := range factors[:lines] {
+			segments = append(segments, kernel.Segment{W: &f.weights, Continue: k > 0})
 		}
-		y.Data = result[row*c.out:][:rows*c.out]
-		kernel.MulSegments(segments, c.complete.of(row, rows, 0, c.out), y)
-		row += rows
+		c.ws.segments = segments
+		y := kernel.Matrix{Rows: rows, Cols: n, Stride: c.out}
+		for line := range count {
+			for k := range segments {
+				x := k/s.size[1]*plane + (line*s.stride[1]+k%s.size[1]*s.dilation[1])*width
+				segments[k].X = kernel.Matrix{Rows: rows, Cols: run, Stride: step, Data: from[x:][:(rows-1)*step+run]}
+			}
+			row := first + line*rows
+			y.Data = result[row*c.out+at:][:(rows-1)*c.out+n]
+			kernel.MulSegments(segments, c.complete.of(row, rows, at, n), y)
+		}
+		clear(segments)
+		at, factors = at+n, factors[lines:]
 	}
-	clear(segments)
 }

@@ -252,21 +252,32 @@ func (in *instr) run(l []lane, n int) {
 			boolPredicates[in.op](dst.b[:n], a.b[:n], b.b[:n])
 		case Int8:
 			int8Predicates[in.op](dst.b[:n], a.i8[:n], b.i8[:n])
-		case Uint8:
-			uint8Predicates[in.op](dst.b[:n], a.u8[:n], b.u8[:n])
+		case Int16:
+			int16Predicates[in.op](dst.b[:n], a.i16[:n], b.i16[:n])
 		case Int32:
 			int32Predicates[in.op](dst.b[:n], a.i32[:n], b.i32[:n])
 		case Int64:
 			int64Predicates[in.op](dst.b[:n], a.i[:n], b.i[:n])
+		case Uint8:
+			uint8Predicates[in.op](dst.b[:n], a.u8[:n], b.u8[:n])
+		case Uint16:
+			uint16Predicates[in.op](dst.b[:n], a.u16[:n], b.u16[:n])
+		case Uint32:
+			uint32Predicates[in.op](dst.b[:n], a.u32[:n], b.u32[:n])
+		case Uint64:
+			uint64Predicates[in.op](dst.b[:n], a.u[:n], b.u[:n])
 		case Float32:
 			float32Predicates[in.op](dst.b[:n], a.f[:n], b.f[:n])
 		case Float64:
 			float64Predicates[in.op](dst.b[:n], a.d[:n], b.d[:n])
+		default:
+			x, y := in.widened(l, n)
+			float32Predicates[in.op](dst.b[:n], x, y)
 		}
 		return
 	}
 	if in.op == Cast {
-		runCast(in.typ, dst, a, n)
+		runCast(in.typ, in.to, dst, a, &l[in.wide], n)
 		return
 	}
 	switch in.typ {
@@ -274,16 +285,63 @@ func (in *instr) run(l []lane, n int) {
 		boolKernels[in.op](dst.b[:n], a.b[:n], b.b[:n])
 	case Int8:
 		int8Kernels[in.op](dst.i8[:n], a.i8[:n], b.i8[:n])
-	case Uint8:
-		uint8Kernels[in.op](dst.u8[:n], a.u8[:n], b.u8[:n])
+	case Int16:
+		int16Kernels[in.op](dst.i16[:n], a.i16[:n], b.i16[:n])
 	case Int32:
 		int32Kernels[in.op](dst.i32[:n], a.i32[:n], b.i32[:n])
 	case Int64:
 		int64Kernels[in.op](dst.i[:n], a.i[:n], b.i[:n])
+	case Uint8:
+		uint8Kernels[in.op](dst.u8[:n], a.u8[:n], b.u8[:n])
+	case Uint16:
+		uint16Kernels[in.op](dst.u16[:n], a.u16[:n], b.u16[:n])
+	case Uint32:
+		uint32Kernels[in.op](dst.u32[:n], a.u32[:n], b.u32[:n])
+	case Uint64:
+		uint64Kernels[in.op](dst.u[:n], a.u[:n], b.u[:n])
 	case Float32:
 		float32Kernels[in.op](dst.f[:n], a.f[:n], b.f[:n])
 	case Float64:
 		float64Kernels[in.op](dst.d[:n], a.d[:n], b.d[:n])
+	default:
+		in.runHalf(l, n)
+	}
+}
+
+// runHalf computes half floats as float32s and rounds the result.
+func (in *instr) runHalf(l []lane, n int) {
+	x, y := in.widened(l, n)
+	float32Kernels[in.op](x, x, y)
+	l[in.dst].round(in.typ, x)
+}
+
+// widened returns the first two arguments, half floats, as float32s.
+func (in *instr) widened(l []lane, n int) (x, y []float32) {
+	x = l[in.wide].f[:n]
+	y = x
+	l[in.args[0]].widen(in.typ, x)
+	if in.numArgs > 1 {
+		y = l[in.wide+1].f[:n]
+		l[in.args[1]].widen(in.typ, y)
+	}
+	return x, y
+}
+
+// widen converts half floats of a type.
+func (l *lane) widen(t DType, dst []float32) {
+	if t == Float16 {
+		widenF16(dst, l.h[:len(dst)])
+	} else {
+		widenBF16(dst, l.bh[:len(dst)])
+	}
+}
+
+// round makes half floats of a type.
+func (l *lane) round(t DType, src []float32) {
+	if t == Float16 {
+		roundF16(l.h[:len(src)], src)
+	} else {
+		roundBF16(l.bh[:len(src)], src)
 	}
 }
 
@@ -293,12 +351,24 @@ func runSwitch(t DType, dst, cond, a, b *lane, n int) {
 		selectBlock(dst.b[:n], cond.b, a.b, b.b)
 	case Int8:
 		selectBlock(dst.i8[:n], cond.b, a.i8, b.i8)
-	case Uint8:
-		selectBlock(dst.u8[:n], cond.b, a.u8, b.u8)
+	case Int16:
+		selectBlock(dst.i16[:n], cond.b, a.i16, b.i16)
 	case Int32:
 		selectBlock(dst.i32[:n], cond.b, a.i32, b.i32)
 	case Int64:
 		selectBlock(dst.i[:n], cond.b, a.i, b.i)
+	case Uint8:
+		selectBlock(dst.u8[:n], cond.b, a.u8, b.u8)
+	case Uint16:
+		selectBlock(dst.u16[:n], cond.b, a.u16, b.u16)
+	case Uint32:
+		selectBlock(dst.u32[:n], cond.b, a.u32, b.u32)
+	case Uint64:
+		selectBlock(dst.u[:n], cond.b, a.u, b.u)
+	case Float16:
+		selectBlock(dst.h[:n], cond.b, a.h, b.h)
+	case BFloat16:
+		selectBlock(dst.bh[:n], cond.b, a.bh, b.bh)
 	case Float32:
 		selectBlock(dst.f[:n], cond.b, a.f, b.f)
 	case Float64:
@@ -306,58 +376,103 @@ func runSwitch(t DType, dst, cond, a, b *lane, n int) {
 	}
 }
 
-// runCast converts a block to the type of dst, which is the one whose field is not nil.
-func runCast(from DType, dst, a *lane, n int) {
+// runCast converts a block. Half floats take the way over float32s, for which there is a lane.
+func runCast(from, to DType, dst, a, wide *lane, n int) {
+	switch {
+	case from.IsHalf() && to == Float32:
+		a.widen(from, dst.f[:n])
+		return
+	case from.IsHalf():
+		a.widen(from, wide.f[:n])
+		from, a = Float32, wide
+	case to == Float16 && from == Float64: // rounded once
+		for i, v := range a.d[:n] {
+			dst.h[i] = f16OfDouble(v)
+		}
+		return
+	}
+	if to.IsHalf() {
+		if from != Float32 {
+			runCast(from, Float32, wide, a, nil, n)
+			a = wide
+		}
+		dst.round(to, a.f[:n])
+		return
+	}
 	switch from {
 	case Bool:
-		castBools(dst, a.b[:n])
+		castBools(to, dst, a.b[:n])
 	case Int8:
-		castNumbers(dst, a.i8[:n])
-	case Uint8:
-		castNumbers(dst, a.u8[:n])
+		castNumbers(to, dst, a.i8[:n])
+	case Int16:
+		castNumbers(to, dst, a.i16[:n])
 	case Int32:
-		castNumbers(dst, a.i32[:n])
+		castNumbers(to, dst, a.i32[:n])
 	case Int64:
-		castNumbers(dst, a.i[:n])
+		castNumbers(to, dst, a.i[:n])
+	case Uint8:
+		castNumbers(to, dst, a.u8[:n])
+	case Uint16:
+		castNumbers(to, dst, a.u16[:n])
+	case Uint32:
+		castNumbers(to, dst, a.u32[:n])
+	case Uint64:
+		castNumbers(to, dst, a.u[:n])
 	case Float32:
-		castNumbers(dst, a.f[:n])
+		castNumbers(to, dst, a.f[:n])
 	case Float64:
-		castNumbers(dst, a.d[:n])
+		castNumbers(to, dst, a.d[:n])
 	}
 }
 
-func castBools(dst *lane, a []bool) {
-	switch n := len(a); {
-	case dst.i8 != nil:
+func castBools(to DType, dst *lane, a []bool) {
+	switch n := len(a); to {
+	case Int8:
 		unboolBlock(dst.i8[:n], a)
-	case dst.u8 != nil:
-		unboolBlock(dst.u8[:n], a)
-	case dst.i32 != nil:
+	case Int16:
+		unboolBlock(dst.i16[:n], a)
+	case Int32:
 		unboolBlock(dst.i32[:n], a)
-	case dst.i != nil:
+	case Int64:
 		unboolBlock(dst.i[:n], a)
-	case dst.f != nil:
+	case Uint8:
+		unboolBlock(dst.u8[:n], a)
+	case Uint16:
+		unboolBlock(dst.u16[:n], a)
+	case Uint32:
+		unboolBlock(dst.u32[:n], a)
+	case Uint64:
+		unboolBlock(dst.u[:n], a)
+	case Float32:
 		unboolBlock(dst.f[:n], a)
-	default:
+	case Float64:
 		unboolBlock(dst.d[:n], a)
 	}
 }
 
-func castNumbers[T number](dst *lane, a []T) {
-	switch n := len(a); {
-	case dst.b != nil:
+func castNumbers[T number](to DType, dst *lane, a []T) {
+	switch n := len(a); to {
+	case Bool:
 		boolBlock(dst.b[:n], a)
-	case dst.i8 != nil:
+	case Int8:
 		castBlock(dst.i8[:n], a)
-	case dst.u8 != nil:
-		castBlock(dst.u8[:n], a)
-	case dst.i32 != nil:
+	case Int16:
+		castBlock(dst.i16[:n], a)
+	case Int32:
 		castBlock(dst.i32[:n], a)
-	case dst.i != nil:
+	case Int64:
 		castBlock(dst.i[:n], a)
-	case dst.f != nil:
+	case Uint8:
+		castBlock(dst.u8[:n], a)
+	case Uint16:
+		castBlock(dst.u16[:n], a)
+	case Uint32:
+		castBlock(dst.u32[:n], a)
+	case Uint64:
+		castBlock(dst.u[:n], a)
+	case Float32:
 		castBlock(dst.f[:n], a)
-	default:
+	case Float64:
 		castBlock(dst.d[:n], a)
 	}
 }

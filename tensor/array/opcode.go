@@ -92,14 +92,15 @@ const (
 type typing uint8
 
 const (
-	same    typing = iota // as its arguments
-	second                // as its second argument
-	choice                // as its second and third argument; the first is a bool
-	arith                 // as its arguments, but bools count as int64
-	real_                 // as its arguments, but bools and integers count as float64
-	compare               // as its arguments; the result is a bool
-	test                  // as real_; the result is a bool
-	logic                 // as its arguments, which must not be floats
+	same     typing = iota // as its arguments
+	second                 // as its second argument
+	choice                 // as its second and third argument; the first is a bool
+	arith                  // as its arguments, but bools count as int64
+	real_                  // as its arguments, but bools and integers count as floats: see DType.Real
+	quotient               // as its arguments, but bools and integers count as float64
+	compare                // as its arguments; the result is a bool
+	test                   // as quotient; the result is a bool
+	logic                  // as its arguments, which must not be floats
 )
 
 // maxArgs is the largest number of arguments of the operations that take a fixed number.
@@ -122,11 +123,11 @@ var ops = func() (table [NumOpcodes]opInfo) {
 		{Switch, opInfo{"switch", 3, choice, false}},
 		{Add, opInfo{"add mul", -1, arith, true}},
 		{Sub, opInfo{"sub", 2, arith, false}},
-		{TrueDiv, opInfo{"true_div", 2, real_, false}},
+		{TrueDiv, opInfo{"true_div", 2, quotient, false}},
 		{IntDiv, opInfo{"int_div mod pow", 2, arith, false}},
 		{Maximum, opInfo{"maximum minimum", 2, same, true}},
 		{Neg, opInfo{"neg", 1, arith, false}},
-		{Inv, opInfo{"inv", 1, real_, false}},
+		{Inv, opInfo{"inv", 1, quotient, false}},
 		{Abs, opInfo{"abs sgn sqr", 1, arith, false}},
 		{Sqrt, opInfo{"sqrt exp expm1 exp2 log log1p log2 log10", 1, real_, false}},
 		{LogAddExp, opInfo{"logaddexp", 2, real_, true}},
@@ -192,6 +193,8 @@ func (o Opcode) Types(args ...DType) (compute, result DType, ok bool) {
 	case arith:
 		d = d.Number()
 	case real_:
+		d = d.Real()
+	case quotient:
 		d = d.Float()
 	case compare:
 		return d, Bool, true

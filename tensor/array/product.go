@@ -204,17 +204,28 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 	switch c.dtype {
 	case Int8:
 		mulInts[int8](c, a, b)
-		return nil
-	case Uint8:
-		mulInts[uint8](c, a, b)
-		return nil
+	case Int16:
+		mulInts[int16](c, a, b)
 	case Int32:
 		mulInts[int32](c, a, b)
-		return nil
 	case Int64:
 		mulInts[int64](c, a, b)
-		return nil
+	case Uint8:
+		mulInts[uint8](c, a, b)
+	case Uint16:
+		mulInts[uint16](c, a, b)
+	case Uint32:
+		mulInts[uint32](c, a, b)
+	case Uint64:
+		mulInts[uint64](c, a, b)
+	default:
+		mulBools(c, a, b)
 	}
+	return nil
+}
+
+// mulBools is MatMul of bools.
+func mulBools(c, a, b *Array) {
 	for i := range c.shape[0] {
 		for j := range c.shape[1] {
 			var sum int64
@@ -224,7 +235,6 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 			c.SetFloat(i*c.shape[1]+j, float64(sum))
 		}
 	}
-	return nil
 }
 
 // mulInts is MatMul of integers, which wraps around.

@@ -36,9 +36,11 @@ type constant struct {
 type instr struct {
 	op      Opcode
 	typ     DType // in which it computes; for a Cast, of the argument
+	to      DType // of its result
+	numArgs int8
 	args    [maxArgs]int32
 	dst     int32
-	numArgs int8
+	wide    int32  // of placed code: the first of two slots for half floats as float32s
 	hinge   *hinge // of placed code: it takes the place of the operation
 }
 
@@ -90,7 +92,7 @@ func (p *Program) Cast(to DType, value int) int {
 		return value
 	}
 	dst := p.add(to)
-	p.code = append(p.code, instr{op: Cast, typ: p.types[value], args: [maxArgs]int32{int32(value)}, dst: int32(dst), numArgs: 1})
+	p.code = append(p.code, instr{op: Cast, typ: p.types[value], to: to, args: [maxArgs]int32{int32(value)}, dst: int32(dst), numArgs: 1})
 	return dst
 }
 
@@ -127,7 +129,7 @@ func (p *Program) Append(op Opcode, args ...int) int {
 }
 
 func (p *Program) emit(op Opcode, compute, result DType, args ...int) int {
-	in := instr{op: op, typ: compute, numArgs: int8(len(args))}
+	in := instr{op: op, typ: compute, to: result, numArgs: int8(len(args))}
 	for i, a := range args {
 		in.args[i] = int32(a)
 	}
@@ -225,6 +227,15 @@ func (p *Program) place() {
 	for _, c := range p.consts {
 		newSlot(int(c.value))
 		p.fixed = append(p.fixed, constant{slot[c.value], c.data})
+	}
+	// Half floats are computed with as float32s, in two slots that all instructions have in common.
+	halves := len(p.slots)
+	for i := range code {
+		if in := &code[i]; in.typ.IsHalf() || in.op == Cast && in.to.IsHalf() {
+			if in.wide = int32(halves); len(p.slots) == halves {
+				p.slots = append(p.slots, Float32, Float32)
+			}
+		}
 	}
 	// Phase 3: all other values, in the order of the code. A slot is free from the instruction on
 	// that reads its value for the last time, and that instruction may already use it for its

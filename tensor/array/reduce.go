@@ -32,10 +32,7 @@ func (r Reduction) String() string { return reductionNames[r] }
 func (r Reduction) Result(d DType) DType {
 	switch r {
 	case Sum, Prod:
-		if d.IsFloat() {
-			return d
-		}
-		return Int64
+		return d.Sum()
 	case All, Any:
 		return Bool
 	case LogSumExp:
@@ -60,7 +57,7 @@ type Axes uint8
 func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 
 // Reduce sets out to the reduction of in over the dimensions in axes. Out has the remaining
-// dimensions and the type r.Result, and is contiguous. Floats are summed in double precision, integers as int64. The
+// dimensions and the type r.Result, and is contiguous. Floats are summed in double precision, integers in 64 bits. The
 // error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	switch {
@@ -259,13 +256,21 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 			return acc
 		}))
 	case Int8:
-		fold(Slice[int64](out), v, red, pick(r, sums[int8, int64], products[int8, int64]))
-	case Uint8:
-		fold(Slice[int64](out), v, red, pick(r, sums[uint8, int64], products[uint8, int64]))
+		accumulateInts[int8, int64](r, out, v, red)
+	case Int16:
+		accumulateInts[int16, int64](r, out, v, red)
 	case Int32:
-		fold(Slice[int64](out), v, red, pick(r, sums[int32, int64], products[int32, int64]))
+		accumulateInts[int32, int64](r, out, v, red)
 	case Int64:
-		fold(Slice[int64](out), v, red, pick(r, sums[int64, int64], products[int64, int64]))
+		accumulateInts[int64, int64](r, out, v, red)
+	case Uint8:
+		accumulateInts[uint8, uint64](r, out, v, red)
+	case Uint16:
+		accumulateInts[uint16, uint64](r, out, v, red)
+	case Uint32:
+		accumulateInts[uint32, uint64](r, out, v, red)
+	case Uint64:
+		accumulateInts[uint64, uint64](r, out, v, red)
 	case Float32:
 		// Sums of float32s are made in float64s and rounded once: so they don't lose digits with
 		// the number of terms.
@@ -275,6 +280,10 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 	case Float64:
 		fold(Slice[float64](out), v, red, pick(r, rowSums64, products[float64, float64]))
 	}
+}
+
+func accumulateInts[T, A integer](r Reduction, out, v *Array, red reducedDims) {
+	fold(Slice[A](out), v, red, pick(r, sums[T, A], products[T, A]))
 }
 
 func pick[T, A any](r Reduction, sum, prod func() folder[T, A]) folder[T, A] {
@@ -290,12 +299,20 @@ func extreme(r Reduction, out, v *Array, red reducedDims) {
 		truth(map[Reduction]Reduction{Max: Any, Min: All}[r], out, v, red)
 	case Int8:
 		fold(Slice[int8](out), v, red, extremes[int8](r, math.MinInt8, math.MaxInt8))
-	case Uint8:
-		fold(Slice[uint8](out), v, red, extremes[uint8](r, 0, math.MaxUint8))
+	case Int16:
+		fold(Slice[int16](out), v, red, extremes[int16](r, math.MinInt16, math.MaxInt16))
 	case Int32:
 		fold(Slice[int32](out), v, red, extremes[int32](r, math.MinInt32, math.MaxInt32))
 	case Int64:
 		fold(Slice[int64](out), v, red, extremes[int64](r, math.MinInt64, math.MaxInt64))
+	case Uint8:
+		fold(Slice[uint8](out), v, red, extremes[uint8](r, 0, math.MaxUint8))
+	case Uint16:
+		fold(Slice[uint16](out), v, red, extremes[uint16](r, 0, math.MaxUint16))
+	case Uint32:
+		fold(Slice[uint32](out), v, red, extremes[uint32](r, 0, math.MaxUint32))
+	case Uint64:
+		fold(Slice[uint64](out), v, red, extremes[uint64](r, 0, math.MaxUint64))
 	case Float32:
 		fold(Slice[float32](out), v, red, extremes(r, float32(math.Inf(-1)), float32(math.Inf(1))))
 	case Float64:
@@ -376,12 +393,24 @@ func elementAt(a *Array, at int) float64 {
 		return 0
 	case []int8:
 		return float64(d[at])
-	case []uint8:
+	case []int16:
 		return float64(d[at])
 	case []int32:
 		return float64(d[at])
 	case []int64:
 		return float64(d[at])
+	case []uint8:
+		return float64(d[at])
+	case []uint16:
+		return float64(d[at])
+	case []uint32:
+		return float64(d[at])
+	case []uint64:
+		return float64(d[at])
+	case []F16:
+		return float64(d[at].Float32())
+	case []BF16:
+		return float64(d[at].Float32())
 	case []float32:
 		return float64(d[at])
 	}

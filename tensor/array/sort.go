@@ -17,7 +17,10 @@ type sorter struct {
 }
 
 var sorters = [numDTypes]sorter{
-	Bool: sorterOf(keyOfBool), Int8: sorterOf(keyOfInt[int8]), Uint8: sorterOf(keyOfInt[uint8]), Int32: sorterOf(keyOfInt[int32]), Int64: sorterOf(keyOfInt[int64]),
+	Bool: sorterOf(keyOfBool),
+	Int8: sorterOf(keyOfInt[int8]), Int16: sorterOf(keyOfInt[int16]), Int32: sorterOf(keyOfInt[int32]), Int64: sorterOf(keyOfInt[int64]),
+	Uint8: sorterOf(keyOfUint[uint8]), Uint16: sorterOf(keyOfUint[uint16]), Uint32: sorterOf(keyOfUint[uint32]), Uint64: sorterOf(keyOfUint[uint64]),
+	Float16: sorterOf(func(v F16) uint64 { return keyOfFloat(v.Float32()) }), BFloat16: sorterOf(func(v BF16) uint64 { return keyOfFloat(v.Float32()) }),
 	Float32: sorterOf(keyOfFloat[float32]), Float64: sorterOf(keyOfFloat[float64]),
 }
 
@@ -41,7 +44,9 @@ func keyOfBool(v bool) uint64 {
 	return 0
 }
 
-func keyOfInt[T integer](v T) uint64 { return uint64(int64(v)) ^ 1<<63 }
+func keyOfInt[T signed](v T) uint64 { return uint64(int64(v)) ^ 1<<63 }
+
+func keyOfUint[T unsigned](v T) uint64 { return uint64(v) }
 
 // keyOfFloat returns keys in the order of the numbers. Zeros are equal, and NaN is last.
 func keyOfFloat[T float](v T) uint64 {

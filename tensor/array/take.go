@@ -147,16 +147,28 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 		putBools(y, &s, add)
 	case Int8:
 		putElements[int8](y, &s, add)
-	case Uint8:
-		putElements[uint8](y, &s, add)
+	case Int16:
+		putElements[int16](y, &s, add)
 	case Int32:
 		putElements[int32](y, &s, add)
 	case Int64:
 		putElements[int64](y, &s, add)
+	case Uint8:
+		putElements[uint8](y, &s, add)
+	case Uint16:
+		putElements[uint16](y, &s, add)
+	case Uint32:
+		putElements[uint32](y, &s, add)
+	case Uint64:
+		putElements[uint64](y, &s, add)
 	case Float32:
 		putElements[float32](y, &s, add)
 	case Float64:
 		putElements[float64](y, &s, add)
+	case Float16:
+		putBy(y, &s, add, func(x, y F16) F16 { return F16Of(x.Float32() + y.Float32()) })
+	case BFloat16:
+		putBy(y, &s, add, func(x, y BF16) BF16 { return BF16Of(x.Float32() + y.Float32()) })
 	}
 	return nil
 }
@@ -193,7 +205,12 @@ func putElements[T number](y *Array, s *selection, add bool) {
 
 // putBools is putElements for bools. A sum is true if one of its terms is.
 func putBools(y *Array, s *selection, add bool) {
-	dst, src := dataOf[bool](&s.rest), Slice[bool](y)
+	putBy(y, s, add, func(x, y bool) bool { return x || y })
+}
+
+// putBy is putElements for elements whose sum is a function.
+func putBy[T Element](y *Array, s *selection, add bool, sum func(x, y T) T) {
+	dst, src := dataOf[T](&s.rest), Slice[T](y)
 	if !add {
 		setElements(dst, src, s)
 		return
@@ -204,7 +221,7 @@ func putBools(y *Array, s *selection, add bool) {
 			if s.outer {
 				k = r*len(s.places) + i
 			}
-			dst[p+at] = dst[p+at] || src[k]
+			dst[p+at] = sum(dst[p+at], src[k])
 		}
 	})
 }

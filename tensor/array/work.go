@@ -25,6 +25,9 @@ func (o Opcode) Work(t DType, n int) int {
 	case Gamma, GammaLn, Psi, Polygamma:
 		work = 40000
 	}
+	if t.IsHalf() {
+		work += halfWork
+	}
 	if o == Add || o == Mul {
 		return work * max(n-1, 1)
 	}
@@ -33,6 +36,7 @@ func (o Opcode) Work(t DType, n int) int {
 
 const (
 	castWork   = 50
+	halfWork   = 3000 // of half floats, converting forth and back; measured on 2026-11-26
 	vectorWork = 100
 	scalarWork = 4000 // what has no kernel in vector instructions
 )

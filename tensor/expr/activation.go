@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"math"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -102,10 +100,7 @@ func infinite(x *fgraph.Variable, side array.Opcode) *fgraph.Variable {
 func nanToNum(c *call) *fgraph.Variable {
 	x := c.tensor(0, "x")
 	d := tensor.TypeOf(x).DType()
-	largest := math.MaxFloat64
-	if d == array.Float32 {
-		largest = math.MaxFloat32
-	}
+	largest := d.Largest()
 	missing := []float64{0, largest, -largest}
 	var replacements []*fgraph.Variable
 	for i, name := range []string{"nan", "posinf", "neginf"} {

@@ -10,6 +10,13 @@
 // that package tensor has ops for, and every op under the name that it prints. A
 // mistake is a [*SyntaxError] with its column.
 //
+// Types of elements combine as in NumPy 2: an int8 and a uint8 make an int16, an
+// int32 and a float32 a float64, and the root of an int8 is a float16. A bfloat16
+// stands where a float16 does. A number has the type of what it is combined with,
+// if that type has it; otherwise both have the smallest type that has their
+// values, where NumPy fails: u + 300, for uint8s, is a uint16. Of bools, + is
+// "or" and * is "and".
+//
 // All of this is a [Language], to which a program can add ops and functions of its
 // own, see [Language.With]. Patterns, graphs and files of graphs share it.
 //

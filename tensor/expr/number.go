@@ -12,21 +12,21 @@ import (
 
 // A number takes the type of what it is combined with.
 type number struct {
-	dtype array.DType // as written: Bool, Int64 or Float64
+	dtype array.DType // as written: Bool, Int64, Uint64 where that is too small, or Float64
 	i     int64
 	f     float64
 }
 
 func intNumber(i int64) number { return number{array.Int64, i, float64(i)} }
 
-// parseNumber reads a number. It accepts 9223372036854775808 for the sake of negated.
+// parseNumber reads a number.
 func parseNumber(text string) (number, bool) {
 	text = strings.ReplaceAll(text, "_", "")
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return intNumber(i), true
 	}
-	if text == "9223372036854775808" {
-		return number{array.Float64, math.MinInt64, 1 << 63}, true
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return number{array.Uint64, int64(u), float64(u)}, true
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	return number{array.Float64, 0, f}, err == nil || math.IsInf(f, 0)
@@ -49,27 +49,50 @@ func (n number) fit(d array.DType) array.DType {
 	switch {
 	case n.dtype == array.Float64:
 		return d.Float()
-	case n.dtype == array.Int64 && !d.IsFloat():
-		for _, t := range []array.DType{d.Number(), array.Int32} {
-			if array.Scalar(n.i).Cast(t).Int(0) == n.i {
-				return t
-			}
+	case n.dtype != array.Bool && !d.IsFloat():
+		if d = d.Number(); !n.isIn(d) {
+			return array.Upcast(d, n.smallest(d.IsUnsigned()))
 		}
-		return array.Int64
 	}
 	return d
 }
 
-// negated returns -n. The negation of the smallest integer is no integer: a float64 that keeps the
-// integer in i.
+// smallest returns the smallest type of integers that has the number, if possible an unsigned one, or one
+// with signs.
+func (n number) smallest(unsigned bool) array.DType {
+	other := array.Uint64
+	for _, t := range array.DTypes() {
+		switch {
+		case !t.IsInteger() || !n.isIn(t):
+		case t.IsUnsigned() == unsigned:
+			return t
+		default:
+			other = min(other, t)
+		}
+	}
+	return other
+}
+
+// isIn reports whether a type of integers has the number, which is one.
+func (n number) isIn(d array.DType) bool {
+	if n.dtype == array.Uint64 {
+		return d == array.Uint64
+	}
+	return (n.i >= 0 || !d.IsUnsigned()) && array.Scalar(n.i).Cast(d).Int(0) == n.i
+}
+
+// negated returns -n. The negation of an integer that only a uint64 holds is a float, unless it is the
+// smallest int64.
 func (n number) negated() number {
 	smallest := n.i == math.MinInt64
 	n.i, n.f = -n.i, -n.f
 	switch {
-	case n.dtype == array.Bool, n.dtype == array.Float64 && smallest:
+	case n.dtype == array.Bool, n.dtype == array.Uint64 && smallest:
 		n.dtype = array.Int64
-	case smallest:
+	case n.dtype == array.Uint64:
 		n.dtype = array.Float64
+	case n.dtype == array.Int64 && smallest:
+		n.dtype = array.Uint64
 	}
 	return n
 }
@@ -82,11 +105,12 @@ func (x value) float() value { return value{kind: kindNumber, num: number{array.
 // would have more than 64 bits.
 func folded(op array.Opcode, a, b number) (n *number, exact bool) {
 	float := a.dtype == array.Float64 || b.dtype == array.Float64
+	large := a.dtype == array.Uint64 || b.dtype == array.Uint64
 	switch op {
 	case array.Add, array.Sub, array.Mul, array.TrueDiv, array.Pow:
 	case array.IntDiv, array.Mod:
-		if float || b.i == 0 {
-			return nil, true
+		if float || large || b.i == 0 {
+			return nil, !large
 		}
 		i := compute(op, a.i, b.i)
 		return &number{array.Int64, i, float64(i)}, true
@@ -102,7 +126,7 @@ func folded(op array.Opcode, a, b number) (n *number, exact bool) {
 		return &number{array.Float64, 0, f}, true
 	}
 	i := compute(op, a.i, b.i)
-	if !(math.Abs(float64(i)-f) < 1<<62) { // i wrapped around
+	if large || !(math.Abs(float64(i)-f) < 1<<62) { // i wrapped around
 		return &number{array.Float64, 0, f}, false
 	}
 	return &number{array.Int64, i, float64(i)}, true

@@ -7,6 +7,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/expr"
 )
 
 // TestParseLikePython reads expressions whose meaning in Python, NumPy or Theano is not the obvious
@@ -37,7 +38,7 @@ func TestParseLikePython(t *testing.T) {
 		// Mistakes.
 		{"0 < x < 1", "column 7: comparisons of tensors can't be chained; write (x < y) & (y < z)"}, {"x == y != x", "column 8: comparisons"}, {"(x < y) == p", "[eq(lt(x, y), p)]"},
 		{"x > 0 and y > 0", "column 7: and does not work on tensors; use &"}, {"p or (x > 0)", "column 3: or does not work"}, {"and", "column 1: and does not"}, {"not p", "column 1: not does not work on tensors; use ~"}, {"x if p else y", "column 3: if does not work on tensors; use switch"},
-		{"X.sum(axis=(0, 0))", "axis 0 is named twice"}, {"mean(x, foo=1)", "mean: takes no argument foo"}, {"stack([x, y], axis=3)", "stack: axis 3 of a tensor of 2 dimensions"}, {"softmax(X, axis=2)", "axis 2"}, {"cast(x, 'int16')", "there are bool, int8, uint8, int32, int64, float32, float64"},
+		{"X.sum(axis=(0, 0))", "axis 0 is named twice"}, {"mean(x, foo=1)", "mean: takes no argument foo"}, {"stack([x, y], axis=3)", "stack: axis 3 of a tensor of 2 dimensions"}, {"softmax(X, axis=2)", "axis 2"}, {"cast(x, 'int24')", "there are bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64"},
 	} {
 		s := newScope(t, parseVars)
 		out, err := s.Parse(c.text)
@@ -52,5 +53,29 @@ func TestParseLikePython(t *testing.T) {
 	s := newScope(t, parseVars)
 	if v := s.MustParse("f*(1/2)"); tensor.TypeOf(v).DType() != array.Float32 {
 		t.Errorf("f*(1/2) is a %v", v.Type())
+	}
+}
+
+// TestNumbersFit combines integers with integers of other types: they take that type if it has them.
+func TestNumbersFit(t *testing.T) {
+	for _, c := range []struct{ vars, text, want string }{
+		{"u: uint8", "u + 255", "uint8"}, {"u: uint8", "u + 300", "uint16"}, {"u: uint8", "u - 1", "uint8"}, {"u: uint8", "u + -1", "int16"}, {"u: uint8", "u*-40_000", "int32"},
+		{"i: int8", "i - 128", "int16"}, {"i: int8", "i + -128", "int8"}, {"i: int8", "i + 200", "int16"}, {"i: int8", "i + 3_000_000_000", "int64"}, {"i: int8", "i*1.5", "float64"},
+		{"u: uint64", "u & 18446744073709551615", "uint64"}, {"u: uint64", "u + -1", "float64"}, {"i: int64", "i + 9223372036854775808", "float64"}, {"i: int64", "i + -9223372036854775808", "int64"},
+		{"b: bool", "b + 1", "int64"}, {"h: float16", "h*0.1 + 70000", "float16"}, {"h: bfloat16; i: int8", "h + i", "bfloat16"}, {"h: bfloat16; g: float16", "h + g", "float32"},
+		{"i: int8", "sqrt(i)", "float16"}, {"u: uint16", "exp(u)", "float32"}, {"i: int8", "i/i", "float64"}, {"u: uint8", "sum(u)", "uint64"}, {"u: uint8", "mean(u)", "float64"}, {"h: float16", "mean(h)", "float16"},
+		{"i: int8; u: uint8", "i + u", "int16"}, {"i: int64; u: uint64", "i + u", "float64"}, {"x: float64", "[18446744073709551615]", "uint64"}, {"x: float64", "[18446744073709551615, -1]", "float64"},
+	} {
+		s := expr.NewScope()
+		if err := s.Declare(c.vars); err != nil {
+			t.Fatal(err)
+		}
+		v := s.MustParse(c.text)
+		if c.text[0] == '[' {
+			v = s.MustParse("stack(" + c.text + ")")
+		}
+		if d := tensor.TypeOf(v).DType(); d.String() != c.want {
+			t.Errorf("%s: %s is a %v, want %s", c.vars, c.text, d, c.want)
+		}
 	}
 }

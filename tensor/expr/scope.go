@@ -105,7 +105,7 @@ func parseType(text string) (t tensor.Type, err error) {
 	case text == "":
 	case ok || rest == "[]":
 		return tensor.NewType(dtype, shape...), nil
-	case (rest == "csr" || rest == "csr matrix") && dtype.IsFloat():
+	case (rest == "csr" || rest == "csr matrix") && dtype >= array.Float32:
 		return tensor.CSRType(dtype), nil
 	}
 	for _, n := range strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) {

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -92,13 +93,13 @@ func (x value) constant(what string) *array.Array {
 		}
 		dtype = max(dtype, v.num.dtype)
 	}
-	if len(level) == 0 {
+	if len(level) == 0 || dtype == array.Uint64 && slices.ContainsFunc(level, func(v value) bool { return v.num.f < 0 }) {
 		dtype = array.Float64
 	}
 	a := array.New(dtype, shape...)
 	for i, v := range level {
-		if dtype == array.Int64 {
-			array.Slice[int64](a)[i] = v.num.i
+		if dtype.IsInteger() {
+			a.SetInt(i, v.num.i)
 			continue
 		}
 		a.SetFloat(i, v.num.f)

@@ -152,7 +152,7 @@ func (g *Generator) choice(pick picker) *variable {
 
 func (g *Generator) cast(pick picker) *variable {
 	if x := pick(anything); x != nil {
-		return tensor.Cast(x, array.DType(g.rng.IntN(4)))
+		return tensor.Cast(x, array.DType(g.rng.IntN(int(array.Float16))))
 	}
 	return nil
 }

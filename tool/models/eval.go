@@ -98,9 +98,12 @@ func describe(a *array.Array, elem onnx.DataType) string {
 		b.WriteString(strings.ReplaceAll(fmt.Sprint(a.Shape()), " ", ", "))
 	}
 	for i := range min(a.Len(), shown) {
-		if a.DType().IsFloat() {
+		switch d := a.DType(); {
+		case d.IsFloat():
 			fmt.Fprintf(&b, " %.6g", a.Float(i))
-		} else {
+		case d == array.Uint64:
+			fmt.Fprintf(&b, " %d", uint64(a.Int(i)))
+		default:
 			fmt.Fprintf(&b, " %d", a.Int(i))
 		}
 	}

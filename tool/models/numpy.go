@@ -19,7 +19,7 @@ var errNumPy = errors.New("not an array of NumPy that can be read")
 // numPyTypes are the types of elements by their names in NumPy.
 var numPyTypes = map[string]onnx.DataType{
 	"<f4": onnx.Float, "<f8": onnx.Double, "<f2": onnx.Float16, "<i8": onnx.Int64, "<i4": onnx.Int32, "<i2": onnx.Int16, "|i1": onnx.Int8,
-	"|u1": onnx.Uint8, "<u2": onnx.Uint16, "<u4": onnx.Uint32, "|b1": onnx.Bool,
+	"|u1": onnx.Uint8, "<u2": onnx.Uint16, "<u4": onnx.Uint32, "<u8": onnx.Uint64, "|b1": onnx.Bool,
 }
 
 // parseNumPy reads the format NPY of versions 1 to 3: a magic number, the length of the header, the

@@ -89,7 +89,7 @@ func Dialect(options Options) *tool.Dialect {
 		Ranges:      ranges,
 		Verbs: []tool.Verb{
 			o.demoVerb(), o.runVerb(), o.compileVerb(), ablatingVerb(),
-			o.initVerb(), o.infoVerb(), o.copyVerb(), o.verifyVerb(), o.benchVerb(),
+			o.initVerb(), o.infoVerb(), o.copyVerb(), o.exportVerb(), o.verifyVerb(), o.benchVerb(),
 		},
 		Failed: func(ctx context.Context, c *tool.Console, err error) error {
 			return o.failed(ctx, c, err, "", -1, new(tool.AddedRules))

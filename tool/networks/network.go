@@ -92,14 +92,19 @@ func (o *Options) declareNetwork(cfg *tool.Config, fs *flag.FlagSet) *networkFla
 
 // declareRequest declares those of a network and a request alone.
 func (f *networkFlags) declareRequest(fs *flag.FlagSet) {
+	f.declareChunk(fs)
+	fs.IntVar(&f.chunk.Sequences, "num-sequences", 1, "Number of chunks that are computed together")
+	fs.BoolVar(&f.chunk.Derivative, "need-model-derivative", false, "Compute the gradient of the parameters")
+}
+
+// declareChunk declares those of a chunk of one sequence.
+func (f *networkFlags) declareChunk(fs *flag.FlagSet) {
 	fs.StringVar(&f.request, "request", "", "JSON file with the request; FILE#NAME takes member NAME of its object. The default is a request for one chunk")
 	seedFlag(fs, &f.seed)
 	fs.IntVar(&f.chunk.Frames, "frames-per-chunk", 150, "Frames in a chunk, before subsampling")
 	fs.IntVar(&f.chunk.Subsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
 	fs.IntVar(&f.chunk.ExtraLeft, "extra-left-context", 0, "Extra frames of left context")
 	fs.IntVar(&f.chunk.ExtraRight, "extra-right-context", 0, "Extra frames of right context")
-	fs.IntVar(&f.chunk.Sequences, "num-sequences", 1, "Number of chunks that are computed together")
-	fs.BoolVar(&f.chunk.Derivative, "need-model-derivative", false, "Compute the gradient of the parameters")
 	fs.StringVar(&f.outputs, "outputs", "", "Comma-separated names of output nodes, or \"all\"")
 }
 

@@ -97,7 +97,7 @@ func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*c
 			if !ok {
 				return fmt.Errorf("rulecheck: %v can't be computed", a.Op())
 			}
-			k, err := op.Compile(a)
+			k, err := tensor.Compile(a)
 			if err != nil {
 				return fmt.Errorf("rulecheck: %v: %w", a, err)
 			}

@@ -65,7 +65,7 @@ func (c *circuit) differences(t trace) (places []place, exact bool) {
 
 // compare compares an element of two arrays of one type.
 func compare(l, r *array.Array, i int) (same, near bool) {
-	if l.DType() == array.Int64 {
+	if isInteger(l.DType()) {
 		same = l.Int(i) == r.Int(i)
 		return same, same
 	}
@@ -168,7 +168,8 @@ func (in *instance) ofRounding(t trace, args []*array.Array) verdict {
 	// An overflow near the limits of the type is a matter of rounding: sums and products in another
 	// order overflow a little earlier or later. From arguments far from the limits on both sides,
 	// it is a fault of the formula, as of log(sum(exp(x))).
-	far, extreme, zero := true, false, false
+	// Those of a half float are never far.
+	far, extreme, zero := !result.IsHalf(), result.IsHalf(), false
 	for _, a := range in.arguments(args) {
 		if !a.DType().IsFloat() {
 			continue

@@ -154,7 +154,7 @@ func sameShapes(c *circuit, t, u trace) bool {
 
 // number returns an element as a float; of an integer, the distance to that of another array.
 func number(a, origin *array.Array, i int) float64 {
-	if a.DType() == array.Int64 {
+	if isInteger(a.DType()) {
 		return float64(a.Int(i) - origin.Int(i))
 	}
 	return a.Float(i)
@@ -239,7 +239,7 @@ func (s *step) wraps(values []*array.Array) bool {
 	if err != nil || !outType(a).IsFloat() {
 		return false
 	}
-	k, err := op.Compile(a)
+	k, err := tensor.Compile(a)
 	if err != nil {
 		return false
 	}

@@ -37,7 +37,8 @@ is used several times is printed once, with a number. An argument such as -x is 
 -- everything is.
 
 --vars declares variables, such as "x y: vector; X: matrix; s: scalar; t: tensor3; f: float32 matrix; i: int64[3, ?]". Undeclared
-names are float64 scalars.
+names are float64 scalars. Types of elements are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 and float64; they
+combine as in NumPy 2.
 
 --rule adds a rewrite to canonicalize, such as "(true_div (mul x y) y) => x"; the first one is named rule1. --eval evaluates the
 expression for values such as "x=[1, 2]; y=3", or for random ones, and compares the result with that of the unoptimized expression.`,

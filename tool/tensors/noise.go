@@ -15,8 +15,10 @@ import (
 func epsilon(d array.DType) float64 {
 	switch {
 	case !d.IsFloat():
-	case d.Size() == 2:
+	case d == array.Float16:
 		return 0x1p-10
+	case d == array.BFloat16:
+		return 0x1p-7
 	case d.Size() == 4:
 		return 0x1p-23
 	}
@@ -27,13 +29,16 @@ func epsilon(d array.DType) float64 {
 // Integers count as float64s.
 func limits(d array.DType) (largest, smallest float64) {
 	switch {
-	case !d.IsFloat():
-	case d.Size() == 2:
-		return 65504, 0x1p-24
-	case d.Size() == 4:
-		return math.MaxFloat32, math.SmallestNonzeroFloat32
+	case d == array.Float16:
+		smallest = 0x1p-24
+	case d == array.BFloat16:
+		smallest = 0x1p-133
+	case d == array.Float32:
+		smallest = math.SmallestNonzeroFloat32
+	default:
+		smallest = math.SmallestNonzeroFloat64
 	}
-	return math.MaxFloat64, math.SmallestNonzeroFloat64
+	return d.Largest(), smallest
 }
 
 // A noise moves every result by an error that rounding can have.
@@ -163,7 +168,7 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 		} else if s.kind.multiplies {
 			product = float64(product * growth(a))
 		}
-		adds = adds || a.DType() == array.Int64 && m >= 1<<53 // its conversion is off
+		adds = adds || isInteger(a.DType()) && m >= 1<<53 // its conversion is off
 	}
 	if s.kind.multiplies {
 		terms = min(product, math.MaxFloat64)
@@ -201,8 +206,8 @@ func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 			// operations. A pole, 1/0, is no overflow.
 			case math.IsInf(v, 0) && s.kind.overflows && (is.finite && !(is.zero && s.kind.divides) || !is.nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = math.Copysign(largest, v)
-				if s.kind.multiplies && noise.IntN(2) == 0 {
-					v = 0 // a part overflowed, and a small factor came later
+				if (s.kind.multiplies || s.kind.adds) && noise.IntN(2) == 0 {
+					v = 0 // a part overflowed, and a small factor or the opposite term came later
 				}
 			case v != v && is.finite && (s.kind.multiplies || s.kind.adds && terms > largest/1e5) && noise.saturates():
 				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero, or added to its opposite
@@ -294,10 +299,18 @@ func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arg
 }
 
 // exactAt reports whether an element of a result of arithmetic is certainly exact: it and its
-// arguments are moderate multiples of 1/1024.
+// arguments are moderate multiples of a fraction that has few bits.
 func exactAt(ins []*array.Array, out *array.Array, i int) bool {
-	most := min(1<<20, 1/(1024*epsilon(out.DType()))) // which leaves ten bits for the fraction
-	plain := func(v float64) bool { return math.Abs(v) < most && v*1024 == math.Trunc(v*1024) }
+	most, parts := 1.0*(1<<20), 1024.0
+	switch out.DType() {
+	case array.Float16:
+		most, parts = 32, 4
+	case array.BFloat16:
+		most, parts = 8, 2
+	case array.Float32:
+		most = 1 << 13
+	}
+	plain := func(v float64) bool { return math.Abs(v) < most && v*parts == math.Trunc(v*parts) }
 	v := out.Float(i)
 	if v == 0 || !plain(v) {
 		return false

@@ -37,7 +37,7 @@ func letter(a *array.Array, i int) byte {
 	large, tiny := 1e9, 1e-9
 	if a.DType().IsFloat() {
 		largest, _ := limits(a.DType())
-		large = math.Sqrt(largest) / 1e3
+		large = max(math.Sqrt(largest)/1e3, 64)
 		tiny = 1 / large
 	}
 	m := math.Abs(v)
@@ -186,8 +186,8 @@ func selected(a *array.Array, keep func(d, n int) []int) *array.Array {
 
 // put copies an element.
 func put(to *array.Array, i int, from *array.Array, k int) {
-	if to.DType() == array.Int64 && from.DType() == array.Int64 {
-		setInteger(to, i, from.Int(k))
+	if isInteger(to.DType()) && isInteger(from.DType()) {
+		to.SetInt(i, from.Int(k))
 		return
 	}
 	to.SetFloat(i, from.Float(k))

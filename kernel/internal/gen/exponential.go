@@ -49,7 +49,7 @@ func (g *vectors) exponentials() {
 			g.p("VADDPS  One, X, X; VDIVPS  X, One, X; VMOVUPS X, dst")
 		},
 	})
-	g.erfc(free)
+	g.erfc()
 	g.registers(free, "Arg", "Far", "One")
 	g.function(function{
 		name: "tanh", params: "dst, src *float32, blocks int",
@@ -66,9 +66,10 @@ func (g *vectors) exponentials() {
 	})
 }
 
-// erfc is erfc for vectors.
-func (g *vectors) erfc(free int) {
-	g.registers(free, "Least", "Wide", "One", "Arg", "Low", "Arm")
+// erfc is erfc for vectors. It has no sums, whose registers it uses: constants have those from
+// firstHoisted on.
+func (g *vectors) erfc() {
+	g.registers(10, "Least", "Wide", "One", "Arg", "Low", "Arm")
 	g.function(function{
 		name: "erfc", params: "dst, src *float32, blocks int",
 		before: func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS wide, Wide; VBROADCASTSS one, One") },
