@@ -20,13 +20,12 @@ func dtypeOf(t onnx.DataType) (array.DType, error) {
 	if d, ok := dtypes[t]; ok {
 		return d, nil
 	}
-	switch t {
-	case onnx.Int4, onnx.Int2:
+	switch {
+	case t == onnx.Int4 || t == onnx.Int2:
 		return array.Int8, nil
-	case onnx.Uint4, onnx.Uint2:
+	case t == onnx.Uint4 || t == onnx.Uint2:
 		return array.Uint8, nil
-	}
-	if isSmall(t) {
+	case isSmall(t):
 		return array.Float32, nil
 	}
 	return 0, fmt.Errorf("%w: elements of type %v", ErrUnsupported, t)

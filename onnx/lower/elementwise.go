@@ -102,13 +102,7 @@ var elementwise = map[string]func(c *call) []*value{
 	"BitwiseAnd": binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.And, x, y) }),
 	"BitwiseOr":  binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.Or, x, y) }),
 	"BitwiseXor": binaryOp(func(_ *call, x, y variable) variable { return tensor.Map(array.Xor, x, y) }),
-	"BitwiseNot": func(c *call) []*value {
-		y := tensor.Map(array.Invert, c.x(0))
-		if elem := c.elem(0); elem == onnx.Uint16 || elem == onnx.Uint32 { // held in a larger type
-			y = wrapped(tensor.Cast(y, array.Int64), elem)
-		}
-		return c.like(y)
-	},
+	"BitwiseNot": mapped(array.Invert),
 	"BitShift": func(c *call) []*value {
 		// Two to the power of at least as many bits as there are wraps around to 0. Then nothing is left,
 		// since a quotient by 0 is 0, too.

@@ -49,6 +49,9 @@ func (op roundsOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return types, nil
 }
 
+// TakesHalves reports that the body is given half floats as they are.
+func (op roundsOp) TakesHalves() bool { return true }
+
 // maxRounds bounds the rounds of a loop whose end only a run knows.
 const maxRounds = 1 << 20
 

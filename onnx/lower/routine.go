@@ -62,6 +62,9 @@ func (op routineOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return types, nil
 }
 
+// TakesHalves reports that bits are those of half floats; else routines compute with larger floats.
+func (op routineOp) TakesHalves() bool { return op.Name == "BitCast" }
+
 // Compile copies the results to memory of the workspace.
 func (op routineOp) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	run := routines[op.Name]

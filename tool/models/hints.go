@@ -35,7 +35,7 @@ func (h *hinting) apply(a *fgraph.Apply) {
 	}
 	x, _ := ir.TypeOf(a.Inputs()[0]).Shape()
 	w, _ := ir.TypeOf(a.Inputs()[1]).Shape()
-	if len(x) == 0 || len(w) == 0 {
+	if len(x) == 0 {
 		return
 	}
 	switch op.Type {
@@ -50,11 +50,11 @@ func (h *hinting) apply(a *fgraph.Apply) {
 			}
 		}
 	case "ConvTranspose":
-		h.equal(at(x, 1), w[0])
+		h.equal(at(x, 1), at(w, 0))
 	case "BatchNormalization", "InstanceNormalization":
-		h.equal(at(x, 1), w[0])
+		h.equal(at(x, 1), at(w, 0))
 	case "MatMul", "MatMulInteger":
-		h.equal(x[len(x)-1], w[max(len(w)-2, 0)])
+		h.equal(x[len(x)-1], at(w, max(len(w)-2, 0)))
 		for i := 1; i <= min(len(x), len(w))-2; i++ { // batches
 			h.equal(x[len(x)-2-i], w[len(w)-2-i])
 		}
@@ -70,7 +70,8 @@ func (h *hinting) apply(a *fgraph.Apply) {
 	case "LSTM", "GRU", "RNN":
 		h.equal(at(x, 2), at(w, 2))
 	case "LayerNormalization", "PRelu", "Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Sum", "Mean", "Equal", "Greater", "Less", "Where":
-		for _, v := range a.Inputs()[1:] {
+		// The model may declare the result.
+		for _, v := range append(a.Inputs()[1:len(a.Inputs()):len(a.Inputs())], a.Outputs()[0]) {
 			y, _ := ir.TypeOf(v).Shape()
 			for i := 1; i <= min(len(x), len(y)); i++ {
 				h.equal(x[len(x)-i], y[len(y)-i])
