@@ -320,3 +320,15 @@ func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr
 
 //go:noescape
 func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr)
+
+//go:noescape
+func winograd2InBlocks(t *combining)
+
+//go:noescape
+func winograd2OutBlocks(t *combining)
+
+//go:noescape
+func winograd4InBlocks(t *combining)
+
+//go:noescape
+func winograd4OutBlocks(t *combining)

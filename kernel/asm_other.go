@@ -243,3 +243,11 @@ func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr
 func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr) {
 	panic(errNoAssembly)
 }
+
+func winograd2InBlocks(t *combining) { panic(errNoAssembly) }
+
+func winograd2OutBlocks(t *combining) { panic(errNoAssembly) }
+
+func winograd4InBlocks(t *combining) { panic(errNoAssembly) }
+
+func winograd4OutBlocks(t *combining) { panic(errNoAssembly) }

@@ -208,6 +208,11 @@ var entries = map[string]func(a *arena, rows, cols int){
 		more := 3
 		Largest(a.out(rows*cols), cols, a.in(rows*cols+more), cols, []Tap{{0, 0}, {more, 0}}, rows, cols)
 	},
+	"Winograd.Combine": func(a *arena, rows, cols int) {
+		lines := func(data []float32) Lines { return Lines{data, rows * cols, cols} }
+		Winograd4Out.Combine(lines(a.out(4*rows*cols)), lines(a.in(6*rows*cols)), rows, cols)
+	},
+	"WinogradWeights": func(*arena, int, int) { WinogradWeights(4, 1, 2, 3) },
 	"Depthwise": func(a *arena, rows, cols int) {
 		more := 0
 		if rows > 0 {

@@ -2571,6 +2571,606 @@ first:
 	BNE position
 	RET
 
+// func winograd2InBlocks(t *combining)
+TEXT ·winograd2InBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 0(R10)
+	ADD R11, R10
+	FMOVQ F5, 0(R10)
+	ADD R11, R10
+	FMOVQ F6, 0(R10)
+	ADD R11, R10
+	FMOVQ F7, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 16(R10)
+	ADD R11, R10
+	FMOVQ F5, 16(R10)
+	ADD R11, R10
+	FMOVQ F6, 16(R10)
+	ADD R11, R10
+	FMOVQ F7, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 32(R10)
+	ADD R11, R10
+	FMOVQ F5, 32(R10)
+	ADD R11, R10
+	FMOVQ F6, 32(R10)
+	ADD R11, R10
+	FMOVQ F7, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	WORD $0x4ea2d404 // fsub v4.4s, v0.4s, v2.4s
+	WORD $0x4e22d425 // fadd v5.4s, v1.4s, v2.4s
+	WORD $0x4ea1d446 // fsub v6.4s, v2.4s, v1.4s
+	WORD $0x4ea3d427 // fsub v7.4s, v1.4s, v3.4s
+	FMOVQ F4, 48(R10)
+	ADD R11, R10
+	FMOVQ F5, 48(R10)
+	ADD R11, R10
+	FMOVQ F6, 48(R10)
+	ADD R11, R10
+	FMOVQ F7, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
+// func winograd2OutBlocks(t *combining)
+TEXT ·winograd2OutBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 0(R10)
+	ADD R11, R10
+	FMOVQ F5, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 16(R10)
+	ADD R11, R10
+	FMOVQ F5, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 32(R10)
+	ADD R11, R10
+	FMOVQ F5, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	WORD $0x4e21d404 // fadd v4.4s, v0.4s, v1.4s
+	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4ea2d425 // fsub v5.4s, v1.4s, v2.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	FMOVQ F4, 48(R10)
+	ADD R11, R10
+	FMOVQ F5, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
+// func winograd4InBlocks(t *combining)
+TEXT ·winograd4InBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	FMOVQ 0(R3), F4
+	ADD R2, R3
+	FMOVQ 0(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 0(R10)
+	ADD R11, R10
+	FMOVQ F7, 0(R10)
+	ADD R11, R10
+	FMOVQ F8, 0(R10)
+	ADD R11, R10
+	FMOVQ F9, 0(R10)
+	ADD R11, R10
+	FMOVQ F10, 0(R10)
+	ADD R11, R10
+	FMOVQ F11, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	FMOVQ 16(R3), F4
+	ADD R2, R3
+	FMOVQ 16(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 16(R10)
+	ADD R11, R10
+	FMOVQ F7, 16(R10)
+	ADD R11, R10
+	FMOVQ F8, 16(R10)
+	ADD R11, R10
+	FMOVQ F9, 16(R10)
+	ADD R11, R10
+	FMOVQ F10, 16(R10)
+	ADD R11, R10
+	FMOVQ F11, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	FMOVQ 32(R3), F4
+	ADD R2, R3
+	FMOVQ 32(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 32(R10)
+	ADD R11, R10
+	FMOVQ F7, 32(R10)
+	ADD R11, R10
+	FMOVQ F8, 32(R10)
+	ADD R11, R10
+	FMOVQ F9, 32(R10)
+	ADD R11, R10
+	FMOVQ F10, 32(R10)
+	ADD R11, R10
+	FMOVQ F11, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	FMOVQ 48(R3), F4
+	ADD R2, R3
+	FMOVQ 48(R3), F5
+	ADD R2, R3
+	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
+	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
+	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
+	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
+	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
+	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
+	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
+	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	FMOVQ F6, 48(R10)
+	ADD R11, R10
+	FMOVQ F7, 48(R10)
+	ADD R11, R10
+	FMOVQ F8, 48(R10)
+	ADD R11, R10
+	FMOVQ F9, 48(R10)
+	ADD R11, R10
+	FMOVQ F10, 48(R10)
+	ADD R11, R10
+	FMOVQ F11, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
+// func winograd4OutBlocks(t *combining)
+TEXT ·winograd4OutBlocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD combining_src(R0), R1
+	MOVD combining_dst(R0), R8
+	MOVD combining_pieces(R0), R4
+	MOVD combining_srcLine(R0), R2
+	MOVD combining_dstLine(R0), R11
+piece:
+	MOVD combining_blocks(R0), R5
+	MOVD R1, R13
+	MOVD R8, R14
+block:
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 0(R3), F0
+	ADD R2, R3
+	FMOVQ 0(R3), F1
+	ADD R2, R3
+	FMOVQ 0(R3), F2
+	ADD R2, R3
+	FMOVQ 0(R3), F3
+	ADD R2, R3
+	FMOVQ 0(R3), F4
+	ADD R2, R3
+	FMOVQ 0(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 0(R10)
+	ADD R11, R10
+	FMOVQ F7, 0(R10)
+	ADD R11, R10
+	FMOVQ F8, 0(R10)
+	ADD R11, R10
+	FMOVQ F9, 0(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 16(R3), F0
+	ADD R2, R3
+	FMOVQ 16(R3), F1
+	ADD R2, R3
+	FMOVQ 16(R3), F2
+	ADD R2, R3
+	FMOVQ 16(R3), F3
+	ADD R2, R3
+	FMOVQ 16(R3), F4
+	ADD R2, R3
+	FMOVQ 16(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 16(R10)
+	ADD R11, R10
+	FMOVQ F7, 16(R10)
+	ADD R11, R10
+	FMOVQ F8, 16(R10)
+	ADD R11, R10
+	FMOVQ F9, 16(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 32(R3), F0
+	ADD R2, R3
+	FMOVQ 32(R3), F1
+	ADD R2, R3
+	FMOVQ 32(R3), F2
+	ADD R2, R3
+	FMOVQ 32(R3), F3
+	ADD R2, R3
+	FMOVQ 32(R3), F4
+	ADD R2, R3
+	FMOVQ 32(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 32(R10)
+	ADD R11, R10
+	FMOVQ F7, 32(R10)
+	ADD R11, R10
+	FMOVQ F8, 32(R10)
+	ADD R11, R10
+	FMOVQ F9, 32(R10)
+	ADD R11, R10
+	MOVD R13, R3
+	MOVD R14, R10
+	FMOVQ 48(R3), F0
+	ADD R2, R3
+	FMOVQ 48(R3), F1
+	ADD R2, R3
+	FMOVQ 48(R3), F2
+	ADD R2, R3
+	FMOVQ 48(R3), F3
+	ADD R2, R3
+	FMOVQ 48(R3), F4
+	ADD R2, R3
+	FMOVQ 48(R3), F5
+	ADD R2, R3
+	WORD $0x4e22d42a // fadd v10.4s, v1.4s, v2.4s
+	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
+	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
+	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
+	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
+	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
+	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	FMOVQ F6, 48(R10)
+	ADD R11, R10
+	FMOVQ F7, 48(R10)
+	ADD R11, R10
+	FMOVQ F8, 48(R10)
+	ADD R11, R10
+	FMOVQ F9, 48(R10)
+	ADD R11, R10
+	ADD $64, R13
+	ADD $64, R14
+	SUBS $1, R5
+	BNE block
+	MOVD combining_srcNext(R0), R6
+	ADD R6, R1
+	MOVD combining_dstNext(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE piece
+	RET
+
 DATA bits<>+0(SB)/4, $1
 DATA bits<>+4(SB)/4, $2
 DATA bits<>+8(SB)/4, $4

@@ -89,20 +89,27 @@ func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
 		prepared = sync.OnceValue(func() *array.LastWeights { return array.NewLastWeights(w, op.Groups) })
 	}
+	return slideLast(op, op, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
+		return ws.ConvLast(y, in[0], in[1], prepared(), w, op.Groups, e, in[2:])
+	}), nil
+}
+
+// slideLast returns the kernel of an op that computes conv with run, which sets y.
+func slideLast(op fgraph.Op, conv convLastOp, run func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error) Kernel {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var bufX, bufW, bufY, shape [array.MaxDims]int
-		n := op.Window.Dims + 2
+		n := conv.Window.Dims + 2
 		x, weights, y := bufX[:n], bufW[:n], bufY[:n]
 		x[0], x[1] = in[0].Dim(0), in[0].Dim(n-1)
 		weights[0], weights[1] = in[1].Dim(n-1), in[1].Dim(n-2)
 		y[0], y[1] = x[0], weights[0]
-		w := op.Window
+		w := conv.Window
 		for d := range w.Dims {
 			x[d+2], weights[d+2] = in[0].Dim(d+1), in[1].Dim(d)
 			w.Size[d] = min(max(weights[d+2], 1), maxWindow)
 			y[d+2] = w.OutputSize(d, x[d+2], false)
 		}
-		w, err := fitConv(op, w, op.Groups, x, weights, y)
+		w, err := fitConv(op, w, conv.Groups, x, weights, y)
 		if err != nil {
 			return err
 		}
@@ -114,8 +121,8 @@ func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 		if err := fitArgs(op, out[0], in[2:]); err != nil {
 			return err
 		}
-		return ws.ConvLast(out[0], in[0], in[1], prepared(), w, op.Groups, e, in[2:])
-	}, nil
+		return run(ws, out[0], in, w)
+	}
 }
 
 // InferShape implements ShapeInferer.

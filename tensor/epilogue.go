@@ -27,8 +27,9 @@ type epilogueOp struct {
 	_    [0]func()
 }
 
-// NewEpilogue returns the op for a product, which is a [ConvLastOp], a [MatmulOp], a [SpliceMatmulOp] or a
-// [Dot22Op], and for a program with one output, of the type of the product. It returns nil for others.
+// NewEpilogue returns the op for a product, which is a [ConvLastOp], a [WinogradOp], a [MatmulOp], a
+// [SpliceMatmulOp] or a [Dot22Op], and for a program with one output, of the type of the product. It
+// returns nil for others.
 func NewEpilogue(base Op, p *array.Program) *EpilogueOp {
 	b, ok := base.(multiplier)
 	if !ok || p.NumOutputs() != 1 || p.NumInputs() < 1 || p.Type(0) != p.OutputType(0) {

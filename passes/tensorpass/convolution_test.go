@@ -1,6 +1,7 @@
 package tensorpass_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -160,4 +161,71 @@ func opsOf(g *fgraph.FunctionGraph) string {
 		}
 	}
 	return strings.Join(slices.Clone(list), "; ")
+}
+
+// TestWinograd: convolutions of many channels at many positions are computed by tiles, with nearly the
+// same results, and others stay.
+func TestWinograd(t *testing.T) {
+	one := tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}
+	for _, c := range []struct {
+		name                  string
+		in, out, size, window int
+		slide                 tensor.Slide
+		groups                int
+		want                  string
+	}{
+		{"many positions", 64, 96, 40, 3, one, 1, "Epilogue Winograd{4}{pads=1,1,1,1}"},
+		{"fewer positions and more channels", 256, 256, 14, 3, one, 1, "Epilogue Winograd{2}{pads=1,1,1,1}"},
+		{"a position", 160, 160, 1, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
+		{"few channels", 3, 48, 40, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
+		{"another window", 32, 48, 40, 5, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
+		{"strides", 32, 48, 40, 3, tensor.Slide{Strides: []int{2, 2}}, 1, "Epilogue ConvLast{2}{strides=2,2}"},
+		{"dilation", 32, 48, 40, 3, tensor.Slide{Dilations: []int{1, 2}}, 1, "Epilogue ConvLast{2}{dilations=1,2}"},
+		{"groups", 32, 48, 40, 3, one, 2, "Epilogue ConvLast{2}{pads=1,1,1,1}{groups=2}"},
+		{"large pads", 32, 48, 40, 3, tensor.Slide{Before: []int{3, 0}, After: []int{0, 0}}, 1, "Epilogue ConvLast{2}{pads=3,0,0,0}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			x := fgraph.NewInput(tensor.NewType(array.Float32, 1, c.in, c.size, c.size), "x")
+			out := tensor.Exp(tensor.Conv(x, float32s(r, c.out, c.in/c.groups, c.window, c.window), float32s(r, c.out), c.slide, c.groups))
+			out = tensor.Maximum(tensor.Log(out), tensor.Number(0, out))
+			plain, err := exec.NewFunction(t.Context(), []variable{x}, []variable{out}, exec.FunctionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := tensor.NewGraph([]variable{x}, []variable{out})
+			if err != nil {
+				t.Fatal(err)
+			}
+			passes := []rewrite.GraphRewriter{}
+			for _, name := range []string{"channels_last", "winograd", "composite_elemwise_fusion", "fuse_product_epilogue"} {
+				passes = append(passes, tensorpass.Pass(name))
+			}
+			rewritetest.Run(t, rewrite.NewSequence("products", passes...), g)
+			if got := opsOf(g); got != c.want {
+				t.Errorf("%s left, want %s", got, c.want)
+			}
+			f, err := exec.CompileGraph(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arg := tensor.ConstantOf(float32s(r, 1, c.in, c.size, c.size))
+			want, err := plain.Call(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Call(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, norm := 0.0, 0.0
+			for i := range want[0].Len() {
+				d := got[0].Float(i) - want[0].Float(i)
+				sum, norm = sum+d*d, norm+want[0].Float(i)*want[0].Float(i)
+			}
+			if sum > 1e-10*norm {
+				t.Errorf("the error is %v of the norm", math.Sqrt(sum/norm))
+			}
+		})
+	}
 }

@@ -49,6 +49,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return orderProductTerms()
 	case "channels_last":
 		return channelsLast()
+	case "winograd":
+		return winograd()
 	case "splice_products":
 		return spliceProducts()
 	case "fuse_product_epilogue":

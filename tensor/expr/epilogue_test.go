@@ -15,6 +15,7 @@ func TestEpilogueText(t *testing.T) {
 	p.Return(p.Append(array.Maximum, p.Append(array.Add, 0, 1), p.Constant(array.Full(array.Float32, 0))))
 	var d expr.Dialect
 	for _, base := range []tensor.Op{tensor.MatmulOp{}, tensor.Dot22Op{}, tensor.SpliceMatmulOp{N: 3},
+		tensor.WinogradOp{Window: array.Window{Dims: 2, Stride: [array.MaxSpatial]int{1, 1}, Dilation: [array.MaxSpatial]int{1, 1}}, Tile: 2},
 		tensor.ConvLastOp{Window: array.Window{Dims: 2, Stride: [array.MaxSpatial]int{2, 1}, Dilation: [array.MaxSpatial]int{1, 1}}, Groups: 4}} {
 		op := tensor.NewEpilogue(base, p)
 		text, err := d.OpText(op)

@@ -264,7 +264,7 @@ fix(X)
 
 // withoutGradient says why functions and ops have no case above.
 var withoutGradient = map[string]string{
-	"SpliceMatmul": "what a pass makes, of float32s",
+	"SpliceMatmul": "what a pass makes, of float32s", "Winograd": "what a pass makes, of float32s",
 	"equal":        "a bool", "not_equal": "a bool", "less": "a bool", "less_equal": "a bool", "greater": "a bool", "greater_equal": "a bool", "isclose": "a bool", "allclose": "a bool",
 	"logical_and": "a bool", "logical_or": "a bool", "logical_xor": "a bool", "logical_not": "a bool", "count_nonzero": "an integer",
 	"bitwise_and": "of integers", "bitwise_or": "of integers", "bitwise_xor": "of integers", "bitwise_not": "of integers",

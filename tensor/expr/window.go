@@ -17,6 +17,15 @@ var windowOps = map[string]maker{
 	"ConvTranspose": convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvTransposeOp{Window: w, Groups: groups} }),
 	"ConvWeights":   convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvWeightsOp{Window: w, Groups: groups} }),
 
+	"Winograd": func(params []string) (tensor.Op, bool) {
+		if len(params) == 0 {
+			return nil, false
+		}
+		tile, err := strconv.Atoi(params[0])
+		w, rest, ok := parseWindow(2, params[1:])
+		return tensor.WinogradOp{Window: w, Tile: tile}, err == nil && ok && len(rest) == 0
+	},
+
 	"ResizePlaces": func(params []string) (tensor.Op, bool) {
 		if len(params) < 1 || len(params) > 2 {
 			return nil, false

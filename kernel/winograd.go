@@ -1,0 +1,126 @@
+package kernel
+
+// Fast convolutions with windows of 3 elements (Winograd, 1980; Lavin and Gray, 2016): of n outputs of
+// a line, n+2 products instead of 3n, in two dimensions (n+2)² instead of 9n². The input is combined
+// to n+2 values for each of n outputs, which lie at the points 0, 1, -1, 2, -2 and infinity; those are
+// multiplied with combinations of the weights; and the products are combined to the outputs. All
+// factors of inputs and of products are powers of two.
+
+// A Winograd is a way to combine lines.
+type Winograd uint8
+
+// The ways: for 2 or 4 outputs at a time, of the input and of the products.
+const (
+	Winograd2In  Winograd = iota // 4 lines to 4
+	Winograd2Out                 // 4 lines to 2
+	Winograd4In                  // 6 lines to 6
+	Winograd4Out                 // 6 lines to 4
+)
+
+// sizes returns how many lines are combined, and to how many.
+func (w Winograd) sizes() (in, out int) {
+	switch w {
+	case Winograd2In:
+		return 4, 4
+	case Winograd2Out:
+		return 4, 2
+	case Winograd4In:
+		return 6, 6
+	}
+	return 6, 4
+}
+
+// WinogradWeights returns the n+2 combinations of 3 weights, for n outputs.
+func WinogradWeights(n int, a, b, c float64) [6]float64 {
+	if n == 2 {
+		return [6]float64{a, (a + c + b) / 2, (a + c - b) / 2, c}
+	}
+	even, odd := float64(4*c)+a, float64(2*b)
+	return [6]float64{a / 4, -(a + c + b) / 6, -(a + c - b) / 6, (even + odd) / 24, (even - odd) / 24, c}
+}
+
+// Lines are pieces of lines: line i of piece p begins at element p·Next + i·Line. Piece p of the
+// input belongs to that of the output.
+type Lines struct {
+	Data       []float32
+	Line, Next int
+}
+
+// check panics unless some lines have pieces of n elements.
+func (l *Lines) check(lines, pieces, n int) {
+	left := len(l.Data) - n
+	if l.Line < 0 || l.Next < 0 || left < 0 || !reaches(lines-1, l.Line, left) || !reaches(pieces-1, l.Next, left-(lines-1)*l.Line) {
+		panic(errShape)
+	}
+}
+
+// combining is the argument of the assembly. Distances are in bytes.
+type combining struct {
+	dst, src         *float32
+	dstLine, srcLine uintptr
+	dstNext, srcNext uintptr
+	pieces, blocks   int
+}
+
+// Combine combines lines of src to lines of dst, in some pieces of n elements each. Dst must not
+// overlap src.
+func (w Winograd) Combine(dst, src Lines, pieces, n int) {
+	if pieces <= 0 || n <= 0 {
+		return
+	}
+	in, out := w.sizes()
+	src.check(in, pieces, n)
+	dst.check(out, pieces, n)
+	if !bestSet.assembly() || n < block {
+		w.combine(dst, src, pieces, n)
+		return
+	}
+	t := combining{dstLine: 4 * uintptr(dst.Line), srcLine: 4 * uintptr(src.Line), dstNext: 4 * uintptr(dst.Next), srcNext: 4 * uintptr(src.Next), pieces: pieces}
+	t.dst, t.src, t.blocks = &dst.Data[0], &src.Data[0], n/block
+	w.blocks(&t)
+	if n%block > 0 { // the last block has some elements again, which stay the same
+		t.dst, t.src, t.blocks = &dst.Data[n-block], &src.Data[n-block], 1
+		w.blocks(&t)
+	}
+}
+
+func (w Winograd) blocks(t *combining) {
+	switch w {
+	case Winograd2In:
+		winograd2InBlocks(t)
+	case Winograd2Out:
+		winograd2OutBlocks(t)
+	case Winograd4In:
+		winograd4InBlocks(t)
+	case Winograd4Out:
+		winograd4OutBlocks(t)
+	}
+}
+
+func (w Winograd) combine(dst, src Lines, pieces, n int) {
+	in, out := w.sizes()
+	var d, y [6]float32
+	for p := range pieces {
+		for i := range n {
+			for l := range in {
+				d[l] = src.Data[p*src.Next+l*src.Line+i]
+			}
+			switch w {
+			case Winograd2In:
+				y = [6]float32{d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]}
+			case Winograd2Out:
+				y = [6]float32{d[0] + d[1] + d[2], d[1] - d[2] - d[3]}
+			case Winograd4In:
+				c, e := d[4]-d[2], float32(2*(d[3]-d[1]))
+				a, b := d[4]-float32(4*d[2]), d[3]-float32(4*d[1])
+				y = [6]float32{float32(4*(d[0]-d[2])) + c, a + b, a - b, c + e, c - e, float32(4*(d[1]-d[3])) + (d[5] - d[3])}
+			case Winograd4Out:
+				s, m, t, u := d[1]+d[2], d[1]-d[2], d[3]+d[4], d[3]-d[4]
+				y = [6]float32{d[0] + s + t, m + float32(2*u), s + float32(4*t), m + float32(8*u) + d[5]}
+			}
+			for l := range out {
+				dst.Data[p*dst.Next+l*dst.Line+i] = y[l]
+			}
+		}
+	}
+}
