@@ -45,13 +45,21 @@ func (s *Subject) SetGraphs(graphs []*fgraph.FunctionGraph) {
 
 // SubjectFlags are the flags that select passes and say what the subject is.
 type SubjectFlags struct {
-	Passes  *Selection
-	Watch   *Watch
+	Passes *Selection
+	Watch  *Watch
+	// Runs says that the verb runs subjects, so that flags for values of inputs have a meaning.
+	Runs    bool
 	sources []*Source
 }
 
 func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
 	f := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs)}
+	f.declare(cfg, fs)
+	return f
+}
+
+// declare declares the flags of the dialects.
+func (f *SubjectFlags) declare(cfg *Config, fs *flag.FlagSet) {
 	for _, d := range cfg.Dialects {
 		if d.Subjects != nil {
 			f.sources = append(f.sources, d.Subjects(f, fs))
@@ -59,7 +67,6 @@ func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
 			f.sources = append(f.sources, f.graphFiles(cfg, d))
 		}
 	}
-	return f
 }
 
 // graphFiles are the subjects of a dialect that has no others.
