@@ -81,9 +81,6 @@ func measure(ctx context.Context, first, second func(context.Context) error, mos
 			return d, undecided, err
 		}
 	}
-	// In a slot both sides do the same number of runs, so that their times can be compared.
-	repeats := max(sides[0].repeats, sides[1].repeats)
-	sides[0].repeats, sides[1].repeats = repeats, repeats
 	for {
 		// A block is A B B A or B A A B: what grows or fades evenly, such as the heat of the processor,
 		// meets both sides alike. A disturbance spoils one block, and the median of blocks ignores it.
@@ -91,16 +88,16 @@ func measure(ctx context.Context, first, second func(context.Context) error, mos
 		if len(d.ratios)%2 == 1 {
 			order = [4]int{1, 0, 0, 1}
 		}
-		var took [2]time.Duration
+		var run [2]float64 // seconds of a run: a side may need fewer of them to fill a slot
 		for _, i := range order {
-			t, err := sides[i].time(ctx)
+			took, err := sides[i].time(ctx)
 			if err != nil {
 				return d, undecided, err
 			}
-			took[i] += t
+			run[i] += max(took, 1).Seconds() / float64(2*sides[i].repeats)
 		}
-		d.ratios = append(d.ratios, float64(took[1])/float64(max(took[0], 1)))
-		d.base = append(d.base, took[0].Seconds()/float64(2*repeats))
+		d.ratios = append(d.ratios, run[1]/run[0])
+		d.base = append(d.base, run[0])
 		if v := d.verdict(); v != undecided || len(d.ratios) >= mostBlocks || time.Now().After(deadline) {
 			return d, v, nil
 		}
