@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,8 +42,9 @@ $0 opt --query @my.query my.graph`,
 			subject.declare(cfg, fs)
 			output := fs.String("output", "-", "Write the query to this file; \"-\" is standard output")
 			allow := fs.String("allow", "", "Try passes with these tags, too (comma-separated)")
-			most := fs.Float64("error", 1e-4, "The most that outputs may differ beside --allow, relative to their size")
-			seconds := fs.Float64("seconds", 120, "How long to try")
+			most, seconds := 1e-4, 120.0
+			number(fs, &most, "error", 0, 1, "The most that outputs may differ beside --allow, relative to their norm")
+			number(fs, &seconds, "seconds", 1e-3, 1e6, "How long to try")
 			return Taking(1, 1, cfg.arguments("tune"), func(ctx context.Context, c *Console, args []string) error {
 				if err := c.InVainIf(*allow == "", "without --allow", "error"); err != nil {
 					return err
@@ -50,17 +52,11 @@ $0 opt --query @my.query my.graph`,
 				if SameFile(args[0], *output) {
 					return Usagef("%s is an input and would be overwritten", args[0])
 				}
-				o := tune.Options{Error: *most}
-				var err error
-				if o.Time, err = secondsOf(*seconds); err != nil {
+				tags, err := allowed(*allow)
+				if err != nil {
 					return err
 				}
-				if o.Allow, err = allowed(*allow); err != nil {
-					return err
-				}
-				if !(*most >= 0) {
-					return Usagef("--error=%v: want a number that is not negative", *most)
-				}
+				o := tune.Options{Error: most, Allow: tags, Time: time.Duration(seconds * float64(time.Second))}
 				r, err := subject.tune(ctx, c, args[0], o)
 				if err != nil {
 					return err
@@ -71,12 +67,17 @@ $0 opt --query @my.query my.graph`,
 	}
 }
 
-// secondsOf returns the time of --seconds.
-func secondsOf(s float64) (time.Duration, error) {
-	if !(s > 0 && s <= 1e6) {
-		return 0, Usagef("--seconds=%v: want a number above 0 and up to 1e6", s)
-	}
-	return time.Duration(s * float64(time.Second)), nil
+// number declares a flag for a number between least and most, with the default that is there.
+func number(fs *flag.FlagSet, value *float64, name string, least, most float64, usage string) {
+	fs.Func(name, usage, func(text string) error {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(x >= least && x <= most) {
+			return fmt.Errorf("not a number between %v and %v", least, most)
+		}
+		*value = x
+		return nil
+	})
+	fs.Lookup(name).DefValue = strconv.FormatFloat(*value, 'g', -1, 64)
 }
 
 // allowed reads the tags of --allow.

@@ -40,10 +40,10 @@ func TestTuneVerbFaults(t *testing.T) {
 		want string
 	}{
 		{"tune", "MODEL or EXPR expected"},
-		{"tune|--seconds=0|x", "--seconds=0: want a number above 0"},
-		{"tune|--seconds=nan|x", "--seconds=NaN: want a number above 0"},
+		{"tune|--seconds=0|x", "--seconds=0: not a number between 0.001 and 1e+06"},
+		{"tune|--seconds=nan|x", "--seconds=nan: not a number between"},
 		{"tune|--error=0.1|x", "--error has no meaning without --allow"},
-		{"tune|--error=-1|--allow=int8|x", "--error=-1: want a number that is not negative"},
+		{"tune|--error=-1|--allow=int8|x", "--error=-1: not a number between 0 and 1"},
 		{"tune|--allow=reasoc|x", "reasoc is no tag that has to be allowed; did you mean reassoc?"},
 		{"tune|--allow=fusion|x", "fusion is no tag that has to be allowed"},
 		{"tune|--output=net.config|net.config", "net.config is an input and would be overwritten"},
