@@ -80,13 +80,27 @@ func (l *lister) add(c *Choice, entries ...*optdb.Listing) {
 		return
 	}
 	l.known[c.Term] = true
-	for _, tag := range Promises() {
-		has := func(e *optdb.Listing) bool { return serves(e) && slices.Contains(e.Tags, tag) }
-		if slices.ContainsFunc(entries, has) && !slices.Contains(l.allowed, tag) {
-			c.Asks = append(c.Asks, tag)
+	for _, e := range entries {
+		if serves(e) {
+			c.Asks = append(c.Asks, l.asks(e.Tags)...)
 		}
 	}
+	slices.Sort(c.Asks)
+	c.Asks = slices.Compact(c.Asks)
 	l.list = append(l.list, c)
+}
+
+// asks lists the tags of an entry that are promises and not allowed. Of precisions one is enough: an entry
+// with several is part of each.
+func (l *lister) asks(tags []string) (asks []string) {
+	precise := func(tag string) bool { return tag == "int8" || tag == "int16" }
+	one := slices.ContainsFunc(tags, func(tag string) bool { return precise(tag) && slices.Contains(l.allowed, tag) })
+	for _, tag := range tags {
+		if slices.Contains(Promises(), tag) && !slices.Contains(l.allowed, tag) && !(one && precise(tag)) {
+			asks = append(asks, tag)
+		}
+	}
+	return asks
 }
 
 // additions lists entries that are left out, and then tags, with which something more is selected.

@@ -119,8 +119,15 @@ const (
 	riskOfDropping = 0.05
 )
 
+// far is a ratio that noise hardly reaches in three blocks of something that pays.
+const far = 1.1
+
 // verdict decides if that can be done.
 func (d *duel) verdict() verdict {
+	// What is far slower in each block needs no statistics, and its runs would cost the most time.
+	if len(d.ratios) >= 3 && slices.Min(d.ratios) > far {
+		return doesNotPay
+	}
 	if !due(len(d.ratios)) {
 		return undecided
 	}

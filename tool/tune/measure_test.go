@@ -65,6 +65,9 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("a ratio of %v: %v after %d blocks, want %v", c.ratio, got, len(d.ratios), c.want)
 		}
 	}
+	if v := (&duel{ratios: []float64{1.8, 1.9, 1.8}}).verdict(); v != doesNotPay {
+		t.Errorf("far slower: %v", v)
+	}
 	noise := duel{ratios: []float64{0.5, 2, 0.5, 2, 0.5, 2, 0.5, 2}}
 	if v := noise.verdict(); v != undecided {
 		t.Errorf("noise is decided: %v", v)
