@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -20,7 +21,12 @@ func (f *modelFlags) tune(ctx context.Context, _ *tool.Console, arg string) (*tu
 	if err != nil {
 		return nil, err
 	}
-	inputs, _, err := f.arguments.arguments(s.model)
+	inputs, drawn, err := f.arguments.arguments(s.model)
+	if err != nil {
+		return nil, err
+	}
+	f.arguments.seed++
+	others, _, err := f.arguments.arguments(s.model)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +67,13 @@ func (f *modelFlags) tune(ctx context.Context, _ *tool.Console, arg string) (*tu
 				return err
 			},
 			Outputs: func(ctx context.Context) (any, error) { return fn.Call(ctx, inputs) },
+			Others: func(ctx context.Context) (any, error) {
+				outputs, err := fn.Call(ctx, others)
+				if len(drawn) == 0 || errors.Is(err, lower.ErrInput) { // which would make another graph
+					return nil, nil
+				}
+				return outputs, err
+			},
 		}, nil
 	}
 	return t, nil

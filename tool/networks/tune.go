@@ -32,6 +32,10 @@ func (f *networkFlags) tune(ctx context.Context, c *tool.Console, arg string) (*
 	if err != nil {
 		return nil, err
 	}
+	others, err := pipeline.RandomValues(nn, req, f.seed+1)
+	if err != nil {
+		return nil, err
+	}
 	build := func(ctx context.Context, opt *optdb.Optimizer, record bool) (*pipeline.Plan, error) {
 		return pipeline.Build(ctx, nn, req, pipeline.Options{Optimizer: opt, Record: record})
 	}
@@ -49,14 +53,14 @@ func (f *networkFlags) tune(ctx context.Context, c *tool.Console, arg string) (*
 			if err != nil {
 				return nil, err
 			}
-			return made(p, in)
+			return made(p, in, others)
 		},
 		Differ: func(got, want any) float64 { return got.(*pipeline.Results).Distance(want.(*pipeline.Results)) },
 	}, nil
 }
 
 // made makes a plan ready to run.
-func made(p *pipeline.Plan, in pipeline.Values) (*tune.Made, error) {
+func made(p *pipeline.Plan, in, others pipeline.Values) (*tune.Made, error) {
 	var form strings.Builder
 	if err := computation.Print(&form, p.Optimized, p.Info(p.Optimized)); err != nil {
 		return nil, err
@@ -80,6 +84,9 @@ func made(p *pipeline.Plan, in pipeline.Values) (*tune.Made, error) {
 			return err
 		},
 		Outputs: func(ctx context.Context) (any, error) { return pipeline.Run(ctx, p.Optimized, p.Net, p.Request, in) },
+		Others: func(ctx context.Context) (any, error) {
+			return pipeline.Run(ctx, p.Optimized, p.Net, p.Request, others)
+		},
 	}, nil
 }
 

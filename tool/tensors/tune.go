@@ -29,6 +29,10 @@ func (f *exprFlags) tune(ctx context.Context, text string, flags *tool.Selection
 	if err != nil {
 		return nil, err
 	}
+	others, err := plain.RandomArguments(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
 	return &tune.Subject{
 		Dialects: []string{plain.Graph().Dialect()},
 		Profile: func(ctx context.Context, opt *optdb.Optimizer) ([]*profile.Record, error) {
@@ -51,6 +55,7 @@ func (f *exprFlags) tune(ctx context.Context, text string, flags *tool.Selection
 					return err
 				},
 				Outputs: func(ctx context.Context) (any, error) { return fn.Call(ctx, args...) },
+				Others:  func(ctx context.Context) (any, error) { return fn.Call(ctx, others...) },
 			}, nil
 		},
 		Differ: func(got, want any) float64 {

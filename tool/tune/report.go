@@ -59,12 +59,18 @@ func (r *Result) summary() []string {
 		lines = append(lines, fmt.Sprintf("tuned: nothing; what was kept takes %s of the time of the base together", r.Whole))
 	case r.Whole.Blocks > 0:
 		bits := "the outputs have the same bits"
-		if r.Differs != 0 {
-			bits = fmt.Sprintf("outputs differ by at most %.1e", r.Differs)
+		switch {
+		case r.Blind:
+			bits = "outputs could not be compared"
+		case r.Differs != 0:
+			bits = fmt.Sprintf("outputs differ by %.1e of their norm", r.Differs)
 		}
 		lines = append(lines, fmt.Sprintf("tuned: %s of the time of the base; %s", r.Whole, bits))
 	default:
 		lines = append(lines, "tuned: nothing pays")
+	}
+	if r.Blind {
+		lines = append(lines, "WARNING: outputs are the same for other inputs, so they say nothing about what a choice changes")
 	}
 	return append(lines, fmt.Sprintf("a ratio is a median with its interval of 95 %%; a choice has to save %.0f %%; measured for %s", 100*Worth, round(r.Took)))
 }

@@ -31,6 +31,8 @@ type Made struct {
 	Run func(ctx context.Context) error
 	// Outputs computes the outputs once, and returns them.
 	Outputs func(ctx context.Context) (any, error)
+	// Others computes the outputs of other inputs. It may be nil, or return nil if there are none.
+	Others func(ctx context.Context) (any, error)
 }
 
 // Options say how a subject is tuned.
@@ -85,7 +87,10 @@ type Result struct {
 	Refused bool          // choices that were kept do not pay together, so Query is Base
 	Run     time.Duration // the median time of a run under Base
 	Differs float64       // of outputs under Query from those under Base
-	Took    time.Duration
+	// Blind says that outputs are the same for other inputs, as those of a network with parameters that
+	// are zero: then they say nothing about what a choice changes.
+	Blind bool
+	Took  time.Duration
 }
 
 // A tuner is one run of Tune.
@@ -163,6 +168,13 @@ func (t *tuner) prepare(ctx context.Context) ([]*Finding, error) {
 	}
 	if t.Differ(again, t.want) != 0 {
 		return nil, errors.New("two runs have different outputs, so that no choice could be checked")
+	}
+	if t.current.Others != nil {
+		others, err := t.current.Others(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t.result.Blind = others != nil && t.Differ(others, t.want) == 0
 	}
 	// The time of a run is known before anything is tried, also if nothing will be.
 	s := &side{run: t.current.Run}

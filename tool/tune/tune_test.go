@@ -49,8 +49,8 @@ func database(t *testing.T) *optdb.SequenceDB {
 	return db
 }
 
-// subject runs by sleeping, which takes at least as long as asked.
-func subject() *tune.Subject {
+// subject runs by sleeping, which takes at least as long as asked. Outputs of other inputs differ by other.
+func subject(other float64) *tune.Subject {
 	return &tune.Subject{
 		Profile: func(_ context.Context, opt *optdb.Optimizer) ([]*profile.Record, error) {
 			root := &profile.Record{Name: "root"}
@@ -99,6 +99,7 @@ func subject() *tune.Subject {
 				Form:    form,
 				Run:     func(context.Context) error { time.Sleep(took); return nil },
 				Outputs: func(context.Context) (any, error) { return output, nil },
+				Others:  func(context.Context) (any, error) { return output + other, nil },
 			}, nil
 		},
 		Differ: func(got, want any) float64 { return max(got.(float64)-want.(float64), want.(float64)-got.(float64)) },
@@ -117,7 +118,7 @@ func outcomes(r *tune.Result) map[string]tune.Outcome {
 func TestTune(t *testing.T) {
 	var decided []string
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run"), Time: 20 * time.Second, Decided: func(f *tune.Finding) { decided = append(decided, f.Term) }}
-	r, err := o.Tune(t.Context(), subject())
+	r, err := o.Tune(t.Context(), subject(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestTune(t *testing.T) {
 
 	// A tuned query has nothing left to find, but what its terms are worth.
 	o.Query, o.Decided = r.Query, nil
-	again, err := o.Tune(t.Context(), subject())
+	again, err := o.Tune(t.Context(), subject(1))
 	if err != nil || !again.Query.Equal(r.Query) {
 		t.Errorf("tuned again, it is %s, %v", again.Query, err)
 	}
@@ -165,7 +166,7 @@ func TestTune(t *testing.T) {
 
 func TestTuneAllowed(t *testing.T) {
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run").Excluding("bad"), Allow: []string{"reassoc", "unsafe_nan"}, Error: 1e-4, Time: 20 * time.Second}
-	r, err := o.Tune(t.Context(), subject())
+	r, err := o.Tune(t.Context(), subject(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,22 +181,27 @@ func TestTuneAllowed(t *testing.T) {
 
 func TestTuneWithoutTime(t *testing.T) {
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run"), Time: 1}
-	r, err := o.Tune(t.Context(), subject())
-	if err != nil || !r.Query.Equal(o.Query) || outcomes(r)["-bad"] != tune.Untried {
+	r, err := o.Tune(t.Context(), subject(1))
+	if err != nil || !r.Query.Equal(o.Query) || outcomes(r)["-bad"] != tune.Untried || r.Blind {
 		t.Errorf("%v, %v", r, err)
+	}
+	// Outputs that do not depend on inputs check nothing.
+	var b strings.Builder
+	if r, err = o.Tune(t.Context(), subject(0)); err != nil || !r.Blind || r.Write(&b) != nil || !strings.Contains(b.String(), "# WARNING: outputs are the same") {
+		t.Errorf("%v, %v: %s", r, err, b.String())
 	}
 }
 
 func TestTuneFaults(t *testing.T) {
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run"), Time: 20 * time.Second}
-	random := subject()
+	random := subject(1)
 	n := 0.0
 	random.Differ = func(any, any) float64 { n++; return n }
 	if _, err := o.Tune(t.Context(), random); err == nil || !strings.Contains(err.Error(), "two runs have different outputs") {
 		t.Errorf("outputs at random: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, made := subject(), 0
+	s, made := subject(1), 0
 	build := s.Make
 	s.Make = func(ctx context.Context, opt *optdb.Optimizer) (*tune.Made, error) {
 		if made++; made == 3 {
@@ -207,7 +213,7 @@ func TestTuneFaults(t *testing.T) {
 		t.Errorf("canceled: %v", err)
 	}
 	o.Query = optdb.Include("fast_run").Including("broken")
-	if _, err := o.Tune(t.Context(), subject()); err == nil || !strings.Contains(err.Error(), "broken") {
+	if _, err := o.Tune(t.Context(), subject(1)); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("a query that fails: %v", err)
 	}
 }
