@@ -33,22 +33,58 @@ const maxNesting = 16
 // column, counted in bytes from 1.
 func ParseQuery(text string) (Query, error) {
 	p := parser{text: text}
-	q, err := p.query(0)
-	if err != nil {
-		return Query{}, err
+	return p.all()
+}
+
+// ParseQueryFile reads a query from the text of a file: terms as in [ParseQuery], on any number of
+// lines. A # at the beginning of a line or after a space begins a comment, which ends with the line.
+// Errors wrap [ErrSyntax] and give the name of the file, the line and the column.
+func ParseQueryFile(name, text string) (Query, error) {
+	p := parser{text: withoutComments(text), file: name}
+	return p.all()
+}
+
+// withoutComments returns a text with spaces in place of its comments, so that everything else stays
+// at its line and column.
+func withoutComments(text string) string {
+	b := []byte(text)
+	comment, space := false, true
+	for i, c := range b {
+		switch {
+		case c == '\n':
+			comment = false
+		case comment || c == '#' && space:
+			comment, b[i] = true, ' '
+		}
+		space = isSpace(c)
 	}
-	if p.at < len(text) {
-		return Query{}, p.fault(p.at, "unexpected %q", text[p.at])
-	}
-	return q, nil
+	return string(b)
 }
 
 type parser struct {
 	text string
+	file string // where the text is from, or ""
 	at   int
 }
 
+// all reads the whole text.
+func (p *parser) all() (Query, error) {
+	q, err := p.query(0)
+	if err != nil {
+		return Query{}, err
+	}
+	if p.at < len(p.text) {
+		return Query{}, p.fault(p.at, "unexpected %q", p.text[p.at])
+	}
+	return q, nil
+}
+
 func (p *parser) fault(at int, format string, args ...any) error {
+	if p.file != "" {
+		line := 1 + strings.Count(p.text[:at], "\n")
+		column := at - strings.LastIndexByte(p.text[:at], '\n')
+		return fmt.Errorf("%w in %s: line %d, column %d: %s", ErrSyntax, p.file, line, column, fmt.Sprintf(format, fileio.Excerpts(args)...))
+	}
 	return fmt.Errorf("%w %q: column %d: %s", ErrSyntax, fileio.Excerpt(p.text, at), at+1, fmt.Sprintf(format, fileio.Excerpts(args)...))
 }
 

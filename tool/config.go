@@ -50,6 +50,7 @@ func (cfg Config) AllVerbs() []Verb {
 		optVerb(),
 		ruleVerb(),
 		viewVerb(),
+		tuneVerb(),
 		reproduceVerb(),
 		reduceVerb(),
 		bisectVerb(),

@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tune"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -78,6 +79,9 @@ type Source struct {
 	// Profile optimizes a subject, and runs it on random inputs. Without it, what Open returns is
 	// optimized.
 	Profile func(ctx context.Context, c *Console, arg string, runs int) (*profile.Function, error)
+	// Tune reads a subject and draws its inputs, and returns how it is run under any query. Without
+	// it, subjects can't be tuned.
+	Tune func(ctx context.Context, c *Console, arg string) (*tune.Subject, error)
 }
 
 // A Keeper is a world with something that a case needs and no file has.

@@ -54,6 +54,7 @@ func TestCircuits(t *testing.T) {
 		{2, "view", "FILE or PROFILE expected"},
 		{1, "opt none.graph", "none.graph"},
 		{2, "profile --run=3 plan.graph", "--run has no meaning"},
+		{2, "tune plan.graph", "a file of graphs can't be tuned, since nothing runs it"},
 	} {
 		args := strings.Fields(c.args)
 		if strings.Contains(c.args, "|") {

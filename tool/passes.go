@@ -25,13 +25,15 @@ A query is a list of terms separated by spaces: +tag includes, -tag excludes, &t
 database, <49 keeps entries before a position. The name of a pass is one of its tags, and also opens the databases around the pass;
 other tags do not reach into a database that lacks them. A query may begin with a mode: fast_run, fast_compile, debug or none. Terms such
 as canonicalize{max-use=8} change settings, and a list in brackets, [useless, canonicalize], is a pipeline: what it lists runs in that
-order, regardless of tags.`,
+order, regardless of tags. @FILE in place of a query reads it from a file: terms on any number of lines, and comments from # to the end
+of a line; "$0 tune" writes such files.`,
 		Examples: `
 $0 passes --query='+fast_run -inplace'
 $0 passes --explain=merge3
 $0 passes --rules`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			query := fs.String("query", "", "List the passes that this query selects")
+			query := new(string)
+			queryFlag(fs, query, "List the passes that this query selects by its terms")
 			explain := fs.String("explain", "", "Say why this pass is selected or not, by --query or else by "+DefaultQuery)
 			asPipeline := fs.Bool("as-pipeline", false, "Print what --query, or else "+DefaultQuery+", selects in the form that --pipeline takes")
 			asJSON := fs.Bool("json", false, "Print a JSON array")

@@ -25,7 +25,7 @@ $0 reproduce --trace=all $0-failure-1.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			watch := DeclareWatch(fs)
 			var query string
-			fs.StringVar(&query, "query", "", "Select passes in place of those in FILE")
+			queryFlag(fs, &query, "Select passes by these terms in place of those in FILE")
 			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, _ string) (err error) {
 				if query != "" {
 					if cas.Query, err = optdb.ParseQuery(query); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 )
@@ -108,8 +109,10 @@ func DeclareQuery(fs *flag.FlagSet, query *string) {
 		by = name
 		return nil
 	}
-	fs.Func("query", queryUsage, func(text string) error {
-		*query = text
+	fs.Func("query", queryUsage, func(text string) (err error) {
+		if *query, err = QueryText(text); err != nil {
+			return err
+		}
 		return claim("query")
 	})
 	fs.Lookup("query").DefValue = *query
@@ -119,6 +122,29 @@ func DeclareQuery(fs *flag.FlagSet, query *string) {
 		}
 		q, err := optdb.ParsePipeline(text)
 		*query = q.String()
+		return err
+	})
+}
+
+// QueryText returns the query that the value of a flag means: the text itself, or for @FILE what is
+// written in that file, see [optdb.ParseQueryFile]. An error of a file names the line.
+func QueryText(text string) (string, error) {
+	name, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text, nil
+	}
+	data, err := fileio.ReadFile(name, fileio.MaxText)
+	if err != nil {
+		return "", err
+	}
+	q, err := optdb.ParseQueryFile(name, string(data))
+	return q.String(), err
+}
+
+// queryFlag declares a flag for a query that has no default.
+func queryFlag(fs *flag.FlagSet, query *string, usage string) {
+	fs.Func("query", usage+"; @FILE reads them from a file", func(text string) (err error) {
+		*query, err = QueryText(text)
 		return err
 	})
 }

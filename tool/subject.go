@@ -47,14 +47,22 @@ func (s *Subject) SetGraphs(graphs []*fgraph.FunctionGraph) {
 
 // SubjectFlags are the flags that select passes and say what the subject is.
 type SubjectFlags struct {
-	Passes  *Selection
-	Watch   *Watch
+	Passes *Selection
+	Watch  *Watch
+	// Runs says that the verb runs subjects, so that flags for values of inputs have a meaning.
+	Runs    bool
 	sources []*Source
 	graphs  *Source // files of graphs of any dialect
 }
 
 func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
 	f := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs)}
+	f.declare(cfg, fs)
+	return f
+}
+
+// declare declares the flags of the dialects.
+func (f *SubjectFlags) declare(cfg *Config, fs *flag.FlagSet) {
 	f.graphs = f.graphFiles(cfg)
 	for _, d := range cfg.Dialects {
 		if d.Subjects != nil {
@@ -63,7 +71,6 @@ func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
 			f.sources = append(f.sources, f.graphs)
 		}
 	}
-	return f
 }
 
 // graphFiles are the subjects of dialects that have no others.

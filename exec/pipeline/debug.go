@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -132,32 +133,60 @@ func (p *Plan) random() bool {
 
 // differs describes the first difference between r and want. It returns "" if there is none.
 func (r *Results) differs(want *Results) string {
-	for _, lists := range [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}} {
-		for i, w := range lists[1] {
-			var d distance
-			for k := range w.Matrix.Rows {
-				d.add(kernel.Row(lists[0][i].Matrix, k), kernel.Row(w.Matrix, k))
-			}
-			if d.large() {
-				return fmt.Sprintf("%s differs by %.1e of its norm", w.Name, d.relative())
-			}
-		}
-	}
-	if want.Gradient == nil {
-		return ""
-	}
-	for i, c := range want.Gradient.Components {
-		u, ok := c.(component.UpdatableComponent)
-		if !ok {
-			continue
-		}
-		var d distance
-		d.add(component.Vectorize(r.Gradient.Components[i].(component.UpdatableComponent), nil), component.Vectorize(u, nil))
+	for what, d := range r.distances(want) {
 		if d.large() {
-			return fmt.Sprintf("the gradient of %s differs by %.1e of its norm", want.Gradient.ComponentNames[i], d.relative())
+			return fmt.Sprintf("%s differs by %.1e of its norm", what, d.relative())
 		}
 	}
 	return ""
+}
+
+// Distance returns the largest norm of a difference between results of the same request, relative to the
+// norm of what is wanted: of outputs, derivatives of inputs, and gradients. It is 0 if all elements are
+// equal, and +Inf where one is NaN or infinite and the other is not.
+func (r *Results) Distance(want *Results) float64 {
+	most := 0.0
+	for _, d := range r.distances(want) {
+		switch x := d.relative(); {
+		case d.difference == 0:
+		case x != x:
+			return math.Inf(1)
+		default:
+			most = max(most, x)
+		}
+	}
+	return most
+}
+
+// distances yields how far each of the results is from what is wanted, with what it is.
+func (r *Results) distances(want *Results) iter.Seq2[string, *distance] {
+	return func(yield func(string, *distance) bool) {
+		for _, lists := range [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}} {
+			for i, w := range lists[1] {
+				d := new(distance)
+				for k := range w.Matrix.Rows {
+					d.add(kernel.Row(lists[0][i].Matrix, k), kernel.Row(w.Matrix, k))
+				}
+				if !yield(w.Name, d) {
+					return
+				}
+			}
+		}
+		if want.Gradient == nil {
+			return
+		}
+		for i, c := range want.Gradient.Components {
+			u, ok := c.(component.UpdatableComponent)
+			if !ok {
+				continue
+			}
+			d := new(distance)
+			d.add(component.Vectorize(r.Gradient.Components[i].(component.UpdatableComponent), nil), component.Vectorize(u, nil))
+			if !yield("the gradient of "+want.Gradient.ComponentNames[i], d) {
+				return
+			}
+		}
+	}
 }
 
 // distance holds the squared norms of a difference and of the wanted values. NaN and infinite

@@ -172,31 +172,19 @@ type Times struct {
 // which makes runs a little slower.
 func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, patience Patience, opts exec.ComputerOptions) (Times, error) {
 	var times Times
-	train := p.Computation().NeedModelDerivative
-	if train {
-		opts.ToUpdate = NewGradient(nn)
-	}
-	computer, err := p.NewComputer(opts)
+	r, err := NewRepeater(p, nn, in, opts)
 	if err != nil {
 		return times, err
 	}
 	var took []time.Duration
 	err = patience.run(ctx, func(k int) error {
-		computer.Reset()
 		start := time.Now()
-		if train {
-			Renew(nn, computer.Threads())
-			if renew := time.Since(start); k == 0 || renew < times.Renew {
-				times.Renew = renew
-			}
-		}
-		if err := pass(ctx, computer, in.Inputs); err != nil {
+		renew, err := r.Run(ctx)
+		if err != nil {
 			return err
 		}
-		if len(in.OutputDerivs) > 0 {
-			if err := pass(ctx, computer, in.OutputDerivs); err != nil {
-				return err
-			}
+		if k == 0 || renew < times.Renew {
+			times.Renew = renew
 		}
 		took = append(took, time.Since(start))
 		return nil
@@ -207,4 +195,42 @@ func Measure(ctx context.Context, p *exec.Program, nn *nnet3.Nnet, in Values, pa
 	slices.Sort(took)
 	times.Runs, times.Best, times.Median = len(took), took[0], took[len(took)/2]
 	return times, nil
+}
+
+// A Repeater runs a program again and again on the same inputs. A run uses the memory of the one before.
+// It belongs to one goroutine.
+type Repeater struct {
+	computer *exec.Computer
+	nn       *nnet3.Nnet
+	in       Values
+	train    bool
+}
+
+// NewRepeater returns a Repeater. See [Measure] for the options.
+func NewRepeater(p *exec.Program, nn *nnet3.Nnet, in Values, opts exec.ComputerOptions) (*Repeater, error) {
+	r := &Repeater{nn: nn, in: in, train: p.Computation().NeedModelDerivative}
+	if r.train {
+		opts.ToUpdate = NewGradient(nn)
+	}
+	var err error
+	r.computer, err = p.NewComputer(opts)
+	return r, err
+}
+
+// Run hands in the inputs and runs the program to its end. A program that computes the gradient gets new
+// parameters, in effect: renew is the time of Renew then, and otherwise 0.
+func (r *Repeater) Run(ctx context.Context) (renew time.Duration, err error) {
+	r.computer.Reset()
+	if r.train {
+		start := time.Now()
+		Renew(r.nn, r.computer.Threads())
+		renew = time.Since(start)
+	}
+	if err := pass(ctx, r.computer, r.in.Inputs); err != nil {
+		return renew, err
+	}
+	if len(r.in.OutputDerivs) > 0 {
+		err = pass(ctx, r.computer, r.in.OutputDerivs)
+	}
+	return renew, err
 }

@@ -71,6 +71,40 @@ func MaxRelDiff(a, b *Array) float64 {
 	return most
 }
 
+// Distance returns the norm of the difference of two arrays, relative to the norm of the second: 0 if
+// they are [Equal], and +Inf if shapes or types differ, or if only one of two elements is NaN or that
+// infinity.
+func Distance(a, b *Array) float64 {
+	if a.dtype != b.dtype || !SameShape(a, b) {
+		return math.Inf(1)
+	}
+	if Equal(a, b) {
+		return 0
+	}
+	difference, norm := 0.0, 0.0
+	for i := range a.Len() {
+		x, y := a.Float(i), b.Float(i)
+		if !math.IsInf(y, 0) && y == y {
+			norm += float64(y * y)
+		}
+		switch {
+		case x == y || x != x && y != y:
+		case x != x || y != y || math.IsInf(x, 0) || math.IsInf(y, 0):
+			return math.Inf(1)
+		default:
+			difference += float64((x - y) * (x - y))
+		}
+	}
+	d := math.Sqrt(difference / norm)
+	switch {
+	case difference == 0: // but for the signs of zeros, or integers that are nearly the same
+		return math.SmallestNonzeroFloat64
+	case d != d: // squares overflow
+		return math.Inf(1)
+	}
+	return d
+}
+
 // intRelDiff returns the relative difference of two integers.
 func intRelDiff(x, y int64) float64 {
 	if x < y {

@@ -27,13 +27,19 @@ type argumentFlags struct {
 }
 
 func declareArguments(fs *flag.FlagSet) *argumentFlags {
-	a := &argumentFlags{files: make(map[string]string), shapes: make(map[string][]int), values: make(map[string][]float64)}
-	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb) or an array of NumPy (.npy); may be given more than once", func(text string) error {
-		return entry(a.files, text, "FILE", func(file string) (string, error) { return file, nil })
-	})
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
+	a.declareFiles(fs)
 	a.declareGiven(fs, "the shape of an input whose value is random", "the value of an input")
 	fs.Uint64Var(&a.seed, "srand", 0, "Seed of random inputs")
 	return a
+}
+
+// declareFiles declares the flag for values in files.
+func (a *argumentFlags) declareFiles(fs *flag.FlagSet) {
+	a.files = make(map[string]string)
+	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb) or an array of NumPy (.npy); may be given more than once", func(text string) error {
+		return entry(a.files, text, "FILE", func(file string) (string, error) { return file, nil })
+	})
 }
 
 // declareGiven declares the flags that fix sizes and values of inputs.

@@ -106,8 +106,13 @@ func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.
 // subjects are files of models.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &modelFlags{Options: o, arguments: declareGiven(fs), passes: flags.Passes, watch: flags.Watch}
+	own := []string{"shape", "set"}
+	if flags.Runs {
+		f.arguments.declareFiles(fs)
+		own = append(own, "input")
+	}
 	return &tool.Source{
-		What: aModel, Flags: []string{"shape", "set"}, Named: isModel,
+		What: aModel, Flags: own, Named: isModel,
 		Open: func(ctx context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
 			s, err := f.open(arg)
 			if err != nil {
@@ -117,6 +122,7 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 		},
 		Record:  f.record,
 		Profile: f.profile,
+		Tune:    f.tune,
 	}
 }
 

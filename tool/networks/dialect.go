@@ -75,7 +75,7 @@ func Dialect(options Options) *tool.Dialect {
 		Subjects: func(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 			f := &networkFlags{Options: o, passes: flags.Passes, watch: flags.Watch}
 			f.declareRequest(fs)
-			return &tool.Source{What: aNetwork, Flags: networkOnly(), Claims: isFile, Open: f.subject, Record: f.record, Profile: f.profile}
+			return &tool.Source{What: aNetwork, Flags: networkOnly(), Claims: isFile, Open: f.subject, Record: f.record, Profile: f.profile, Tune: f.tune}
 		},
 		Open: func(c *tool.Console, name string, head *graphfile.File) (repro.World, error) {
 			nn, err := o.networkOf(c, name, head)

@@ -34,6 +34,25 @@ $0 graph --after=canonicalize net.config
 $0 graph --query=none --vars='x y: vector' 'exp(x*y/y)'`,
 	},
 	{
+		Name: "tune",
+		Args: "MODEL|EXPR",
+		Detail: `
+Tries what the database of passes knows, for a network, an ONNX model or an expression on random inputs: each pass that --query selects
+and that makes a rewrite is left out, each pass and tag that it leaves out is added, and settings get other values. A choice runs in
+turns with the best so far until it is decided beyond noise whether it saves a hundredth of the time. What pays, and pays again with
+both sides made anew, is kept. At last the tuned query is compared with the one to begin with, and dropped if it does not pay. The
+result is a query with the figures in comments, which --query @FILE reads.
+
+Outputs keep their bits: a choice that changes them is not kept. Passes with a tag that promises less (int16, int8, limits, overflow,
+reassoc, unsafe_nan) are tried only if --allow names the tag; then outputs may differ by --error, relative to their norm. They are
+those for the inputs that were measured: give a model some of its own by --input. What --query excludes is not tried, nor what is
+always left out for ONNX models (unsafe_nan, overflow) unless --query names it. See docs/tune.md.`,
+		Examples: `
+$0 tune --seconds=1 --output=my.query net.config
+$0 tune --seconds=1 --allow=reassoc --shape x=2x3 model.onnx
+$0 tune --seconds=1 --vars='x y: vector' 'tanh(x*y) + exp(x)'`,
+	},
+	{
 		Name: "opt",
 		Detail: `
 FILE is a graph file, as "$0 graph" prints it, "-" standard input. The result is also a graph file. A file with a field "network" is a

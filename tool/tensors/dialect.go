@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/tune"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -134,6 +135,9 @@ func (o Options) subjects(d *tool.Dialect, flags *tool.SubjectFlags, fs *flag.Fl
 		},
 		Profile: func(ctx context.Context, c *tool.Console, arg string, runs int) (*profile.Function, error) {
 			return f.measure(ctx, c, arg, flags.Passes, runs)
+		},
+		Tune: func(ctx context.Context, c *tool.Console, arg string) (*tune.Subject, error) {
+			return f.tune(ctx, arg, flags.Passes)
 		},
 	}
 }

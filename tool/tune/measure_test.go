@@ -1,0 +1,105 @@
+package tune
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestInterval: the interval has the median of a distribution about as often as it promises.
+func TestInterval(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{6, 9, 20, 75} {
+		for _, risk := range []float64{riskOfDropping, riskOfKeeping} {
+			outside, rounds := 0, 4000
+			if _, _, ok := interval(make([]float64, n), risk); !ok {
+				continue
+			}
+			for range rounds {
+				list := make([]float64, n)
+				for i := range list {
+					list[i] = math.Exp(rng.NormFloat64()) // its median is 1
+				}
+				if low, high, _ := interval(list, risk); low > 1 || high < 1 {
+					outside++
+				}
+			}
+			if rate := float64(outside) / float64(rounds); rate > 1.3*risk {
+				t.Errorf("%d samples, risk %v: %v are outside", n, risk, rate)
+			}
+		}
+	}
+	if _, _, ok := interval(make([]float64, 5), riskOfDropping); ok {
+		t.Error("five samples are enough for an interval")
+	}
+	if low, high, ok := interval([]float64{3, 1, 2, 6, 5, 4}, riskOfDropping); !ok || low != 1 || high != 6 {
+		t.Errorf("interval of six samples: %v to %v, %v", low, high, ok)
+	}
+}
+
+func TestDue(t *testing.T) {
+	looks := 0
+	for n := range mostBlocks + 1 {
+		if due(n) {
+			looks++
+		}
+	}
+	if looks < 10 || looks > 25 || due(5) || !due(6) || due(7) || !due(8) {
+		t.Errorf("%d looks", looks)
+	}
+}
+
+// TestVerdict decides about ratios that are certain.
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		ratio float64
+		want  verdict
+	}{{0.5, pays}, {0.97, pays}, {0.995, doesNotPay}, {1, doesNotPay}, {1.5, doesNotPay}} {
+		var d duel
+		for len(d.ratios) < mostBlocks && d.verdict() == undecided {
+			d.ratios = append(d.ratios, c.ratio)
+		}
+		if got := d.verdict(); got != c.want {
+			t.Errorf("a ratio of %v: %v after %d blocks, want %v", c.ratio, got, len(d.ratios), c.want)
+		}
+	}
+	if v := (&duel{ratios: []float64{1.8, 1.9, 1.8}}).verdict(); v != doesNotPay {
+		t.Errorf("far slower: %v", v)
+	}
+	noise := duel{ratios: []float64{0.5, 2, 0.5, 2, 0.5, 2, 0.5, 2}}
+	if v := noise.verdict(); v != undecided {
+		t.Errorf("noise is decided: %v", v)
+	}
+}
+
+// TestMeasure runs sides in turns, and as often as each other.
+func TestMeasure(t *testing.T) {
+	var runs [2]int
+	side := func(i int, d time.Duration) func(context.Context) error {
+		return func(context.Context) error {
+			runs[i]++
+			time.Sleep(d)
+			return nil
+		}
+	}
+	d, v, err := measure(t.Context(), side(0, 10*time.Millisecond), side(1, 2*time.Millisecond), time.Minute)
+	if err != nil || v != pays || d.ratio().Median > 0.6 {
+		t.Errorf("%v, %v, %v", d, v, err)
+	}
+	if n := len(d.ratios); n < 9 || runs[0] < 2*n || runs[1] < 2*n {
+		t.Errorf("%d blocks, %v runs", n, runs)
+	}
+	if d, v, err = measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), time.Minute); err != nil || v != doesNotPay {
+		t.Errorf("%v, %v, %v", d, v, err)
+	}
+	if d, v, err = measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), 0); err != nil || v != undecided || len(d.ratios) != 1 {
+		t.Errorf("without time: %v, %v, %v", d, v, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err = measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
+		t.Error("it goes on after it was canceled")
+	}
+}
