@@ -103,9 +103,9 @@ func bestGrid(k *work) (best grid) {
 			cost := k.takes * share * float64(turns) / all
 			// A share of columns reads its part of W, and all of its rows of x, which other threads
 			// have made. A thread that has shares of rows made these itself, but reads all of W.
-			read := k.w / float64(cols) * float64(min(turns, cols))
+			read := float64(k.w / float64(cols) * float64(min(turns, cols)))
 			if cols > 1 {
-				read += k.x / float64(rows) * float64(turns)
+				read += float64(k.x / float64(rows) * float64(turns))
 			}
 			cost += read / sharedRate
 			// Of choices that are as good, one with more shares suffers less from a thread that comes

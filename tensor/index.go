@@ -115,6 +115,9 @@ func (i Index) Same(j Index) bool {
 // Plain returns the index as it is written with the fewest bounds, for a dimension of size n, which
 // may be Unknown. An index of an element then counts from the first one, if n is known.
 func (i Index) Plain(n int) Index {
+	if i.IsEverything() {
+		return Everything() // also of nothing, where 0:0 would be another way to write it
+	}
 	if n != Unknown {
 		r, ok := i.Range(n)
 		switch {

@@ -65,11 +65,11 @@ func winogradTile(a *apply, op tensor.ConvLastOp) int {
 	if min(in, out) < minWinograd {
 		return 0
 	}
-	best, least := 0, 9*in*out*(2*float64(y.Dim(0)*y.Dim(1)*y.Dim(2))+4*byteFlops)
+	best, least := 0, 9*in*out*(float64(2*y.Dim(0)*y.Dim(1)*y.Dim(2))+4*byteFlops)
 	for _, tile := range []int{2, 4} {
 		tiles := float64(y.Dim(0) * ((y.Dim(1) + tile - 1) / tile) * ((y.Dim(2) + tile - 1) / tile))
 		points := float64((tile + 2) * (tile + 2))
-		cost := points * (in*out*(2*tiles+4*byteFlops) + tiles*(in+out)*movedFlops)
+		cost := points * (float64(in*out*(float64(2*tiles)+4*byteFlops)) + float64(tiles*(in+out)*movedFlops))
 		if cost < least {
 			best, least = tile, cost
 		}

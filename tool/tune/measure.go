@@ -180,7 +180,7 @@ func interval(list []float64, risk float64) (low, high float64, ok bool) {
 	tail, k := term, 0
 	for 2*tail <= risk {
 		k++
-		term *= float64(n-k+1) / float64(k)
+		term = float64(term * (float64(n-k+1) / float64(k)))
 		tail += term
 	}
 	if k == 0 {

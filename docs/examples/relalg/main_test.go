@@ -107,7 +107,7 @@ func TestServer(t *testing.T) {
 	url := strings.TrimSpace(string(buf[:n]))
 	for _, c := range []struct{ path, body, want string }{
 		{"", "", "<title>plan.graph</title>"},
-		{"api/optimize", `{"expr": "input %x : [a]; %0 = Scan{9}(%x) : [a]; %1 = Sort{a}(%0) : [a]; return %1", "without": ["merge1"], "rules": "(Sort{a} x) => x"}`, `"rule":"rule1"`},
+		{"api/optimize", `{"expr": "input %x : [a]; %0 = Scan{9}(%x) : [a]; %1 = Sort{a}(%0) : [a]; return %1", "query": "+fast_run -merge1", "rules": "(Sort{a} x) => x"}`, `"rule":"rule1"`},
 		{"api/check", `{"rules": "(Sort{a} x) => x"}`, `"class":"wrong","ok":false,"counterexample":"x: [`},
 	} {
 		var answer *http.Response
