@@ -35,7 +35,14 @@ func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
 // shapeMemory remembers the shapes of the variables of a graph.
 type shapeMemory struct {
 	g     *fgraph.FunctionGraph
-	known [][]*fgraph.Variable // by ID of the variable; nil if not asked for yet
+	known []knownShape // by ID of the variable
+}
+
+// A knownShape is the shape of a variable. A constant that nothing uses any more leaves the graph without
+// a word, and another variable gets its ID.
+type knownShape struct {
+	of   *fgraph.Variable
+	dims []*fgraph.Variable
 }
 
 // OnAttach makes the memory remember shapes of g. It returns fgraph.ErrAlreadyAttached if g has
@@ -52,7 +59,7 @@ func (s *shapeMemory) OnAttach(g *fgraph.FunctionGraph) error {
 func (s *shapeMemory) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reason) {
 	for _, v := range a.Outputs() {
 		if id := v.ID(); id >= 0 && id < len(s.known) {
-			s.known[id] = nil
+			s.known[id] = knownShape{}
 		}
 	}
 }
@@ -154,8 +161,8 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 
 func (s *Shapes) lookup(v *fgraph.Variable) []*fgraph.Variable {
 	if s.g != nil && v.Graph() == s.g {
-		if id := v.ID(); id < len(s.known) {
-			return s.known[id]
+		if id := v.ID(); id < len(s.known) && s.known[id].of == v {
+			return s.known[id].dims
 		}
 		return nil
 	}
@@ -166,9 +173,9 @@ func (s *Shapes) store(v *fgraph.Variable, dims []*fgraph.Variable) {
 	if s.g != nil && v.Graph() == s.g {
 		id := v.ID()
 		for id >= len(s.known) {
-			s.known = append(s.known, make([][]*fgraph.Variable, max(64, id+1-len(s.known), len(s.known)/4))...)
+			s.known = append(s.known, make([]knownShape, max(64, id+1-len(s.known), len(s.known)/4))...)
 		}
-		s.known[id] = dims
+		s.known[id] = knownShape{v, dims}
 		return
 	}
 	if s.outside == nil {

@@ -185,7 +185,15 @@ func TestPeerForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(t, plain, f, c.arguments(t, s, uint64(k)), true)
+		args := c.arguments(t, s, uint64(k))
+		if _, err := plain.Call(t.Context(), args...); err != nil {
+			continue // an Assert that fails
+		}
+		most := 1e-12
+		if slices.ContainsFunc(args, func(a *array.Array) bool { return a.DType() == array.Float32 }) {
+			most = 1e-6 // float32s are added in another order before they become float64s
+		}
+		compareWithin(t, plain, f, args, true, most)
 	}
 	t.Logf("%d of %d forms", met, len(cases))
 }

@@ -178,6 +178,12 @@ func sameValues(t *testing.T, s *expr.Scope, out []*fgraph.Variable, g *fgraph.F
 // infinite.
 func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite bool) {
 	t.Helper()
+	compareWithin(t, plain, f, args, finite, 1e-12)
+}
+
+// compareWithin is compare with a tolerance for float64s.
+func compareWithin(t *testing.T, plain, f *exec.Function, args []*array.Array, finite bool, most float64) {
+	t.Helper()
 	want, err := plain.Call(t.Context(), args...)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +193,7 @@ func compare(t *testing.T, plain, f *exec.Function, args []*array.Array, finite 
 		t.Fatal(err)
 	}
 	for i := range got {
-		tol := 1e-12
+		tol := most
 		if got[i].DType() == array.Float32 {
 			tol = 1e-5
 		}
