@@ -74,11 +74,14 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		if (*p).Contiguous() {
 			continue
 		}
-		t, err := ws.scratchCopy(*p)
-		if err != nil {
+		t := new(Array)
+		if err := ws.New(t, x.dtype, (*p).Shape()...); err != nil {
 			return err
 		}
 		defer ws.Release(t)
+		if !interleave(t, *p) {
+			CopyTo(t, *p)
+		}
 		*p = t
 	}
 	switch {
