@@ -345,9 +345,11 @@ func (p *product) group(first, last, j, n int) {
 		if p.divided {
 			p.fetchAfterPart(s, j, n, last-first, last == p.last)
 		}
+		next := p.i0
 		for t := first; t < last; t++ {
-			i := p.row(t)
-			p.t.rows = p.row(t+1) - i
+			i := next
+			next = p.row(t + 1)
+			p.t.rows = next - i
 			if p.patches != nil && part.steps > 0 {
 				p.placeRuns(part, i)
 			}

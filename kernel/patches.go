@@ -96,27 +96,27 @@ func (x *Patches) next(p position) position {
 	return position{image: p.image + 1}
 }
 
-// begin returns where in Data the line of the image begins that line l of the window shows, or -1 if it
-// is beyond the image.
-func (x *Patches) begin(p position, l int) int {
-	plane := p.plane*x.Stride[0] - x.Before[0] + l/x.Size[1]*x.Dilation[0]
-	line := p.line*x.Stride[1] - x.Before[1] + l%x.Size[1]*x.Dilation[1]
+// begin returns where in Data the line of the image begins that line (i, j) of the window shows, or -1 if
+// it is beyond the image.
+func (x *Patches) begin(p position, i, j int) int {
+	plane := p.plane*x.Stride[0] - x.Before[0] + i*x.Dilation[0]
+	line := p.line*x.Stride[1] - x.Before[1] + j*x.Dilation[1]
 	if plane < 0 || plane >= x.In[0] || line < 0 || line >= x.In[1] {
 		return -1
 	}
 	return ((p.image*x.In[0]+plane)*x.In[1] + line) * x.In[2] * x.Pixel
 }
 
-// inner returns the positions of a line, [lo, hi), at which its whole window is in the image.
-func (x *Patches) inner() (lo, hi int) {
-	last := x.In[2] - 1 - (x.Size[2]-1)*x.Dilation[2] + x.Before[2] // times the stride, for the last one
-	switch step := x.Stride[2]; {
-	case last < 0, step == 0 && x.Before[2] > 0:
+// inner returns the positions in dimension d, [lo, hi), at which the whole window is in the image.
+func (x *Patches) inner(d int) (lo, hi int) {
+	last := x.In[d] - 1 - (x.Size[d]-1)*x.Dilation[d] + x.Before[d] // times the stride, for the last one
+	switch step := x.Stride[d]; {
+	case last < 0, step == 0 && x.Before[d] > 0:
 		return 0, 0
 	case step == 0:
-		return 0, x.Out[2]
+		return 0, x.Out[d]
 	default:
-		return max(0, (x.Before[2]+step-1)/step), min(x.Out[2], last/step+1)
+		return max(0, (x.Before[d]+step-1)/step), min(x.Out[d], last/step+1)
 	}
 }
 
@@ -124,7 +124,7 @@ func (x *Patches) inner() (lo, hi int) {
 func (x *Patches) copyPatch(dst []float32, p position) {
 	left := p.at*x.Stride[2] - x.Before[2]
 	for l := range x.Size[0] * x.Size[1] {
-		begin := x.begin(p, l)
+		begin := x.begin(p, l/x.Size[1], l%x.Size[1])
 		for e := range x.Size[2] {
 			pixel := dst[:x.Channels]
 			dst = dst[x.Channels:]
@@ -162,14 +162,18 @@ type runs [maxTileRows]*float32
 
 // A runTable says where the runs of the rows of a tile are.
 type runTable struct {
-	list   []runs
-	zeros  []float32
-	lo, hi int // see inner
-	// What the list is for, unless part is nil. Other rows of the same line have their runs as far from
-	// these as they are from them.
-	part  *part
-	rows  int
-	first position
+	// Tiles whose windows are in the image, all of them, have their runs as far from those of another one
+	// as their windows are. So one list serves them all.
+	inner  []runs
+	part   *part // that it is for, or nil
+	rows   int   // of the tile that it was made for
+	origin int   // of the window of this tile
+	lo, hi [3]int
+
+	other []runs // of one tile
+	zeros []float32
+	at    position // of the last tile
+	row   int      // the same as a number
 }
 
 // steps returns how many of at most the given number of steps a part of the sums may have, from step
@@ -188,78 +192,86 @@ func (x *Patches) steps(l, most int) int {
 
 // reserveRuns takes memory for the table.
 func (p *product) reserveRuns(ws *workspace) {
-	x := p.patches
-	most := 0
+	x, table := p.patches, &p.table
+	inner, other := 0, 0
 	for i := range p.parts {
-		most = max(most, (p.parts[i].steps+x.Channels-1)/x.Channels)
+		n := p.parts[i].steps
+		inner, other = max(inner, n/x.run(n, true)), max(other, n/x.run(n, false))
 	}
-	if cap(ws.runs) < most {
-		ws.runs = make([]runs, most)
+	if cap(ws.runs) < inner+other {
+		ws.runs = make([]runs, inner+other)
 	}
-	ws.runs = ws.runs[:most]
-	p.table.list, p.table.zeros = ws.runs, ws.floats(x.line())
-	clear(p.table.zeros)
-	p.table.lo, p.table.hi = x.inner()
+	ws.runs = ws.runs[:inner+other]
+	*table = runTable{inner: ws.runs[:inner], other: ws.runs[inner:], zeros: ws.floats(x.line())}
+	clear(table.zeros)
+	for d := range table.lo {
+		table.lo[d], table.hi[d] = x.inner(d)
+	}
+}
+
+// run returns the length of the runs of a part of the sums. Pixels side by side are one run, if all are
+// in the image.
+func (x *Patches) run(steps int, inner bool) int {
+	n := x.Channels
+	if inner && (x.Size[2] == 1 || x.Dilation[2] == 1 && x.Pixel == x.Channels) {
+		n = x.line()
+	}
+	return max(min(n, steps), 1)
 }
 
 // placeRuns points the tile, which begins at row i, at its runs of a part.
 func (p *product) placeRuns(part *part, i int) {
 	x, t, table := p.patches, &p.t, &p.table
-	at := x.position(p.firstPatch + i)
-	inner := at.at >= table.lo && at.at+t.rows <= table.hi
-	if inner && table.part == part && table.rows >= t.rows {
-		before := table.first
-		before.at = at.at
-		if before == at {
-			t.move = uintptr((at.at - table.first.at) * x.Stride[2] * x.Pixel * 4)
-			return
+	row, at := p.firstPatch+i, table.at
+	if at.at += row - table.row; row < table.row || at.at >= x.Out[2] {
+		at = x.position(row)
+	}
+	table.at, table.row = at, row
+	list, inner := table.other, table.isInner(at, t.rows)
+	t.run, t.move = x.run(part.steps, inner), 0
+	if inner {
+		list = table.inner
+		origin := x.begin(at, 0, 0) + (at.at*x.Stride[2]-x.Before[2])*x.Pixel
+		if table.part != part || table.rows < t.rows {
+			table.part, table.rows, table.origin = part, t.rows, origin
+			p.place(list, part, at)
 		}
+		t.move = uintptr((origin - table.origin) * 4)
+	} else {
+		p.place(list, part, at)
 	}
-	// Pixels side by side are one run, unless some are beyond the image.
-	t.run, t.move = x.Channels, 0
-	if inner && x.adjacent() {
-		t.run = x.line()
-	}
-	t.run = min(t.run, part.steps)
-	n := part.steps / t.run
-	t.runs = &table.list[0]
-	t.runsEnd = uintptr(unsafe.Pointer(t.runs)) + uintptr(n)*unsafe.Sizeof(runs{})
-	table.part, table.rows, table.first = nil, t.rows, at
-	zeros := false
-	for r := range t.rows {
-		zeros = p.placeRow(table.list[:n], r, at, part.k0) || zeros
-		at = x.next(at)
-	}
-	if inner && !zeros {
-		table.part = part
-	}
+	t.runs = &list[0]
+	t.runsEnd = uintptr(unsafe.Pointer(t.runs)) + uintptr(part.steps/t.run)*unsafe.Sizeof(runs{})
 }
 
-// adjacent reports whether the elements of a line of the window are side by side.
-func (x *Patches) adjacent() bool {
-	return x.Size[2] == 1 || x.Dilation[2] == 1 && x.Pixel == x.Channels
+// isInner reports whether some rows from a position on are on one line, and their whole windows in the
+// image.
+func (r *runTable) isInner(p position, rows int) bool {
+	return p.at >= r.lo[2] && p.at+rows <= r.hi[2] && p.line >= r.lo[1] && p.line < r.hi[1] && p.plane >= r.lo[0] && p.plane < r.hi[0]
 }
 
-// placeRow points at the runs of row r of a tile, from step k on. It reports whether some are zeros.
-func (p *product) placeRow(list []runs, r int, at position, k int) (zeros bool) {
+// place points a list at the runs of the tile, which begins at a position.
+func (p *product) place(list []runs, part *part, at position) {
 	x, run := p.patches, p.t.run
 	length := x.line()
-	l, e := k/length, k%length // the line of the window, and the element of it
-	left := at.at*x.Stride[2] - x.Before[2]
-	begin, pixel, channel := x.begin(at, l), left+e/x.Channels*x.Dilation[2], e%x.Channels
-	step := max(run/x.Channels, 1) * x.Dilation[2]
-	for i := range list {
-		if e >= length {
-			l, e = l+1, 0
-			begin, pixel = x.begin(at, l), left
+	l, e := part.k0/length, part.k0%length // the line of the window, and the element of it
+	channel, step := e%x.Channels, max(run/x.Channels, 1)*x.Dilation[2]
+	for n := part.steps / run; n > 0; l, e = l+1, 0 {
+		line := list[:min(n, (length-e+run-1)/run)]
+		list, n = list[len(line):], n-len(line)
+		i, j, row := l/x.Size[1], l%x.Size[1], at
+		for r := range p.t.rows {
+			begin, pixel := x.begin(row, i, j), row.at*x.Stride[2]-x.Before[2]+e/x.Channels*x.Dilation[2]
+			for k := range line {
+				// The pixels of a longer run are in the image, all of them.
+				if begin < 0 || pixel < 0 || pixel >= x.In[2] {
+					line[k][r] = &p.table.zeros[0]
+				} else {
+					line[k][r] = &x.Data[begin+pixel*x.Pixel+channel:][:run][0]
+				}
+				pixel += step
+			}
+			row = x.next(row)
 		}
-		// All pixels of a longer run are in the line of the image if the first one is.
-		if begin < 0 || pixel < 0 || pixel >= x.In[2] {
-			list[i][r], zeros = &p.table.zeros[0], true
-		} else {
-			list[i][r] = &x.Data[begin+pixel*x.Pixel+channel:][:run][0]
-		}
-		e, pixel = e+run, pixel+step
 	}
-	return zeros
 }

@@ -86,7 +86,7 @@ func TestPatchPositions(t *testing.T) {
 	r := newRand()
 	for range 200 {
 		x, rows := randomPatches(t, r, 1+r.IntN(3), false)
-		lo, hi := x.inner()
+		lo, hi := x.inner(2)
 		for i := range rows {
 			at := x.position(i)
 			if i > 0 && x.next(x.position(i-1)) != at {
