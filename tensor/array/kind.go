@@ -1,5 +1,7 @@
 package array
 
+import "github.com/nnopt/nnopt/kernel"
+
 // A kind is how elements of one type are stored and moved.
 type kind interface {
 	make(n int) any  // n zeros
@@ -36,7 +38,13 @@ var kinds = [numDTypes]kind{
 // A kindOf knows the field of lanes that holds its elements.
 type kindOf[T Element] struct{ block func(l *lane) *[]T }
 
-func (kindOf[T]) make(n int) any { return make([]T, n) }
+func (kindOf[T]) make(n int) any {
+	var zero T
+	if _, ok := any(zero).(float32); ok {
+		return kernel.NewFloats(n) // on huge pages
+	}
+	return make([]T, n)
+}
 
 func (kindOf[T]) spread(data any) {
 	d := data.([]T)
