@@ -94,6 +94,12 @@ func (op *epilogueOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return op.base.compileProduct(a, array.NewEpilogue(op.prog, argKinds(a, op.factors(len(a.Inputs())))))
 }
 
+// Completes reports whether the product of an apply of the op does all of the program itself, before
+// it stores a result.
+func (op *EpilogueOp) Completes(a *fgraph.Apply) bool {
+	return array.NewEpilogue(op.prog, argKinds(a, op.factors(len(a.Inputs())))).ByProduct()
+}
+
 // argKinds tells what kinds of inputs a product has for its program behind the factors, as far as types
 // tell.
 func argKinds(a *fgraph.Apply, factors int) []array.ArgKind {

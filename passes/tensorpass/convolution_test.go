@@ -77,6 +77,18 @@ var productCases = []struct {
 	{"what is reduced to channels and positions", func(r *rand.Rand, x variable) variable {
 		return tensor.ReduceOver(array.Max, tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 2)
 	}, "ConvLast{2}; max{axis=2}"},
+	{"two products that are added, the first with a bias", func(r *rand.Rand, x variable) variable {
+		y := tensor.Conv(x, float32s(r, 4, 6, 1, 1), float32s(r, 4), tensor.Slide{}, 1)
+		z := tensor.Conv(x, float32s(r, 4, 6, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 1)
+		sum := tensor.Add(y, z)
+		return tensor.Sum(tensor.Maximum(sum, tensor.Number(0, sum)), 2, 3)
+	}, "ConvLast{2}{pads=1,1,1,1}; Epilogue ConvLast{2}; sum{axis=1,2}"},
+	{"two products that are added, the second with a bias", func(r *rand.Rand, x variable) variable {
+		y := tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1)
+		z := tensor.Conv(x, float32s(r, 4, 6, 3, 3), float32s(r, 4), tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 1)
+		sum := tensor.Add(z, y)
+		return tensor.Sum(tensor.Maximum(sum, tensor.Number(0, sum)), 2, 3)
+	}, "ConvLast{2}; Epilogue ConvLast{2}{pads=1,1,1,1}; sum{axis=1,2}"},
 	{"a product with a bias", func(r *rand.Rand, x variable) variable {
 		return tensor.Tanh(tensor.Add(tensor.Matmul(x, float32s(r, 6, 3)), float32s(r, 3)))
 	}, "Epilogue Matmul"},

@@ -34,7 +34,7 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 			continue
 		}
 		v, err := tensor.Try(func() *variable { return withEpilogue(a, reader) })
-		if err != nil || v == nil || !reader.Out().Type().Accepts(v.Type()) {
+		if err != nil || v == nil || !reader.Out().Type().Accepts(v.Type()) || !completes(v) && hasBetter(a, reader) {
 			continue
 		}
 		v.Owner().SetOrigin(reader.Origin())
@@ -43,6 +43,29 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 		}
 	}
 	return nil
+}
+
+// completes reports whether a product does all of its epilogue before it stores a result.
+func completes(v *variable) bool {
+	op, ok := v.Owner().Op().(*tensor.EpilogueOp)
+	return ok && op.Completes(v.Owner())
+}
+
+// hasBetter reports whether an element-wise op that reads several products is better done by another
+// one than a. With (x·v + b) + y·w, the first product adds b and the second one, but the second product
+// would have to store its results before it can add what is added to b.
+func hasBetter(a, reader *apply) bool {
+	for _, in := range reader.Inputs() {
+		b := in.Owner()
+		if b == nil || b == a || len(b.Outputs()) != 1 || !hasEpilogue(b) || onlyClient(in) != reader {
+			continue
+		}
+		v, err := tensor.Try(func() *variable { return withEpilogue(b, reader) })
+		if err == nil && v != nil && reader.Out().Type().Accepts(v.Type()) && completes(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasEpilogue reports whether an apply is a product of float32s with a constant factor. Others are

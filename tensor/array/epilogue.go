@@ -60,6 +60,9 @@ func NewEpilogue(p *Program, kinds []ArgKind) *Epilogue {
 	return e
 }
 
+// ByProduct reports whether products of float32s do all of it themselves.
+func (e *Epilogue) ByProduct() bool { return e.rest == nil }
+
 // A splitting finds which steps of a program a product can do itself.
 type splitting struct {
 	p     *Program

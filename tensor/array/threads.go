@@ -273,7 +273,7 @@ func (c *lastConvolution) shared(e *Epilogue, args []*Array, run func(c *lastCon
 
 // shares reports whether products do all of the work.
 func (c *lastConvolution) shares() bool {
-	return c.prepared != nil && c.complete.left == nil && (c.slide.plain() || c.inPlace())
+	return c.groups == 1 && c.prepared != nil && c.complete.left == nil && (c.slide.plain() || c.inPlace())
 }
 
 // Part computes some positions.
