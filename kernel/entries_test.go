@@ -88,6 +88,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"NormalizeRowDeriv": func(a *arena, rows, cols int) { NormalizeRowDeriv(a.out(cols), a.in(cols), a.in(cols), 1) },
 	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
 	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
+	"FourDots":          func(a *arena, rows, cols int) { FourDots(a.in(cols), a.in(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
 
 	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
@@ -125,6 +126,14 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w := NewWeights(a.from(cols, inner(rows)))
 		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))
 	},
+	"Weights.MulPatches": func(a *arena, rows, cols int) {
+		const channels = 3
+		w := NewWeights(a.from(cols, 2*channels))
+		x := Patches{Pixel: channels, Channels: channels, In: [3]int{1, 1, rows}, Out: [3]int{1, 1, max(rows, 1)}, Size: [3]int{1, 1, 2}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}
+		x.Data = a.in(channels * rows)
+		w.MulPatches(&x, 0, Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
+	},
+	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
 	"Mul": func(a *arena, rows, cols int) {
 		k := inner(rows)
 		Mul(a.from(rows, k), a.from(cols, k), Epilogue{

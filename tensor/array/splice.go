@@ -9,7 +9,7 @@ func NewFactors(b *Array, rows []int) []*Factor {
 		return nil
 	}
 	m := b.matrixAt(b.offset)
-	if !kernel.Divisible(m.shape[1], m.shape[0]) {
+	if m.shape[0] > maxTerms {
 		return nil
 	}
 	var list []*Factor
@@ -17,8 +17,8 @@ func NewFactors(b *Array, rows []int) []*Factor {
 		part := m
 		part.shape[0] = min(n, m.shape[0])
 		f := NewFactor(&part)
-		// Transposed weights may be narrow, and then have sums that can't be continued.
-		if f == nil || m.strides[1] != 1 {
+		// Sums in lanes can't be continued.
+		if f == nil || m.strides[1] != 1 || !f.weights.Divisible() {
 			return nil
 		}
 		list = append(list, f)

@@ -240,33 +240,40 @@ type convJob struct {
 	run    func(c *lastConvolution) error
 	e      *Epilogue
 	args   []*Array
-	unit   int // positions
 	parts  int
 	failed error
 }
 
-// shared is run, by several threads if that is worth it, each of which computes some positions, a
-// multiple of unit.
-func (c *lastConvolution) shared(unit int, e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
+// shared is run, by several threads if that is worth it. Where products do all of the work, they are
+// what threads share; otherwise each computes some positions.
+func (c *lastConvolution) shared(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	t := c.ws.Threads
-	if t == nil || c.x.dtype != Float32 {
+	if t == nil || c.x.dtype != Float32 || c.shares() {
 		return run(c)
 	}
 	// All parts read all weights, and their products should not be too low.
-	least := max(unit, minLastRows/2)
+	least := minLastRows / 2
 	if divide.Always.Load() {
-		least = unit
+		least = 1
 	}
 	parts := min(t.Parts(kernel.ProductTime(c.rows, c.out*c.groups, c.terms)), c.rows/least)
 	if parts <= 1 {
 		return run(c)
 	}
+	if parts > t.Size() {
+		parts -= parts % t.Size()
+	}
 	j := &c.ws.crewOf().convolution
-	*j = convJob{c: c, run: run, e: e, args: args, unit: unit, parts: parts}
+	*j = convJob{c: c, run: run, e: e, args: args, parts: parts}
 	t.Do(parts, j)
 	err := j.failed
 	*j = convJob{}
 	return err
+}
+
+// shares reports whether products do all of the work.
+func (c *lastConvolution) shares() bool {
+	return c.prepared != nil && c.complete.left == nil && (c.slide.plain() || c.inPlace())
 }
 
 // Part computes some positions.
@@ -276,7 +283,7 @@ func (j *convJob) Part(i int) {
 	ws.MaxBytes = j.c.ws.MaxBytes
 	c := *j.c
 	c.ws, c.complete = ws, completion{}
-	c.first, c.rows = piece(i, j.parts, j.c.rows, j.unit)
+	c.first, c.rows = piece(i, j.parts, j.c.rows, 1)
 	err := ws.complete(&c.complete, j.e, c.y, j.args, c.prepared != nil)
 	if err == nil {
 		err = j.run(&c)
