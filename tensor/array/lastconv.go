@@ -107,17 +107,15 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	}
 	switch {
 	case directLast(c.in, c.out) && x.dtype == Float32:
-		directLastForward[float32](c)
+		return c.sharedDirect(e, args, directLastForward[float32])
 	case directLast(c.in, c.out):
-		directLastForward[float64](c)
+		return c.sharedDirect(e, args, directLastForward[float64])
 	case c.slide.plain():
 		return c.shared(1, e, args, (*lastConvolution).plain)
 	case c.inLines():
 		return c.shared(c.slide.out[2], e, args, (*lastConvolution).lines)
-	default:
-		return c.shared(1, e, args, (*lastConvolution).gathered)
 	}
-	return nil
+	return c.shared(1, e, args, (*lastConvolution).gathered)
 }
 
 // weightsOf returns the weights of a group, a column for each channel of y.

@@ -20,6 +20,7 @@ type crew struct {
 	convolution convJob
 	batch       batchJob
 	vector      gemvJob
+	pieces      piecesJob
 }
 
 // crewOf returns the crew of a workspace with threads.
@@ -257,13 +258,34 @@ func (c *lastConvolution) shared(unit int, e *Epilogue, args []*Array, run func(
 	if divide.Always.Load() {
 		least = unit
 	}
-	parts := min(t.Parts(kernel.ProductTime(c.rows, c.out*c.groups, c.terms)), c.rows/least)
+	return c.inParts(min(t.Parts(kernel.ProductTime(c.rows, c.out*c.groups, c.terms)), c.rows/least), unit, e, args, run)
+}
+
+// sharedDirect is shared for sums without products, line by line.
+func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
+	each := summedDirectly
+	if c.x.dtype == Float64 || c.out > 1 {
+		each = multipliedDirectly
+	}
+	line := c.slide.out[2]
+	return c.inParts(c.ws.partsOf(c.y.Len()*c.terms*each, c.rows, line), line, e, args, run)
+}
+
+// What a multiply-add takes in a convolution without products, in picoseconds: by the kernel of float32s
+// for one channel of the result for each of the input, and others.
+const (
+	summedDirectly     = 100
+	multipliedDirectly = 1000
+)
+
+// inParts is run for a number of parts.
+func (c *lastConvolution) inParts(parts, unit int, e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	if parts <= 1 {
 		return run(c)
 	}
 	j := &c.ws.crewOf().convolution
 	*j = convJob{c: c, run: run, e: e, args: args, unit: unit, parts: parts}
-	t.Do(parts, j)
+	c.ws.Threads.Do(parts, j)
 	err := j.failed
 	*j = convJob{}
 	return err
