@@ -168,8 +168,7 @@ func copyElements[T Element](dst, src *Array, part, parts int) {
 		var shape, steps [MaxDims]int
 		k := src.joined(&shape, &steps)
 		if k > 1 && steps[k-1] >= turnStep && dst.Len() >= leastTurned {
-			first, end := piece(part, parts, shape[k-1], turnBlock)
-			turn(d[dst.offset:][:dst.Len()], s, src.offset, shape[:k], steps[:k], first, end)
+			turn(d[dst.offset:][:dst.Len()], s, src.offset, shape[:k], steps[:k], part, parts)
 			return
 		}
 		gather(d[dst.offset+lo:][:n], s, src.offset, shape[:k], steps[:k], lo)
@@ -195,43 +194,53 @@ const (
 	leastTurned = 1 << 14
 )
 
-// turn copies the elements of a view whose last dimension has a long step, such as weights whose
-// channels change places: in that dimension, those from first to end. It takes some of them at a time,
-// and the other dimensions in the order in which memory has them, so that lines that are read are used
-// before they leave the cache.
-func turn[T any](dst, src []T, at int, shape, steps []int, first, end int) {
+// turn copies a part of the elements of a view whose last dimension has a long step, such as weights
+// whose channels change places. It takes some of the last dimension at a time, and the other dimensions
+// in the order in which memory has them, so that lines that are read are used before they leave the
+// cache.
+func turn[T any](dst, src []T, at int, shape, steps []int, part, parts int) {
 	last := len(shape) - 1
-	var order, index, to [MaxDims]int
-	size := shape[last]
-	for d := last - 1; d >= 0; d-- {
+	var order, index, to, from, end [MaxDims]int
+	size := 1
+	longest := 0 // dimension: the one that is divided
+	for d := last; d >= 0; d-- {
 		to[d], size = size, size*shape[d]
+		end[d] = shape[d]
+		if shape[d] > shape[longest] {
+			longest = d
+		}
 		order[d] = d
 	}
+	from[longest], end[longest] = piece(part, parts, shape[longest], turnBlock)
 	dims := order[:last]
 	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(steps[j], steps[i]) })
-	for ; first < end; first += turnBlock {
-		run := min(turnBlock, end-first)
-		from, out := at+first*steps[last], first
-		clear(index[:])
-		for {
-			part := dst[out:][:run]
-			p := from
-			for i := range part {
-				part[i] = src[p]
+	for first := from[last]; first < end[last]; first += turnBlock {
+		run := min(turnBlock, end[last]-first)
+		in, out := at+first*steps[last], first
+		for _, d := range dims {
+			index[d] = from[d]
+			in, out = in+from[d]*steps[d], out+from[d]*to[d]
+		}
+		for from[longest] < end[longest] {
+			row := dst[out:][:run]
+			p := in
+			for i := range row {
+				row[i] = src[p]
 				p += steps[last]
 			}
 			k := last - 1
 			for ; k >= 0; k-- {
 				d := dims[k]
 				index[d]++
-				from += steps[d]
+				in += steps[d]
 				out += to[d]
-				if index[d] < shape[d] {
+				if index[d] < end[d] {
 					break
 				}
-				from -= shape[d] * steps[d]
-				out -= shape[d] * to[d]
-				index[d] = 0
+				n := end[d] - from[d]
+				in -= n * steps[d]
+				out -= n * to[d]
+				index[d] = from[d]
 			}
 			if k < 0 {
 				break
