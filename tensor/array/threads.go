@@ -258,7 +258,11 @@ func (c *lastConvolution) shared(unit int, e *Epilogue, args []*Array, run func(
 	if divide.Always.Load() {
 		least = unit
 	}
-	return c.inParts(min(t.Parts(kernel.ProductTime(c.rows, c.out*c.groups, c.terms)), c.rows/least), unit, e, args, run)
+	takes := kernel.ProductTime(c.rows, c.out*c.groups, c.terms)
+	if left := c.complete.left; left != nil {
+		takes += time.Duration(c.y.Len()*left.Work()) / 1000
+	}
+	return c.inParts(min(t.Parts(takes), c.rows/least), unit, e, args, run)
 }
 
 // sharedDirect is shared for sums without products, line by line.
