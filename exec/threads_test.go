@@ -128,7 +128,7 @@ func noMore(t *testing.T, what string, most float64, run func()) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	for range longtest.Of(500, 30_000) {
+	for range longtest.Of(500, 34_000) {
 		run()
 	}
 	if after := heap(); after > before+200<<10 {
