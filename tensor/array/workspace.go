@@ -126,7 +126,7 @@ func (ws *Workspace) Lend(a, src *Array) error {
 	if err := ws.New(a, src.dtype, src.Shape()...); err != nil {
 		return err
 	}
-	CopyTo(a, src)
+	ws.Copy(a, src)
 	ws.lent = append(ws.lent, *a)
 	return nil
 }
