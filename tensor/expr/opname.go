@@ -69,6 +69,13 @@ var ops = map[string]maker{
 	"cumprod": onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
 	"sort":    onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
 	"argsort": onAxis(func(axis int8) tensor.Op { return tensor.ArgsortOp{Axis: axis} }),
+	"IfElse": func(params []string) (tensor.Op, bool) {
+		if len(params) == 0 {
+			return tensor.IfElseOp{Outputs: 1}, true
+		}
+		n, err := strconv.Atoi(strings.Join(params, "}{"))
+		return tensor.IfElseOp{Outputs: n}, err == nil && n > 1 && n <= tensor.MaxIfElse && strconv.Itoa(n) == params[0]
+	},
 	"Assert": func(params []string) (tensor.Op, bool) {
 		return tensor.AssertOp{Message: strings.Join(params, "}{")}, len(params) > 0
 	},
