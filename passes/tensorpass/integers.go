@@ -117,7 +117,7 @@ func weightedOf(a *apply) *weighted {
 	if p.added != nil && is(in[4], 0) {
 		p.added = nil
 	}
-	if p.weights = tensor.ConstantOf(p.w); !ok || p.weights == nil || p.weights.DType() != array.Float32 || dtypeOf(a.Out()) != array.Float32 || dtypeOf(p.x) != array.Float32 || p.weights.Len() == 0 {
+	if p.weights = constantMatrix(p.w); !ok || p.weights == nil || p.weights.DType() != array.Float32 || dtypeOf(a.Out()) != array.Float32 || dtypeOf(p.x) != array.Float32 || p.weights.Len() == 0 {
 		return nil
 	}
 	n := p.weights.NDim()
@@ -134,6 +134,16 @@ func weightedOf(a *apply) *weighted {
 		}
 	}
 	return p
+}
+
+// constantMatrix returns a constant or its transpose, or nil for other variables.
+func constantMatrix(v *variable) *array.Array {
+	if s, op, ok := owner[tensor.DimShuffleOp](v); ok && op == tensor.NewDimShuffle(1, 0) {
+		if c := tensor.ConstantOf(s.Inputs()[0]); c != nil {
+			return c.Transpose(1, 0)
+		}
+	}
+	return tensor.ConstantOf(v)
 }
 
 // matrix returns the weights, a row for each column of the result.
@@ -160,6 +170,8 @@ func (p *weighted) change(h *rewrite.Handle, to kernel.Precision) error {
 		x, w := p.x, p.w
 		if p.back != nil {
 			x, w = tensor.DimShuffle(x, array.NewAxis, 0), tensor.Constant(p.weights.Transpose(1, 0))
+		} else if !w.IsConstant() {
+			w = tensor.Constant(p.weights)
 		}
 		y := tensor.MustApply(op, x, w)
 		y.Owner().SetOrigin(p.apply.Origin())
