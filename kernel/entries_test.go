@@ -170,6 +170,17 @@ var entries = map[string]func(a *arena, rows, cols int){
 		var q QuantizedRows
 		q.SetGroups(Int8+Precision(a.r.IntN(2)), 1+a.r.IntN(20), a.from(rows, cols))
 	},
+	"QuantizedRows.SetPatches": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {}),
+	"QuantizedRows.SetRun": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {
+		for i := range rows {
+			p.SetRun(i, cols/2, q, i, 0, cols/2)
+		}
+	}),
+	"QuantizedRows.SetZeros": patchesEntry(func(p, _ *QuantizedRows, rows, cols int) {
+		for i := range rows {
+			p.SetZeros(i, cols/3, cols-cols/3)
+		}
+	}),
 	"QuantizedRows.Group":     quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Group() }),
 	"QuantizedRows.Rows":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() }),
 	"QuantizedRows.Precision": quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Precision() }),
@@ -291,6 +302,18 @@ func quantizedEntry(f func(*QuantizedRows, *QuantizedWeights)) func(a *arena, ro
 		q.Set(Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
 		w, _ := NewQuantizedWeights(Int8+Precision(a.r.IntN(2)), a.from(cols, rows))
 		f(&q, w)
+	}
+}
+
+// patchesEntry makes patches of rows.
+func patchesEntry(f func(p, q *QuantizedRows, rows, cols int)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) {
+		var p, q QuantizedRows
+		(*Threads)(nil).SetTogether(&q, Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
+		if q.Rows() > 0 {
+			p.SetPatches(&q, rows, cols)
+			f(&p, &q, rows, cols)
+		}
 	}
 }
 

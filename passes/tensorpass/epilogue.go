@@ -49,7 +49,7 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 // left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
 	switch a.Op().(type) {
-	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op:
+	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op, tensor.IntegersOp:
 		w := tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
 		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 	}

@@ -249,8 +249,16 @@ type convJob struct {
 // shared is run, by several threads if that is worth it. Where products do all of the work, they are
 // what threads share; otherwise each computes some positions.
 func (c *lastConvolution) shared(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
+	if c.shares() {
+		return run(c)
+	}
+	return c.divided(e, args, run)
+}
+
+// divided is run, by several threads if that is worth it, each for some positions.
+func (c *lastConvolution) divided(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	t := c.ws.Threads
-	if t == nil || c.x.dtype != Float32 || c.shares() {
+	if t == nil || c.x.dtype != Float32 {
 		return run(c)
 	}
 	// All parts read all weights, and their products should not be too low.

@@ -31,6 +31,7 @@ type Workspace struct {
 	args     []*Array // of the epilogue
 	zeros    []float32
 	segments []kernel.Segment
+	integers *integers // if there was a product of them
 	sums     []float64
 	places   []int                         // of Take and Put
 	free     *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
