@@ -29,9 +29,7 @@ func softmaxOf(dst, src, _ *Array, logarithm bool) {
 	default:
 		// Only the sum needs double precision. Without it, rows take a quarter of the
 		// time.
-		for data := Slice[float32](dst); len(data) > 0; data = data[n:] {
-			kernel.SoftmaxVec(data[:n], data[:n], 0)
-		}
+		kernel.SoftmaxRows(Slice[float32](dst), Slice[float32](dst), n, 0)
 	}
 }
 
