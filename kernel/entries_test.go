@@ -122,6 +122,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w.Release()
 		Copy(a.to(rows, cols), w.Matrix())
 	},
+	"Weights.Set":           func(a *arena, rows, cols int) { new(Weights).Set(a.from(rows, cols)) },
 	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
 	"Weights.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))

@@ -51,6 +51,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return channelsLast()
 	case "winograd":
 		return winograd()
+	case "attention":
+		return attention()
 	case "splice_products":
 		return spliceProducts()
 	case "fuse_product_epilogue":

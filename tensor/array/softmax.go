@@ -19,7 +19,9 @@ func (ws *Workspace) Softmax(dst, src *Array, logarithm bool) {
 const softened = 1500
 
 func softmaxOf(dst, src, _ *Array, logarithm bool) {
-	CopyTo(dst, src)
+	if dst != src {
+		CopyTo(dst, src)
+	}
 	n := src.shape[src.ndim-1]
 	switch {
 	case dst.dtype == Float64:
