@@ -60,7 +60,9 @@ func TestAttention(t *testing.T) {
 			return []variable{tensor.Matmul(tensor.Softmax(scores(x)), x.v)}
 		}, "Subtensor{:,0:2}; Subtensor{:,0:2}; Attention"},
 		{"two matrices", func(x in) []variable {
-			m := func(v variable) variable { return tensor.Subtensor(v, tensor.At(tensor.Int(0)), tensor.At(tensor.Int(1))) }
+			m := func(v variable) variable {
+				return tensor.Subtensor(v, tensor.At(tensor.Int(0)), tensor.At(tensor.Int(1)))
+			}
 			return []variable{tensor.Dot(tensor.Softmax(tensor.Dot(m(x.q), tensor.DimShuffle(m(x.k), 1, 0))), m(x.v))}
 		}, "Subtensor{0,1}; Subtensor{0,1}; Subtensor{0,1}; Attention"},
 
