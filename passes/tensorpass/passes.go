@@ -58,6 +58,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return productsToInt16()
 	case "limit_integer_error":
 		return limitIntegerError(defaultError)
+	case "attention":
+		return attention()
 	case "splice_products":
 		return spliceProducts()
 	case "fuse_product_epilogue":
