@@ -42,7 +42,8 @@ func (h *hinge) run(dst, x, t []float32) {
 // withHinges returns a copy of the code with hinges in place of what computes them.
 func (p *Program) withHinges() []instr {
 	code := slices.Clone(p.code)
-	if !slices.ContainsFunc(code, func(in instr) bool { return in.op == Maximum && in.typ == Float32 }) {
+	// Each of them has one of these.
+	if !slices.ContainsFunc(code, func(in instr) bool { return in.op == Maximum || in.op == Erfc }) {
 		return code
 	}
 	f := &folding{p: p, uses: make([]int, len(p.types))}
