@@ -47,7 +47,7 @@ func declareSwitches(fs *flag.FlagSet, prefix string) tool.Switches {
 func (s *switches) Query(q optdb.Query) optdb.Query {
 	q = s.kaldi.Query(q)
 	if s.most != "" {
-		q = q.Excluding(boundsError).Including(limitsError).Set(limitsError, "error", s.most).Set(limitsTensor, "error", s.most)
+		q = q.Excluding(boundsError).Including(limitsError, limitsTensor).Set(limitsError, "error", s.most).Set(limitsTensor, "error", s.most)
 	}
 	return q
 }
@@ -65,7 +65,7 @@ func (s *switches) Check(q optdb.Query, opt *optdb.Optimizer) error {
 func (s *switches) Off() bool { return !s.kaldi.Optimize }
 
 // quantizers are the entries that quantize products.
-var quantizers = []string{"quantize_to_int8", "quantize_to_int16"}
+var quantizers = []string{"quantize_to_int8", "quantize_to_int16", "products_to_int8", "products_to_int16"}
 
 // networkFlags are the flags for a network and a request.
 type networkFlags struct {
