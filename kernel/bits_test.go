@@ -159,6 +159,8 @@ func mapBits(c *kerneltest.Checksums) {
 			"FLeakyReLU":     func() { LeakyReLUVec(dst, wide, 0.2, -0.4) },
 			"FHardSigmoid":   func() { HardSigmoidVec(dst, wide, 1.0/6, 0.5, 0, 1) },
 			"FHardSwish":     func() { HardSwishVec(dst, wide, 1.0/6, 0.5, 0, 1) },
+			"FNeg":           func() { Float32Map("neg")(dst, wide, nil) },
+			"FGELU":          func() { GELUVec(dst, x, wide) },
 			"FErfc":          func() { Float32Map("erfc")(dst, wide, nil) },
 			"AddMulVec":      func() { AddMulVec(copyOf(dst, z), x, y) },
 			"MulAddVec":      func() { MulAddVec(dst, x, y, z) },

@@ -86,17 +86,15 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	}
 	switch {
 	case directLast(c.in, c.out) && x.dtype == Float32:
-		directLastForward[float32](c)
+		return c.sharedDirect(e, args, directLastForward[float32])
 	case directLast(c.in, c.out):
-		directLastForward[float64](c)
+		return c.sharedDirect(e, args, directLastForward[float64])
 	case c.slide.plain():
 		return c.shared(e, args, (*lastConvolution).plain)
 	case c.inPlace():
 		return c.shared(e, args, (*lastConvolution).windows)
-	default:
-		return c.shared(e, args, (*lastConvolution).gathered)
 	}
-	return nil
+	return c.shared(e, args, (*lastConvolution).gathered)
 }
 
 // weightsOf returns the weights of a group, a column for each channel of y.

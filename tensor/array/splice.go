@@ -85,7 +85,7 @@ func (ws *Workspace) joinedMatMul(c *Array, x []*Array, b *Array, e *Epilogue, a
 	for _, a := range x {
 		part := *t
 		part.offset, part.shape[d] = t.offset+at, a.shape[d]
-		CopyTo(&part, a)
+		ws.Copy(&part, a)
 		at += a.shape[d]
 	}
 	return ws.BatchMatMul(c, t, b, nil, e, args)
