@@ -10,7 +10,7 @@ const (
 
 // interleave copies x to dst, which is contiguous, if x is images of few channels one after the
 // other, seen with channels last. It reports false if not.
-func interleave(dst, x *Array) bool {
+func (ws *Workspace) interleave(dst, x *Array) bool {
 	var shape, steps [MaxDims]int
 	k := x.joined(&shape, &steps)
 	images, step := 1, 0
@@ -26,32 +26,32 @@ func interleave(dst, x *Array) bool {
 	pixels, channels := shape[0], shape[1]
 	to, from := Slice[float32](dst), dataOf[float32](x)[x.offset:]
 	block := interleavedBytes / (4 * channels)
-	for i := range images {
-		for first := 0; first < pixels; first += block {
-			n := min(block, pixels-first)
-			out := to[(i*pixels+first)*channels:][:n*channels]
-			plane := func(c int) []float32 { return from[i*step+c*steps[1]+first:][:n] }
-			c := 0
-			for ; c+3 <= channels; c += 3 { // those of a picture, for example
-				three(out[c:], channels, plane(c), plane(c+1), plane(c+2))
-			}
-			for ; c < channels; c++ {
-				at := c
-				for _, v := range plane(c) {
-					out[at] = v
-					at += channels
-				}
-			}
+	blocks := (pixels + block - 1) / block // of an image
+	ws.pieces(2*moved*4*x.Len(), images*blocks, 1, func(_ *Workspace, first, next int) {
+		for b := first; b < next; b++ {
+			i, at := b/blocks, b%blocks*block
+			n := min(block, pixels-at)
+			interleaveBlock(to[(i*pixels+at)*channels:][:n*channels], from[i*step+at:], steps[1], channels, n)
 		}
-	}
+	})
 	return true
 }
 
-// three copies three vectors to rows that are step elements apart.
-func three(out []float32, step int, a, b, c []float32) {
-	b, c = b[:len(a)], c[:len(a)]
-	for i, v := range a {
-		row := out[i*step:][:3]
-		row[0], row[1], row[2] = v, b[i], c[i]
+// interleaveBlock interleaves n elements of vectors that begin step elements apart.
+func interleaveBlock(dst, from []float32, step, vectors, n int) {
+	c := 0
+	for ; c+3 <= vectors; c += 3 { // the channels of a picture, for example
+		x, y, z := from[c*step:][:n], from[(c+1)*step:][:n], from[(c+2)*step:][:n]
+		for i, v := range x {
+			row := dst[i*vectors+c:][:3]
+			row[0], row[1], row[2] = v, y[i], z[i]
+		}
+	}
+	for ; c < vectors; c++ {
+		at := c
+		for _, v := range from[c*step:][:n] {
+			dst[at] = v
+			at += vectors
+		}
 	}
 }

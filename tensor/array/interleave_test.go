@@ -3,10 +3,16 @@ package array
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/divide"
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // TestInterleave: images of few channels are copied as CopyTo does, and others are left to it.
 func TestInterleave(t *testing.T) {
+	divide.Always.Store(true)
+	defer divide.Always.Store(false)
+	threads := kernel.NewThreads(3)
 	r := rand.New(rand.NewPCG(7, 8))
 	for trial := range 200 {
 		n, c, h, w := 1+r.IntN(3), 1+r.IntN(2*fewChannels), 1+r.IntN(40), 1+r.IntN(60)
@@ -17,7 +23,8 @@ func TestInterleave(t *testing.T) {
 		x := view.Transpose(0, 2, 3, 1)
 		want, got := New(dtype, n, h, w, c), randomArray(r, dtype, n, h, w, c)
 		CopyTo(want, x)
-		done := interleave(got, x)
+		ws := Workspace{Threads: []*kernel.Threads{nil, threads}[trial%2]}
+		done := ws.interleave(got, x)
 		if should := dtype == Float32 && c > 1 && c <= fewChannels && h*w > 1 && (whole.shape[3] == w || h == 1); should && !done {
 			t.Errorf("%d: %v images, %v of %v, are not interleaved", trial, x.Shape(), dtype, whole.Shape())
 		}
@@ -32,8 +39,9 @@ func BenchmarkInterleave(b *testing.B) {
 	x := randomArray(r, Float32, 1, 3, 224, 224).Transpose(0, 2, 3, 1)
 	dst := New(Float32, x.Shape()...)
 	b.SetBytes(int64(4 * x.Len()))
+	var ws Workspace
 	for b.Loop() {
-		if !interleave(dst, x) {
+		if !ws.interleave(dst, x) {
 			b.Fatal("not interleaved")
 		}
 	}

@@ -79,8 +79,8 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 			return err
 		}
 		defer ws.Release(t)
-		if !interleave(t, *p) {
-			CopyTo(t, *p)
+		if !ws.interleave(t, *p) {
+			ws.Copy(t, *p)
 		}
 		*p = t
 	}
