@@ -16,11 +16,12 @@
 //
 // The main product is y = x·Wᵀ with weights that stay the same (Weights). An Epilogue completes the
 // result before it is stored, and MulSegments sums several such products. MulNT, MulNN and MulTN
-// multiply factors that are not packed. On amd64 with AVX2 or AVX-512, and on arm64, products, maps
-// and reductions are computed in assembly, elsewhere products by gonum. Every sum over the inner
-// dimension is one chain of fused multiply-adds in order, or sixteen chains if y has few columns,
-// for every 16,384 terms (Divisible). So the bits of an element depend neither on the other
-// elements, nor on its place, nor on the instruction set. Gonum's products have other bits.
+// multiply factors that are not packed, and Weights.MulPatches what a window shows of an image at each
+// of its positions. On amd64 with AVX2 or AVX-512, and on arm64, products, maps and reductions are
+// computed in assembly, elsewhere products by gonum. Every sum over the inner dimension is one chain of
+// fused multiply-adds in order, or sixteen chains if y has few columns, for every 16,384 terms
+// (Divisible). So the bits of an element depend neither on the other elements, nor on its place, nor on
+// the instruction set. Gonum's products have other bits.
 //
 // After blas32.Use, products use that BLAS, with its own rounding. BLAS offers the products of this
 // package to others in the same way.
