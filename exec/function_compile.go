@@ -114,7 +114,13 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		}
 		f.steps = append(f.steps, s)
 	}
+	if f.opts.Threads > 1 && !f.opts.Check {
+		f.findRegions()
+	}
 	f.plan(g, slot)
+	for i := range f.regions {
+		f.delayFrees(&f.regions[i])
+	}
 	return nil
 }
 

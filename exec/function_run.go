@@ -30,6 +30,7 @@ type Runner struct {
 	waited  []time.Duration
 	bytes   []int64
 	claims  map[claim]bool // that have been checked
+	lanes   lanes
 }
 
 type operands struct{ in, out []*array.Array }
@@ -95,11 +96,19 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 
 // compute runs all steps, unless the context ends before.
 func (r *Runner) compute(ctx context.Context) error {
-	for i := range r.f.steps {
+	regions := r.f.regions
+	for i := 0; i < len(r.f.steps); i++ {
+		if len(regions) > 0 && regions[0].first == i {
+			if err := r.region(ctx, &regions[0]); err != nil {
+				return err
+			}
+			i, regions = regions[0].next-1, regions[1:]
+			continue
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.step(i); err != nil {
+		if err := r.step(&r.ws, i); err != nil {
 			return err
 		}
 	}
@@ -165,11 +174,12 @@ func (r *Runner) abandon() {
 	// A step that failed may have taken memory that no slot shows. Which buffers are whole can't be
 	// told from here, so the workspace begins anew, which costs one call's allocations.
 	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}
+	r.lanes.beside = nil
 	r.filled = false
 }
 
-// step computes an apply and frees memory.
-func (r *Runner) step(i int) (err error) {
+// step computes an apply with a workspace, and frees memory.
+func (r *Runner) step(ws *array.Workspace, i int) (err error) {
 	s, o := &r.f.steps[i], &r.steps[i]
 	defer func() {
 		if p := recover(); p != nil {
@@ -186,7 +196,7 @@ func (r *Runner) step(i int) (err error) {
 	if r.f.opts.Check {
 		before = r.kept(i)
 	}
-	if err := s.kernel(&r.ws, o.in, o.out); err != nil {
+	if err := s.kernel(ws, o.in, o.out); err != nil {
 		return applyError(r.f.graph, s.apply, err)
 	}
 	if r.f.opts.Check {
@@ -208,7 +218,7 @@ func (r *Runner) step(i int) (err error) {
 		}
 	}
 	for _, slot := range s.free {
-		r.ws.Release(&r.headers[slot])
+		ws.Release(&r.headers[slot])
 	}
 	return nil
 }
