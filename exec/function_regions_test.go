@@ -157,7 +157,7 @@ func BenchmarkRegions(b *testing.B) {
 			step := func(h, w *fgraph.Variable) *fgraph.Variable { return tensor.Tanh(tensor.Add(tensor.Dot(h, w), x)) }
 			h := [2]*fgraph.Variable{x, x}
 			for k := range h {
-				w := tensor.Constant(uniform(array.Float32, -0.1, 0.1, cells, cells))
+				w := tensor.Constant(uniform(array.Float32, -0.1, 0.1+0.01*float64(k), cells, cells))
 				for range 40 {
 					h[k] = step(h[k], w)
 				}
