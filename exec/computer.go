@@ -51,6 +51,7 @@ type Computer struct {
 	opts    ComputerOptions
 	ws      *Workspace
 	threads *kernel.Threads
+	moves   rowMoves
 	scratch component.Workspace
 	// quantized are rows as integers, by the slot that Program.placeRows chose.
 	quantized []*kernel.QuantizedRows

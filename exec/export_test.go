@@ -29,3 +29,6 @@ func (p *Program) NextFactors() (next []component.Factors) {
 	}
 	return next
 }
+
+// Regions returns how many regions of a function are computed side by side.
+func Regions(f *Function) int { return len(f.regions) }

@@ -75,9 +75,10 @@ type FunctionOptions struct {
 	Mutable []*fgraph.Variable
 	// MaxBytes bounds the memory of a call. 0 means array.DefaultMaxBytes.
 	MaxBytes int64
-	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
-	// changes no bit of any result. Beyond the goroutine of a call they exist only during the call
-	// and some microseconds after it.
+	// Threads is the number of threads that compute an op together where that pays, or small ops that
+	// don't need each other side by side, which takes some more memory; 0 means 1. It changes no bit
+	// of any result. Beyond the goroutine of a call they exist only during the call and some
+	// microseconds after it.
 	Threads int
 	// Check makes every call verify that ops do what they declare. It is an error that wraps
 	// fgraph.ErrDeclaration if an op overwrites an input that is not in its destroy map, returns memory of
@@ -95,8 +96,9 @@ type FunctionOptions struct {
 type Function struct {
 	graph     *fgraph.FunctionGraph
 	steps     []step
-	inputs    []int32 // slots: first of the arguments, then of the shared variables
-	destroyed []int32 // indexes in inputs of those that are overwritten
+	regions   []region // for several threads, by their first steps
+	inputs    []int32  // slots: first of the arguments, then of the shared variables
+	destroyed []int32  // indexes in inputs of those that are overwritten
 	types     []tensor.Type
 	outputs   []output
 	consts    []constSlot

@@ -127,7 +127,13 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		}
 		f.steps = append(f.steps, s)
 	}
+	if f.opts.Threads > 1 && !f.opts.Check && f.branches == 0 { // decisions have their places in the order
+		f.findRegions()
+	}
 	f.plan(g, slot)
+	for i := range f.regions {
+		f.delayFrees(&f.regions[i])
+	}
 	for i := range f.steps {
 		if s := &f.steps[i]; s.choice {
 			s.moves = f.movable(s)

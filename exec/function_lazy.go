@@ -261,7 +261,7 @@ func (r *Runner) needs(guard []int32) bool {
 }
 
 // choose computes an IfElse.
-func (r *Runner) choose(s *step, o *operands) error {
+func (r *Runner) choose(ws *array.Workspace, s *step, o *operands) error {
 	k, first := len(s.out), 1
 	if o.in[0].Int(0) == 0 {
 		first += k
@@ -272,7 +272,7 @@ func (r *Runner) choose(s *step, o *operands) error {
 			*out, *in = *in, array.Array{}
 			continue
 		}
-		if err := r.ws.New(out, in.DType(), in.Shape()...); err != nil {
+		if err := ws.New(out, in.DType(), in.Shape()...); err != nil {
 			return err
 		}
 		array.CopyTo(out, in)

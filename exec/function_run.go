@@ -33,6 +33,7 @@ type Runner struct {
 	waited  []time.Duration
 	bytes   []int64
 	claims  map[claim]bool // that have been checked
+	lanes   lanes
 }
 
 type operands struct{ in, out []*array.Array }
@@ -102,11 +103,19 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 // compute runs all steps, unless the context ends before.
 func (r *Runner) compute(ctx context.Context) error {
 	clear(r.faults)
-	for i := range r.f.steps {
+	regions := r.f.regions
+	for i := 0; i < len(r.f.steps); i++ {
+		if len(regions) > 0 && regions[0].first == i {
+			if err := r.region(ctx, &regions[0]); err != nil {
+				return err
+			}
+			i, regions = regions[0].next-1, regions[1:]
+			continue
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.step(i); err != nil {
+		if err := r.step(&r.ws, i); err != nil {
 			return err
 		}
 	}
@@ -178,11 +187,12 @@ func (r *Runner) abandon() {
 			r.headers[slot] = array.Array{}
 		}
 	}
+	r.lanes.beside = nil
 	r.filled = false
 }
 
-// step computes an apply, if it is needed, and frees memory.
-func (r *Runner) step(i int) (err error) {
+// step computes an apply with a workspace, if it is needed, and frees memory.
+func (r *Runner) step(ws *array.Workspace, i int) (err error) {
 	s, o := &r.f.steps[i], &r.steps[i]
 	for k := range s.before {
 		r.decide(&s.before[k])
@@ -192,7 +202,7 @@ func (r *Runner) step(i int) (err error) {
 			err = r.doubted(s, o)
 		}
 		if err == nil {
-			err = r.apply(i, s, o)
+			err = r.apply(ws, i, s, o)
 		}
 		if s.ahead {
 			r.faults[i], err = err, nil
@@ -203,13 +213,13 @@ func (r *Runner) step(i int) (err error) {
 	}
 	// What was never computed has no memory, which Release knows.
 	for _, slot := range s.free {
-		r.ws.Release(&r.headers[slot])
+		ws.Release(&r.headers[slot])
 	}
 	return nil
 }
 
 // apply computes an apply.
-func (r *Runner) apply(i int, s *step, o *operands) (err error) {
+func (r *Runner) apply(ws *array.Workspace, i int, s *step, o *operands) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = applyError(r.f.graph, s.apply, fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack()))
@@ -227,9 +237,9 @@ func (r *Runner) apply(i int, s *step, o *operands) (err error) {
 		before = r.kept(i)
 	}
 	if s.choice {
-		err = r.choose(s, o)
+		err = r.choose(ws, s, o)
 	} else {
-		err = s.kernel(&r.ws, o.in, o.out)
+		err = s.kernel(ws, o.in, o.out)
 	}
 	if err != nil {
 		return applyError(r.f.graph, s.apply, err)

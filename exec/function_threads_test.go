@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
@@ -96,8 +97,7 @@ func TestFunctionThreads(t *testing.T) {
 	}
 }
 
-// BenchmarkFunctionThreads compares two threads with one, in turns: the best times in ms, and their
-// ratio.
+// BenchmarkFunctionThreads compares two threads with one, see benchmarkTwo.
 func BenchmarkFunctionThreads(b *testing.B) {
 	for _, c := range []struct{ vars, expr string }{
 		{"x y: float64[10000000]", chains[0].expr}, {"x y: float64[10000000]", chains[1].expr}, {"x y: float64[100000]", chains[0].expr},
@@ -122,30 +122,35 @@ func BenchmarkFunctionThreads(b *testing.B) {
 			for _, v := range s.Inputs() {
 				args = append(args, uniform(tensor.TypeOf(v).DType(), 0.5, 1.5, tensor.TypeOf(v).Shape()...))
 			}
-			var runners [2]*exec.Runner
-			for i := range runners {
-				f, err := exec.NewFunction(b.Context(), s.Inputs(), out, exec.FunctionOptions{Optimizer: fastRun(b), Threads: i + 1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				runners[i] = f.NewRunner()
-			}
-			best := [2]time.Duration{time.Hour, time.Hour}
-			for range b.N {
-				for i, r := range runners {
-					// For a while, so that threads are awake, as in a program that computes.
-					for began, k := time.Now(), 0; k < 2 || time.Since(began) < 3*time.Millisecond; k++ {
-						start := time.Now()
-						if _, err := r.Run(b.Context(), args...); err != nil {
-							b.Fatal(err)
-						}
-						best[i] = min(best[i], time.Since(start))
-					}
-				}
-			}
-			b.ReportMetric(best[0].Seconds()*1e3, "one-ms")
-			b.ReportMetric(best[1].Seconds()*1e3, "two-ms")
-			b.ReportMetric(float64(best[1])/float64(best[0]), "ratio")
+			benchmarkTwo(b, s.Inputs(), out, args)
 		})
 	}
+}
+
+// benchmarkTwo compares two threads with one, in turns: the best times in ms, and their ratio.
+func benchmarkTwo(b *testing.B, inputs, outputs []*fgraph.Variable, args []*array.Array) {
+	var runners [2]*exec.Runner
+	for i := range runners {
+		f, err := exec.NewFunction(b.Context(), inputs, outputs, exec.FunctionOptions{Optimizer: fastRun(b), Threads: i + 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		runners[i] = f.NewRunner()
+	}
+	best := [2]time.Duration{time.Hour, time.Hour}
+	for range b.N {
+		for i, r := range runners {
+			// For a while, so that threads are awake, as in a program that computes.
+			for began, k := time.Now(), 0; k < 2 || time.Since(began) < 3*time.Millisecond; k++ {
+				start := time.Now()
+				if _, err := r.Run(b.Context(), args...); err != nil {
+					b.Fatal(err)
+				}
+				best[i] = min(best[i], time.Since(start))
+			}
+		}
+	}
+	b.ReportMetric(best[0].Seconds()*1e3, "one-ms")
+	b.ReportMetric(best[1].Seconds()*1e3, "two-ms")
+	b.ReportMetric(float64(best[1])/float64(best[0]), "ratio")
 }

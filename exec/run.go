@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/kernel"
@@ -245,8 +246,44 @@ func (c *Computer) backprop(in *instruction) error {
 // multi executes the four commands that move rows between a view and places in any matrices.
 func (c *Computer) multi(in *instruction) {
 	near := c.view(in.dst)
-	for i, p := range in.places {
-		row := kernel.Row(near, i)
+	parts := 1
+	// Rows that are written in several places may be the same ones, in an order that matters.
+	if in.typ == computation.CopyRowsMulti || in.typ == computation.AddRowsMulti {
+		parts = min(c.threads.Parts(time.Duration(near.Rows*near.Cols)*time.Nanosecond/movedPerNanosecond), near.Rows)
+	}
+	own := c.p.views[in.dst].matrix
+	if parts > 1 && !slices.ContainsFunc(in.places, func(p place) bool { return p.matrix == own }) {
+		c.moves = rowMoves{c, in, parts}
+		c.threads.Do(parts, &c.moves)
+	} else {
+		c.multiRows(in, 0, near.Rows)
+	}
+	if in.typ == computation.CopyRowsMulti && in.alpha != 1 {
+		c.threads.Scale(near, in.alpha)
+	}
+}
+
+// movedPerNanosecond is how many elements of rows one thread moves in a nanosecond.
+const movedPerNanosecond = 5
+
+// rowMoves are the rows of a command, some of which are moved at a time.
+type rowMoves struct {
+	c     *Computer
+	in    *instruction
+	parts int
+}
+
+// Part moves some rows.
+func (m *rowMoves) Part(i int) {
+	n := len(m.in.places)
+	m.c.multiRows(m.in, i*n/m.parts, (i+1)*n/m.parts)
+}
+
+// multiRows moves some rows.
+func (c *Computer) multiRows(in *instruction, first, next int) {
+	near := c.view(in.dst)
+	for i := first; i < next; i++ {
+		p, row := in.places[i], kernel.Row(near, i)
 		if p.matrix < 0 {
 			if in.typ == computation.CopyRowsMulti {
 				clear(row)
@@ -264,8 +301,5 @@ func (c *Computer) multi(in *instruction) {
 		case computation.AddToRowsMulti:
 			kernel.AddVec(far, in.alpha, row)
 		}
-	}
-	if in.typ == computation.CopyRowsMulti && in.alpha != 1 {
-		c.threads.Scale(near, in.alpha)
 	}
 }

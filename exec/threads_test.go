@@ -242,11 +242,12 @@ func TestThreadsCanceled(t *testing.T) {
 // asked is a context that ends when it has been asked some times whether it has.
 type asked struct {
 	context.Context
-	times, left int
+	times atomic.Int64
+	left  int
 }
 
 func (a *asked) Err() error {
-	if a.times++; a.times > a.left {
+	if a.times.Add(1) > int64(a.left) {
 		return context.Canceled
 	}
 	return nil

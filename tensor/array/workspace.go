@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/nnopt/nnopt/kernel"
 )
@@ -23,6 +24,9 @@ type Workspace struct {
 	MaxBytes int64
 	// Threads compute together what is worth dividing. Nil is one thread.
 	Threads *kernel.Threads
+
+	mu     *sync.Mutex // of the memory, if there are workspaces beside this one
+	memory *Workspace  // that this one is beside; nil for its own memory
 
 	headers   [3]Array // of the part of a thread
 	crew      *crew    // of the threads; nil until they need it
@@ -78,6 +82,32 @@ func elements(shape []int) (int, bool) {
 	return n, true
 }
 
+// Beside returns a workspace for another goroutine at the same time, for arrays that either of them
+// makes and the other may release. It has no threads.
+func (ws *Workspace) Beside() *Workspace {
+	if ws.mu == nil {
+		ws.mu = new(sync.Mutex)
+	}
+	return &Workspace{MaxBytes: ws.MaxBytes, mu: ws.mu, memory: ws}
+}
+
+// lock returns the workspace whose memory this one hands out. The caller unlocks it.
+func (ws *Workspace) lock() *Workspace {
+	if ws.mu != nil {
+		ws.mu.Lock()
+	}
+	if ws.memory != nil {
+		return ws.memory
+	}
+	return ws
+}
+
+func (ws *Workspace) unlock() {
+	if ws.mu != nil {
+		ws.mu.Unlock()
+	}
+}
+
 // New makes a an array with undefined elements. The error wraps ErrTooLarge.
 func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	n, ok := elements(shape)
@@ -86,6 +116,8 @@ func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	}
 	k, size := class(n)
 	bytes := int64(size) * int64(dtype.Size())
+	ws = ws.lock()
+	defer ws.unlock()
 	limit := ws.MaxBytes
 	if limit == 0 {
 		limit = DefaultMaxBytes
@@ -115,6 +147,8 @@ func (ws *Workspace) Release(a *Array) {
 		return // sparse, or no array
 	}
 	k, size := class(memory.Len())
+	ws = ws.lock()
+	defer ws.unlock()
 	ws.inUse -= int64(size) * int64(a.dtype.Size())
 	if ws.free == nil {
 		ws.free = new([numDTypes][numClasses][]any)
@@ -129,6 +163,8 @@ func (ws *Workspace) Lend(a, src *Array) error {
 		return err
 	}
 	ws.Copy(a, src)
+	ws = ws.lock()
+	defer ws.unlock()
 	ws.lent = append(ws.lent, *a)
 	return nil
 }
