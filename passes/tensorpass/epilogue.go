@@ -50,7 +50,7 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 func hasEpilogue(a *apply) bool {
 	switch a.Op().(type) {
 	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op:
-		w := tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
+		w := tensor.FixedFactor(a.Inputs()[len(a.Inputs())-1])
 		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 	}
 	return false
