@@ -102,12 +102,19 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 // compute runs all steps, unless the context ends before.
 func (r *Runner) compute(ctx context.Context) error {
 	clear(r.faults)
+	var used []constSlot
+	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
+		used = r.f.consts
+	}
 	for i := range r.f.steps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err := r.step(i); err != nil {
 			return err
+		}
+		for ; len(used) > 0 && int(used[0].last) <= i; used = used[1:] {
+			r.f.opts.Used(used[0].value)
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ and the median of at least fifteen runs, and the time to lower and optimize.`,
 				start = time.Now()
 				options := o.lowering(filepath.Dir(*model), opt)
 				options.Threads = threads.Of(1)
-				f, err := lower.Model(ctx, m, options, inputs)
+				f, err := lowered(ctx, m, options, inputs)
 				if err != nil {
 					return err
 				}
