@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -89,6 +90,9 @@ type FunctionOptions struct {
 	Check bool
 	// Profile records the optimizer and measures calls, see Runner.Profile.
 	Profile bool
+	// Used is told of each constant when all that reads it has been computed for the first time: ops have
+	// then prepared what they need of it. It may give back memory that can be read again. Nil is nobody.
+	Used func(*array.Array)
 }
 
 // A Function is a compiled tensor graph. It is immutable. Any number of goroutines may call it at
@@ -103,8 +107,9 @@ type Function struct {
 	outputs   []output
 	consts    []constSlot
 	slots     int
-	branches  int     // of IfElses
-	ahead     bool    // a step is computed ahead, see planned
+	branches  int  // of IfElses
+	ahead     bool // a step is computed ahead, see planned
+	called    atomic.Bool
 	roots     []int32 // by slot: the slot that owns its memory
 	kinds     []slotKind
 	shared    []*Shared

@@ -95,6 +95,63 @@ func uniform(dtype array.DType, lo, hi float64, shape ...int) *array.Array {
 	return a
 }
 
+// callKinds are ops that take next to no time on four elements: what is left is the cost of calling them.
+var callKinds = []struct {
+	name string
+	next func(x *fgraph.Variable) *fgraph.Variable
+}{
+	{"map", func(x *fgraph.Variable) *fgraph.Variable { return tensor.Map(array.Neg, x) }},
+	{"composite", func(x *fgraph.Variable) *fgraph.Variable {
+		p := array.NewProgram(array.Float32)
+		return tensor.MustApply(tensor.NewComposite(p.Return(p.Append(array.Neg, p.Append(array.Sqr, 0)))), x)
+	}},
+	{"inplace", func(x *fgraph.Variable) *fgraph.Variable {
+		op := tensor.OpFor(array.Neg).(tensor.Elemwise)
+		op.Inplace = 1
+		return tensor.MustApply(op, x)
+	}},
+	{"sum", func(x *fgraph.Variable) *fgraph.Variable {
+		return tensor.DimShuffle(tensor.Sum(x, 1), 0, array.NewAxis)
+	}},
+	{"view", func(x *fgraph.Variable) *fgraph.Variable { return tensor.DimShuffle(x, 1, 0) }},
+	{"product", func(x *fgraph.Variable) *fgraph.Variable {
+		return tensor.MustApply(tensor.Dot22Op{}, x, tensor.Constant(array.Full(array.Float32, 0.5, 4, 4)))
+	}},
+}
+
+// callOf returns a function of n applies of a kind, one after the other.
+func callOf(t testing.TB, kind func(*fgraph.Variable) *fgraph.Variable, n int) (*exec.Runner, *array.Array) {
+	t.Helper()
+	x := fgraph.NewInput(tensor.NewType(array.Float32, 1, 4), "x")
+	y := tensor.Map(array.Abs, x)
+	for range n {
+		y = kind(y)
+	}
+	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{y}, exec.FunctionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.NewRunner(), array.Full(array.Float32, 2, 1, 4)
+}
+
+// BenchmarkCall measures what a call of a function costs, and an apply in it.
+func BenchmarkCall(b *testing.B) {
+	for _, kind := range callKinds {
+		for _, n := range []int{1, 10, 100, 1000} {
+			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
+				r, x := callOf(b, kind.next, n)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := r.Run(b.Context(), x); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/apply")
+			})
+		}
+	}
+}
+
 // trainingStep returns a function for a step of gradient descent of a classifier with layers of the
 // given sizes: tanh between the layers, softmax and cross-entropy after the last.
 func trainingStep(t testing.TB, threads int, dtype array.DType, sizes ...int) (*exec.Function, []*exec.Shared) {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -32,6 +33,7 @@ type output struct {
 type constSlot struct {
 	slot  int32
 	value *array.Array
+	last  int32 // the last step that reads it
 }
 
 type slotKind uint8
@@ -86,7 +88,7 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	}
 	for v := range g.Variables() {
 		if a, ok := v.Data().(*array.Array); ok && v.IsConstant() {
-			f.consts = append(f.consts, constSlot{newSlot(v, foreign), a})
+			f.consts = append(f.consts, constSlot{newSlot(v, foreign), a, -1})
 		}
 	}
 	for _, p := range order {
@@ -188,6 +190,10 @@ func (f *Function) plan(g *fgraph.FunctionGraph, slot []int32) {
 			}
 		}
 	}
+	for i := range f.consts {
+		f.consts[i].last = last[f.consts[i].slot]
+	}
+	slices.SortStableFunc(f.consts, func(a, b constSlot) int { return cmp.Compare(a.last, b.last) })
 	for root, i := range last {
 		// Foreign memory is not ours to release, and displayed memory belongs to the caller until
 		// the next call.

@@ -104,19 +104,23 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 func (r *Runner) compute(ctx context.Context) error {
 	clear(r.faults)
 	regions := r.f.regions
+	var used []constSlot
+	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
+		used = r.f.consts
+	}
 	for i := 0; i < len(r.f.steps); i++ {
 		if len(regions) > 0 && regions[0].first == i {
 			if err := r.region(ctx, &regions[0]); err != nil {
 				return err
 			}
 			i, regions = regions[0].next-1, regions[1:]
-			continue
-		}
-		if ctx.Err() != nil {
+		} else if ctx.Err() != nil {
 			return context.Cause(ctx)
-		}
-		if err := r.step(&r.ws, i); err != nil {
+		} else if err := r.step(&r.ws, i); err != nil {
 			return err
+		}
+		for ; len(used) > 0 && int(used[0].last) <= i; used = used[1:] {
+			r.f.opts.Used(used[0].value)
 		}
 	}
 	return nil

@@ -139,6 +139,31 @@ func (f *files) bytes(r reference) ([]byte, error) {
 	return data[r.offset:end:end], nil
 }
 
+// forget gives memory of the files back to the system.
+func (f *files) forget(data []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed.Load() {
+		return errClosed
+	}
+	var errs []error
+	each := func(m *fileio.Mapping) {
+		if m == nil {
+			return
+		}
+		part := data
+		if part == nil {
+			part = m.Bytes()
+		}
+		errs = append(errs, m.Forget(part))
+	}
+	each(f.model)
+	for _, d := range f.data {
+		each(d.mapping)
+	}
+	return errors.Join(errs...)
+}
+
 // file returns an open file that has the bytes of a reference.
 func (f *files) file(r reference) (*os.File, error) {
 	f.mu.Lock()

@@ -72,6 +72,16 @@ func (m *Model) Close() error {
 	return m.from.close()
 }
 
+// Forget gives memory of the files of a model back to the system: that of data, or of all that is in the files if data
+// is nil. What is there may be used again, and is read from the file then. A program calls it when it has made
+// something else of weights. It does nothing to memory that belongs to no mapped file of the model.
+func (m *Model) Forget(data []byte) error {
+	if m.from == nil {
+		return nil
+	}
+	return m.from.forget(data)
+}
+
 // Write writes a model. Where nothing has changed since it was read, the bytes are the same. What
 // tensors say of elements in other files is written as it is, see [Model.WriteFile].
 func (m *Model) Write(w io.Writer) error { return newWriter(nil).write(w, m) }

@@ -126,11 +126,28 @@ func productKernel(op fgraph.Op, a *fgraph.Apply, run func(ws *array.Workspace, 
 // preparedFactor returns what prepares a constant factor of products of a type, of which the last two
 // dimensions are a matrix, at the first call. It returns nil if nothing is gained by that.
 func preparedFactor(v *fgraph.Variable, dtype array.DType) func() *array.Factor {
-	a := ConstantOf(v)
+	a := FixedFactor(v)
 	if a == nil || a.DType() != dtype || dtype != array.Float32 {
 		return func() *array.Factor { return nil }
 	}
 	return sync.OnceValue(func() *array.Factor { return array.NewFactor(a) })
+}
+
+// FixedFactor returns the value of a variable that is a constant, or a constant with its dimensions in another
+// order, and otherwise nil. Folding makes no constant of a large one that has been transposed.
+func FixedFactor(v *fgraph.Variable) *array.Array {
+	if a := ConstantOf(v); a != nil {
+		return a
+	}
+	op, ok := OpOf(v).(DimShuffleOp)
+	if !ok {
+		return nil
+	}
+	a := ConstantOf(v.Owner().Inputs()[0])
+	if order := op.NewOrder(); a != nil && !a.IsCSR() && len(order) == a.NDim() && !slices.Contains(order, -1) {
+		return a.Transpose(order...)
+	}
+	return nil
 }
 
 func (op matmulOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"unsafe"
 )
 
 // maxStream limits what Map reads of a file without a size, such as a pipe: 2 GiB.
@@ -46,6 +47,27 @@ func Map(f *os.File) (*Mapping, error) {
 // Bytes returns the content, until Close. Writing to it is a fault of memory, which ends the program;
 // so is reading it after another program has made the file shorter.
 func (m *Mapping) Bytes() []byte { return m.data }
+
+// Forget gives memory back to the system: that of a part of the content, as far as it consists of whole pages. The
+// part may be used again, and is read from the file then. It does nothing to other memory.
+func (m *Mapping) Forget(part []byte) error {
+	if m.unmap == nil || len(m.data) == 0 || len(part) == 0 {
+		return nil
+	}
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(part))) - uintptr(unsafe.Pointer(unsafe.SliceData(m.data)))
+	if at >= uintptr(len(m.data)) || uintptr(len(part)) > uintptr(len(m.data))-at {
+		return nil
+	}
+	page := uintptr(os.Getpagesize()) // at whose multiples the content begins
+	first, end := (at+page-1)/page*page, (at+uintptr(len(part)))/page*page
+	if at+uintptr(len(part)) == uintptr(len(m.data)) {
+		end = uintptr(len(m.data)) // the last page, which may not be whole
+	}
+	if first >= end {
+		return nil
+	}
+	return forget(m.data[first:end])
+}
 
 // Close ends the mapping. No part of its content may be used after that.
 func (m *Mapping) Close() error {

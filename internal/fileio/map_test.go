@@ -31,6 +31,15 @@ func TestMap(t *testing.T) {
 		if err := Replace(t.Context(), name, func(w io.Writer) error { return nil }); err == nil && string(m.Bytes()) != want {
 			t.Error("other bytes")
 		}
+		// What is forgotten is there again, and other memory is left alone.
+		for _, part := range [][]byte{nil, m.Bytes(), m.Bytes()[len(want)/3:], m.Bytes()[:len(want)/2]} {
+			if err := m.Forget(part); err != nil || string(m.Bytes()) != want {
+				t.Error(len(want), err)
+			}
+		}
+		if other := []byte(strings.Repeat("y", 1<<16)); m.Forget(other) != nil || strings.Trim(string(other), "y") != "" {
+			t.Error("memory that is not mapped was given back")
+		}
 		for range 2 {
 			if err := m.Close(); err != nil || m.Bytes() != nil {
 				t.Error(err)

@@ -95,11 +95,12 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
-	start := time.Now()
+	start, file := time.Now(), m
 	m, err := optimized(ctx, m, o, inputs)
 	if err != nil {
 		return nil, err
 	}
+	_ = file.Forget(nil) // what the passes for nodes have looked at
 	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), leftOut: make(map[string]bool)}
 	scope, failed := make(map[string]*value), make(map[string]bool)
 	l.initializers(m.Graph, scope, failed)
@@ -134,11 +135,12 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			outputs = append(outputs, d.v)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(file, a) }}
 	if o.Optimizer != nil {
 		options.Optimizer = o.Optimizer
 	}
 	f.f, err = exec.NewFunction(ctx, l.inputs, outputs, options)
+	_ = file.Forget(nil) // and those for tensors
 	f.took = time.Since(start)
 	return f, err
 }

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"encoding/binary"
+	"runtime"
 	"unsafe"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -9,7 +10,7 @@ import (
 )
 
 // Files and memory have the same bytes where the processor is little-endian. There weights are
-// arrays in the memory of the file if they lie at a multiple of their size, and are copied by decode
+// arrays in the memory of the file if the processor can read them where they are, and are copied by decode
 // and encode otherwise. Nothing writes to the arrays: they become constants of graphs.
 
 // sameBytes reports whether the processor is little-endian.
@@ -36,14 +37,27 @@ func shared(t onnx.DataType, data []byte, shape []int) (*array.Array, bool) {
 	return nil, false
 }
 
+// anywhere reports whether numbers need not lie at multiples of their size. Files have weights anywhere.
+const anywhere = runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" || runtime.GOARCH == "wasm"
+
 func view[T array.Element](data []byte, shape []int) (*array.Array, bool) {
 	at := unsafe.Pointer(unsafe.SliceData(data))
 	size := unsafe.Sizeof(*new(T))
-	if !sameBytes || len(data) == 0 || uintptr(at)%size != 0 {
+	if !sameBytes || len(data) == 0 || !anywhere && uintptr(at)%size != 0 {
 		return nil, false
 	}
 	return array.Of(unsafe.Slice((*T)(at), uintptr(len(data))/size), shape...), true
 }
+
+// forget gives back the memory of weights that are in a mapped file, after products have prepared them, say.
+func forget(m *onnx.Model, a *array.Array) {
+	if data, ok := bytesOf(a); ok && a.Contiguous() && len(data) >= leastForgotten {
+		_ = m.Forget(data) // which may be read again at any time
+	}
+}
+
+// leastForgotten is the size of what is worth a call of the system, in bytes.
+const leastForgotten = 1 << 16
 
 // bytesOf returns the memory of the elements of an array, if that is what a file has. It doesn't for
 // bools, whose memory must not be anything but 0 and 1.

@@ -73,7 +73,7 @@ func hasBetter(a, reader *apply) bool {
 func hasEpilogue(a *apply) bool {
 	switch a.Op().(type) {
 	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op, tensor.IntegersOp:
-		w := tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
+		w := tensor.FixedFactor(a.Inputs()[len(a.Inputs())-1])
 		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 	}
 	return false

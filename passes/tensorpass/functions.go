@@ -34,6 +34,10 @@ var functions = []pattern.Function{
 		func(x float64) bool { return x != 0 && x == math.Trunc(x) && !math.IsInf(x, 0) }),
 	pattern.NewGuardOfEach("nonnegative(x)", 0, "no element of x is negative, as far as the ops tell that compute it", tensor.Nonnegative),
 	about("vector(x)", "x has one dimension", func(v *variable) bool { return typeOf(v).NDim() == 1 }),
+	about("prepared(x)", "x is a constant matrix of float32s, perhaps transposed, which a product prepares once", func(v *variable) bool {
+		a := tensor.FixedFactor(v)
+		return a != nil && a.DType() == array.Float32 && a.NDim() == 2
+	}),
 	about("one_row(x)", "the first dimension of x has size 1", func(v *variable) bool { return typeOf(v).NDim() > 0 && typeOf(v).Dim(0) == 1 }),
 	about("empty(x)", "a dimension of x has size 0", func(v *variable) bool { return slices.Contains(typeOf(v).Shape(), 0) }),
 	value("(zeros x)", 0, "zeros of the type and shape of x", func(a pattern.Args) *variable {

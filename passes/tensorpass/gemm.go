@@ -31,7 +31,8 @@ func gemm(c *rewrite.Context, n *apply) (result, error) {
 	accumulates := func(v *variable) bool { return samePattern(v, out) && dtypeOf(v) == dtypeOf(out) && !v.IsConstant() }
 	isProduct := func(t term) bool {
 		_, _, ok := owner[tensor.Dot22Op](t.matrix)
-		return ok && t.sole() && accumulates(t.matrix)
+		// One with a constant factor, which is prepared once, takes what is added as an epilogue.
+		return ok && t.sole() && accumulates(t.matrix) && !hasEpilogue(t.matrix.Owner())
 	}
 	isOther := func(t term) bool { return !isProduct(t) && accumulates(t.matrix) }
 	merged := slices.ContainsFunc(terms, func(t term) bool { return t.uses > 1 && isProduct(t) })

@@ -62,7 +62,7 @@ their own, and with several threads how many worked on average.`,
 				start = time.Now()
 				options := o.lowering(filepath.Dir(*model), opt)
 				options.Threads = threads.Of(1)
-				f, err := lower.Model(ctx, m, options, inputs)
+				f, err := lowered(ctx, m, options, inputs)
 				if err != nil {
 					return err
 				}

@@ -1,14 +1,18 @@
 package models
 
 import (
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
@@ -28,6 +32,14 @@ type Options struct {
 // lowering returns how a model in a folder is computed.
 func (o Options) lowering(dir string, opt *optdb.Optimizer) lower.Options {
 	return lower.Options{Dir: dir, Optimizer: opt, Operators: o.Lower, Types: o.Operators}
+}
+
+// lowered returns a function that is about to run. What its passes have left behind is given back first: a run takes
+// about as much memory for weights that it prepares, and a garbage collector would let both grow together.
+func lowered(ctx context.Context, m *onnx.Model, o lower.Options, inputs map[string]*array.Array) (*lower.Function, error) {
+	f, err := lower.Model(ctx, m, o, inputs)
+	debug.FreeOSMemory()
+	return f, err
 }
 
 // Dialect returns the dialect of ONNX models. Its subjects are files of models, and it brings the

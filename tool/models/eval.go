@@ -53,7 +53,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				}
 				options := o.lowering(filepath.Dir(args[0]), opt)
 				options.Threads = threads.Of(1)
-				f, err := lower.Model(ctx, m, options, inputs)
+				f, err := lowered(ctx, m, options, inputs)
 				if err != nil {
 					return err
 				}
