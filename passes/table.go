@@ -208,6 +208,8 @@ func table() []row {
 		{in: "quantize_products", position: 0, name: "products_to_int8", dialect: tensors, tags: "int8"},
 		{in: "quantize_products", position: 1, name: "products_to_int16", dialect: tensors, tags: "int16",
 			after: reasons{"products_to_int8": "it raises some of the products in 8 bits"}},
+		{in: "quantize_products", position: 2, name: "limit_integer_error", dialect: tensors, tags: ints,
+			after: reasons{"products_to_int8": "it raises some of the products in 8 bits", "products_to_int16": "it measures what that has left"}},
 		{in: "quantize_products", position: 2, name: "bound_quantization_error", dialect: networks, tags: "int8",
 			after: reasons{"quantize_to_int8": "it raises some of the products in 8 bits", "quantize_to_int16": "products in 16 bits add little to its estimate"}},
 		{in: "quantize_products", position: 3, name: "limit_quantization_error", dialect: networks, tags: ints,
