@@ -249,7 +249,7 @@ type convJob struct {
 // multiple of unit.
 func (c *lastConvolution) shared(unit int, e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	t := c.ws.Threads
-	if t == nil || c.x.dtype != Float32 {
+	if t == nil || c.x.dtype == Float64 {
 		return run(c)
 	}
 	// All parts read all weights, and their products should not be too low.
