@@ -256,7 +256,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float32Map div":  single("div"),
 	"Float32Map max":  single("max"),
 	"Float32Map min":  single("min"),
-	"Float32Map sqrt": single("sqrt"),
+	"Float32Map sqrt": single("sqrt"), "Float32Map round": single("round"),
 	"Float32Map erfc": single("erfc"),
 }
 
