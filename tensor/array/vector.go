@@ -36,9 +36,15 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	f[Tanh] = func(dst, a, _ []float32) { kernel.TanhVec(dst, a[:len(dst)]) }
 	f[Sigmoid] = func(dst, a, _ []float32) { kernel.SigmoidVec(dst, a[:len(dst)]) }
 	f[Exp] = func(dst, a, _ []float32) { kernel.ExpVec(dst, a[:len(dst)], 0) }
-	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Sqrt: "sqrt", Erfc: "erfc"} {
+	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Round: "round", Sqrt: "sqrt", Erfc: "erfc"} {
 		fn := kernel.Float32Map(name)
 		f[o] = func(dst, a, b []float32) { fn(dst, a[:len(dst)], b) }
+	}
+	f[Abs] = func(dst, a, _ []float32) {
+		a = a[:len(dst)]
+		for i := range dst { // without a branch, which no processor foresees for random numbers
+			dst[i] = math.Float32frombits(math.Float32bits(a[i]) &^ (1 << 31))
+		}
 	}
 	f[Sqr] = func(dst, a, _ []float32) { kernel.MulVec(dst, a[:len(dst)], a) }
 }
