@@ -269,6 +269,12 @@ func reluDerivBlocks(dst, y, dy *float32, blocks int)
 func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int)
 
 //go:noescape
+func rowSquaresBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32)
+
+//go:noescape
+func rowSumsBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64)
+
+//go:noescape
 func scaleBlocks(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
@@ -294,6 +300,12 @@ func sqrtBlocks(dst, x *float32, blocks int)
 
 //go:noescape
 func squaresBlocks(sum *float64, x *float32, blocks int)
+
+//go:noescape
+func standardizeBlocks(dst, x *float32, blocks int, mean, scale float32)
+
+//go:noescape
+func standardizeToBlocks(dst, x, gain, bias *float32, blocks int, mean, scale float32)
 
 //go:noescape
 func subBlocks(dst, x, y *float32, blocks int)

@@ -51,6 +51,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return channelsLast()
 	case "winograd":
 		return winograd()
+	case "layer_norm":
+		return layerNorm()
 	case "attention":
 		return attention()
 	case "splice_products":

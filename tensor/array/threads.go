@@ -20,6 +20,7 @@ type crew struct {
 	convolution convJob
 	batch       batchJob
 	vector      gemvJob
+	norm        normJob
 }
 
 // crewOf returns the crew of a workspace with threads.
