@@ -50,7 +50,7 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "channels_last":
 		return channelsLast()
 	case "winograd":
-		return winograd()
+		return winograd(usualCosts)
 	case "layer_norm":
 		return layerNorm()
 	case "attention":

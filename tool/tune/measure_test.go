@@ -65,7 +65,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("a ratio of %v: %v after %d blocks, want %v", c.ratio, got, len(d.ratios), c.want)
 		}
 	}
-	if v := (&duel{ratios: []float64{1.8, 1.9, 1.8}}).verdict(); v != doesNotPay {
+	if v := (&duel{ratios: []float64{1.8, 1.9, 1.8, 1.7}}).verdict(); v != doesNotPay {
 		t.Errorf("far slower: %v", v)
 	}
 	noise := duel{ratios: []float64{0.5, 2, 0.5, 2, 0.5, 2, 0.5, 2}}
@@ -74,32 +74,63 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// clock is a time that passes only when told so.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time        { return c.at }
+func (c *clock) sleep(d time.Duration) { c.at = c.at.Add(d) }
+
 // TestMeasure runs sides in turns, and as often as each other.
 func TestMeasure(t *testing.T) {
 	var runs [2]int
-	side := func(i int, d time.Duration) func(context.Context) error {
-		return func(context.Context) error {
+	c := new(clock)
+	sideOf := func(run func(context.Context) error) *side { return &side{now: c.now, run: run} }
+	side := func(i int, d time.Duration) *side {
+		return sideOf(func(context.Context) error {
 			runs[i]++
-			time.Sleep(d)
+			c.sleep(d)
 			return nil
-		}
+		})
 	}
-	d, v, err := measure(t.Context(), side(0, 10*time.Millisecond), side(1, 2*time.Millisecond), time.Minute)
-	if err != nil || v != pays || d.ratio().Median > 0.6 {
+	d := duel{now: c.now}
+	v, err := d.measure(t.Context(), side(0, 10*time.Millisecond), side(1, 2*time.Millisecond), time.Minute)
+	if err != nil || v != pays || d.ratio().Median != 0.2 {
 		t.Errorf("%v, %v, %v", d, v, err)
 	}
 	if n := len(d.ratios); n < 9 || runs[0] < 2*n || runs[1] < 2*n {
 		t.Errorf("%d blocks, %v runs", n, runs)
 	}
-	if d, v, err = measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), time.Minute); err != nil || v != doesNotPay {
+	d = duel{now: c.now}
+	if v, err = d.measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), time.Minute); err != nil || v != doesNotPay || len(d.ratios) != farBlocks {
 		t.Errorf("%v, %v, %v", d, v, err)
 	}
-	if d, v, err = measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), 0); err != nil || v != undecided || len(d.ratios) != 1 {
+	d = duel{now: c.now}
+	if v, err = d.measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), 0); err != nil || v != undecided || len(d.ratios) != 1 {
 		t.Errorf("without time: %v, %v, %v", d, v, err)
+	}
+	// What has been measured counts on.
+	for range 20 {
+		if v, err = d.measure(t.Context(), side(0, 10*time.Millisecond), side(1, 9*time.Millisecond), 0); err != nil || v != undecided {
+			break
+		}
+	}
+	if err != nil || v != pays || len(d.ratios) < 9 {
+		t.Errorf("block by block: %v, %v, %v", d, v, err)
+	}
+	// The first runs of what was just made are slow.
+	fresh := 30 * time.Millisecond
+	slow := sideOf(func(context.Context) error {
+		c.sleep(fresh + 9*time.Millisecond)
+		fresh /= 2
+		return nil
+	})
+	d = duel{now: c.now}
+	if v, err = d.measure(t.Context(), side(0, 10*time.Millisecond), slow, time.Minute); err != nil || v != pays || d.ratios[len(d.ratios)-1] > 1 {
+		t.Errorf("with slow first runs: %v, %v, %v", d, v, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err = measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
+	if _, err = (&duel{now: c.now}).measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
 		t.Error("it goes on after it was canceled")
 	}
 }
