@@ -93,6 +93,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"NormalizeRowDeriv": func(a *arena, rows, cols int) { NormalizeRowDeriv(a.out(cols), a.in(cols), a.in(cols), 1) },
 	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
 	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
+	"FourDots":          func(a *arena, rows, cols int) { FourDots(a.in(cols), a.in(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
 
 	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
@@ -131,6 +132,14 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w := NewWeights(a.from(cols, inner(rows)))
 		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))
 	},
+	"Weights.MulPatches": func(a *arena, rows, cols int) {
+		const channels = 3
+		w := NewWeights(a.from(cols, 2*channels))
+		x := Patches{Pixel: channels, Channels: channels, In: [3]int{1, 1, rows}, Out: [3]int{1, 1, max(rows, 1)}, Size: [3]int{1, 1, 2}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}
+		x.Data = a.in(channels * rows)
+		w.MulPatches(&x, 0, Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
+	},
+	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
 	"Mul": func(a *arena, rows, cols int) {
 		k := inner(rows)
 		Mul(a.from(rows, k), a.from(cols, k), Epilogue{
@@ -167,6 +176,17 @@ var entries = map[string]func(a *arena, rows, cols int){
 		var q QuantizedRows
 		q.SetGroups(Int8+Precision(a.r.IntN(2)), 1+a.r.IntN(20), a.from(rows, cols))
 	},
+	"QuantizedRows.SetPatches": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {}),
+	"QuantizedRows.SetRun": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {
+		for i := range rows {
+			p.SetRun(i, cols/2, q, i, 0, cols/2)
+		}
+	}),
+	"QuantizedRows.SetZeros": patchesEntry(func(p, _ *QuantizedRows, rows, cols int) {
+		for i := range rows {
+			p.SetZeros(i, cols/3, cols-cols/3)
+		}
+	}),
 	"QuantizedRows.Group":     quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Group() }),
 	"QuantizedRows.Rows":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() }),
 	"QuantizedRows.Precision": quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Precision() }),
@@ -289,6 +309,18 @@ func quantizedEntry(f func(*QuantizedRows, *QuantizedWeights)) func(a *arena, ro
 		q.Set(Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
 		w, _ := NewQuantizedWeights(Int8+Precision(a.r.IntN(2)), a.from(cols, rows))
 		f(&q, w)
+	}
+}
+
+// patchesEntry makes patches of rows.
+func patchesEntry(f func(p, q *QuantizedRows, rows, cols int)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) {
+		var p, q QuantizedRows
+		(*Threads)(nil).SetTogether(&q, Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
+		if q.Rows() > 0 {
+			p.SetPatches(&q, rows, cols)
+			f(&p, &q, rows, cols)
+		}
 	}
 }
 

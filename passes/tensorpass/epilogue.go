@@ -22,11 +22,11 @@ func productEpilogue() rewrite.GraphRewriter {
 }
 
 func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range slices.Collect(h.Graph().Ordered()) {
+	for i, a := range those(h.Graph(), hasEpilogue) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !h.Graph().Contains(a) || len(a.Outputs()) != 1 || !hasEpilogue(a) {
+		if !h.Graph().Contains(a) || len(a.Outputs()) != 1 {
 			continue
 		}
 		reader := onlyClient(a.Out())
@@ -49,7 +49,7 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 // left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
 	switch a.Op().(type) {
-	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op:
+	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op, tensor.IntegersOp:
 		w := tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
 		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 	}
@@ -114,10 +114,7 @@ func spliceProducts() rewrite.GraphRewriter {
 const maxSpliced = 32
 
 func spliceAll(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		if !hasEpilogue(a) || !isProduct(a) {
-			continue
-		}
+	for _, a := range those(h.Graph(), func(a *apply) bool { return hasEpilogue(a) && isProduct(a) }) {
 		v, err := tensor.Try(func() *variable {
 			parts := joinedParts(a.Inputs()[0])
 			if parts == nil {

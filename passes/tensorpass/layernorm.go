@@ -22,11 +22,11 @@ func layerNorm() rewrite.GraphRewriter {
 }
 
 func findLayerNorms(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range slices.Collect(h.Graph().Ordered()) {
+	for i, a := range those(h.Graph(), isProductOfRows) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if op, ok := elemOf(a); !ok || op != array.Mul || !h.Graph().Contains(a) {
+		if !h.Graph().Contains(a) {
 			continue
 		}
 		var old *variable
@@ -46,13 +46,16 @@ func findLayerNorms(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
+// isProductOfRows reports whether an apply is an element-wise product of float32s.
+func isProductOfRows(a *apply) bool {
+	op, ok := elemOf(a)
+	return ok && op == array.Mul && len(a.Inputs()) > 1 && dtypeOf(a.Out()) == array.Float32
+}
+
 // normalized returns what takes the place of a product that standardizes rows, and of which variable: the
 // product, or the sum with a bias that follows.
 func normalized(a *apply) (v, of *variable) {
 	factors := a.Inputs()
-	if len(factors) < 2 || dtypeOf(a.Out()) != array.Float32 {
-		return nil, nil
-	}
 	var x *variable
 	var op tensor.LayerNormOp
 	for k := range 2 { // which of the first two factors is the difference

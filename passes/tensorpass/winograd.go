@@ -84,11 +84,8 @@ func (p winogradPass) Configured(name, value string) (rewrite.Configurable, erro
 }
 
 func findWinograd(h *rewrite.Handle, costs winogradCosts) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		op, ok := a.Op().(tensor.ConvLastOp)
-		if !ok {
-			continue
-		}
+	for _, a := range those(h.Graph(), isA[tensor.ConvLastOp]) {
+		op := a.Op().(tensor.ConvLastOp)
 		tile := costs.tile(a, op)
 		if tile == 0 {
 			continue

@@ -42,7 +42,8 @@ func (h *hinge) run(dst, x, t []float32) {
 // withHinges returns a copy of the code with hinges in place of what computes them.
 func (p *Program) withHinges() []instr {
 	code := slices.Clone(p.code)
-	if len(code) < 2 {
+	// Each of them has one of these.
+	if !slices.ContainsFunc(code, func(in instr) bool { return in.op == Maximum || in.op == Erfc }) {
 		return code
 	}
 	f := &folding{p: p, uses: make([]int, len(p.types))}
@@ -91,6 +92,9 @@ type folding struct {
 
 // match returns the instructions of a hinge that begins with one, and its argument, or nothing.
 func (f *folding) match(i int) (steps []int, h *hinge, x int32) {
+	if f.p.code[i].op != Mul {
+		return nil, nil, 0
+	}
 	h = new(hinge)
 	v := int32(-1)
 	for k, step := range []struct {
@@ -130,10 +134,13 @@ func (f *folding) match(i int) (steps []int, h *hinge, x int32) {
 
 // leaky is match for leaky ReLUs.
 func (f *folding) leaky(i int) (steps []int, h *hinge, x int32) {
+	if f.p.code[i].op != Mul {
+		return nil, nil, 0
+	}
 	x, slope, ok := f.withConstant(f.p.code[i])
 	v := f.p.code[i].dst
 	k := f.reader(v, i)
-	if !ok || f.p.code[i].op != Mul || !(slope > 0) || k < 0 {
+	if !ok || !(slope > 0) || k < 0 {
 		return nil, nil, 0
 	}
 	// With a positive slope both have the same sign, and so the order does not matter.

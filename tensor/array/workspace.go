@@ -31,6 +31,7 @@ type Workspace struct {
 	args      []*Array // of the epilogue
 	zeros     []float32
 	segments  []kernel.Segment
+	integers  *integers // if there was a product of them
 	sums      []float64
 	places    []int // of Take and Put
 	attention *attentionMemory
@@ -127,7 +128,7 @@ func (ws *Workspace) Lend(a, src *Array) error {
 	if err := ws.New(a, src.dtype, src.Shape()...); err != nil {
 		return err
 	}
-	CopyTo(a, src)
+	ws.Copy(a, src)
 	ws.lent = append(ws.lent, *a)
 	return nil
 }
