@@ -21,7 +21,7 @@ const slot = 2 * time.Millisecond
 
 // A side is one of two computations that take turns.
 type side struct {
-	now     func() time.Time
+	clock   *clock
 	run     func(context.Context) error
 	repeats int // in a slot; 0 until it is warm
 }
@@ -69,13 +69,13 @@ const (
 
 // time runs a side for a slot.
 func (s *side) time(ctx context.Context) (time.Duration, error) {
-	start := s.now()
+	start := s.clock.spent()
 	for range s.repeats {
 		if err := s.run(ctx); err != nil {
 			return 0, err
 		}
 	}
-	return s.now().Sub(start), ctx.Err()
+	return s.clock.spent() - start, ctx.Err()
 }
 
 // A verdict is what a measurement comes to.
@@ -89,7 +89,7 @@ const (
 
 // duel is a measurement of two sides in turns.
 type duel struct {
-	now    func() time.Time
+	clock  *clock
 	ratios []float64 // of blocks, in order of size
 	base   []float64 // seconds of a run of the first side
 }
@@ -99,7 +99,7 @@ type duel struct {
 func (d *duel) measure(ctx context.Context, first, second *side, most time.Duration) (verdict, error) {
 	sides := [2]*side{first, second}
 	runtime.GC() // what made the two has left garbage, whose collection would meet one of them
-	deadline := d.now().Add(most)
+	deadline := d.clock.now().Add(most)
 	for _, s := range sides {
 		if err := s.warm(ctx); err != nil {
 			return undecided, err
@@ -122,7 +122,7 @@ func (d *duel) measure(ctx context.Context, first, second *side, most time.Durat
 		}
 		d.ratios = append(d.ratios, run[1]/run[0])
 		d.base = append(d.base, run[0])
-		if v := d.verdict(); v != undecided || len(d.ratios) >= mostBlocks || d.now().After(deadline) {
+		if v := d.verdict(); v != undecided || len(d.ratios) >= mostBlocks || d.clock.now().After(deadline) {
 			return v, nil
 		}
 	}

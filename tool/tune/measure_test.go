@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -74,25 +75,39 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// clock is a time that passes only when told so.
-type clock struct{ at time.Time }
-
-func (c *clock) now() time.Time        { return c.at }
-func (c *clock) sleep(d time.Duration) { c.at = c.at.Add(d) }
+// TestClock: the time of a thread passes while it computes, and not while it sleeps.
+func TestClock(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if _, ok := threadTime(); !ok {
+		t.Skip("the system does not tell")
+	}
+	c := systemClock()
+	begin := c.spent()
+	time.Sleep(200 * time.Millisecond)
+	slept := c.spent() - begin
+	for c.spent()-begin < slept+20*time.Millisecond {
+	}
+	if slept > 100*time.Millisecond {
+		t.Errorf("sleeping takes %v", slept)
+	}
+}
 
 // TestMeasure runs sides in turns, and as often as each other.
 func TestMeasure(t *testing.T) {
 	var runs [2]int
-	c := new(clock)
-	sideOf := func(run func(context.Context) error) *side { return &side{now: c.now, run: run} }
+	var at time.Time
+	sleep := func(d time.Duration) { at = at.Add(d) }
+	c := Options{}.WithClock(func() time.Time { return at }).clock
+	sideOf := func(run func(context.Context) error) *side { return &side{clock: c, run: run} }
 	side := func(i int, d time.Duration) *side {
 		return sideOf(func(context.Context) error {
 			runs[i]++
-			c.sleep(d)
+			sleep(d)
 			return nil
 		})
 	}
-	d := duel{now: c.now}
+	d := duel{clock: c}
 	v, err := d.measure(t.Context(), side(0, 10*time.Millisecond), side(1, 2*time.Millisecond), time.Minute)
 	if err != nil || v != pays || d.ratio().Median != 0.2 {
 		t.Errorf("%v, %v, %v", d, v, err)
@@ -100,11 +115,11 @@ func TestMeasure(t *testing.T) {
 	if n := len(d.ratios); n < 9 || runs[0] < 2*n || runs[1] < 2*n {
 		t.Errorf("%d blocks, %v runs", n, runs)
 	}
-	d = duel{now: c.now}
+	d = duel{clock: c}
 	if v, err = d.measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), time.Minute); err != nil || v != doesNotPay || len(d.ratios) != farBlocks {
 		t.Errorf("%v, %v, %v", d, v, err)
 	}
-	d = duel{now: c.now}
+	d = duel{clock: c}
 	if v, err = d.measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), 0); err != nil || v != undecided || len(d.ratios) != 1 {
 		t.Errorf("without time: %v, %v, %v", d, v, err)
 	}
@@ -120,17 +135,17 @@ func TestMeasure(t *testing.T) {
 	// The first runs of what was just made are slow.
 	fresh := 30 * time.Millisecond
 	slow := sideOf(func(context.Context) error {
-		c.sleep(fresh + 9*time.Millisecond)
+		sleep(fresh + 9*time.Millisecond)
 		fresh /= 2
 		return nil
 	})
-	d = duel{now: c.now}
+	d = duel{clock: c}
 	if v, err = d.measure(t.Context(), side(0, 10*time.Millisecond), slow, time.Minute); err != nil || v != pays || d.ratios[len(d.ratios)-1] > 1 {
 		t.Errorf("with slow first runs: %v, %v, %v", d, v, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err = (&duel{now: c.now}).measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
+	if _, err = (&duel{clock: c}).measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
 		t.Error("it goes on after it was canceled")
 	}
 }

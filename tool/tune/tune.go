@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -28,7 +29,8 @@ type Subject struct {
 type Made struct {
 	// Form is the same text for computations that are the same.
 	Form string
-	// Run computes the outputs, from inputs that are the same each time and for each Made.
+	// Run computes the outputs, from inputs that are the same each time and for each Made, on the
+	// goroutine that calls it.
 	Run func(ctx context.Context) error
 	// Outputs computes the outputs once, and returns them.
 	Outputs func(ctx context.Context) (any, error)
@@ -39,9 +41,9 @@ type Made struct {
 }
 
 // side returns the side of measurements that runs it.
-func (m *Made) side(now func() time.Time) *side {
+func (m *Made) side(c *clock) *side {
 	if m.turn == nil {
-		m.turn = &side{now: now, run: m.Run}
+		m.turn = &side{clock: c, run: m.Run}
 	}
 	return m.turn
 }
@@ -61,7 +63,7 @@ type Options struct {
 	// Decided is called with each choice once it is decided. It may be nil.
 	Decided func(*Finding)
 
-	now func() time.Time // the clock; nil for that of the system
+	clock *clock // nil for that of the system
 }
 
 // An Outcome is what became of a choice.
@@ -154,12 +156,15 @@ const whole = 0.15
 
 // Tune tunes a subject.
 func (o Options) Tune(ctx context.Context, s *Subject) (*Result, error) {
-	if o.now == nil {
-		o.now = time.Now
+	if o.clock == nil {
+		o.clock = systemClock()
 	}
-	begin := o.now()
+	// The time of a thread is that of the runs only if they stay on it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := o.clock.now()
 	t := &tuner{Options: o, Subject: s, best: o.Query, result: &Result{Query: o.Query, Base: o.Query}}
-	defer func() { t.result.Took = o.now().Sub(begin) }()
+	defer func() { t.result.Took = o.clock.now().Sub(begin) }()
 	t.end = begin.Add(time.Duration(float64(o.Time) * (1 - whole)))
 	list, err := t.prepare(ctx)
 	if err != nil {
@@ -211,7 +216,7 @@ func (t *tuner) again(ctx context.Context, list []*Finding) error {
 			}
 		}
 		for i, f := range open {
-			if !t.now().Before(t.end) {
+			if !t.clock.now().Before(t.end) {
 				return nil
 			}
 			if err := t.try(ctx, f, len(open)-i); err != nil {
@@ -265,7 +270,7 @@ func (t *tuner) prepare(ctx context.Context) ([]*Finding, error) {
 	t.have, t.forms = t.want, make(map[string]*Finding)
 	t.result.Blind = t.want.others != nil && t.Differ(t.want.others, t.want.own) == 0
 	// The time of a run is known before anything is tried, also if nothing will be.
-	s := t.current.side(t.now)
+	s := t.current.side(t.clock)
 	if err := s.warm(ctx); err != nil {
 		return nil, err
 	}
@@ -317,15 +322,15 @@ func (f *Finding) undoneBy(c *Choice) bool { return f.Term[0] == '+' && c.Term =
 
 // try decides about a choice. left is how many are to be tried, this one included.
 func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
-	now := t.now()
+	now := t.clock.now()
 	if !now.Before(t.end) {
 		if f.Outcome == "" {
 			f.Outcome = Untried
 		}
 		return nil
 	}
-	if f.duel.now == nil || f.against != t.kept { // another query was the best
-		f.duel, f.against = duel{now: t.now}, t.kept
+	if f.duel.clock == nil || f.against != t.kept { // another query was the best
+		f.duel, f.against = duel{clock: t.clock}, t.kept
 	}
 	until := now.Add(t.end.Sub(now) / time.Duration(left))
 	with := f.apply(t.best)
@@ -341,8 +346,8 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 	t.forms[made.Form] = f
 	// What most choices are, harmless or useless, is found out soon. So one that takes longer may take
 	// what others have left, but not more than a half of it.
-	most := max(until.Sub(t.now()), t.end.Sub(t.now())/4)
-	v, err := f.duel.measure(ctx, t.current.side(t.now), made.side(t.now), most)
+	most := max(until.Sub(t.clock.now()), t.end.Sub(t.clock.now())/4)
+	v, err := f.duel.measure(ctx, t.current.side(t.clock), made.side(t.clock), most)
 	if err != nil {
 		return err
 	}
@@ -365,8 +370,8 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 	if err != nil {
 		return err
 	}
-	second := duel{now: t.now}
-	v, err = second.measure(ctx, current.side(t.now), again.side(t.now), max(most, t.end.Sub(t.now())/4))
+	second := duel{clock: t.clock}
+	v, err = second.measure(ctx, current.side(t.clock), again.side(t.clock), max(most, t.end.Sub(t.clock.now())/4))
 	if err != nil {
 		return err
 	}
@@ -472,8 +477,8 @@ func (t *tuner) compareWhole(ctx context.Context) error {
 	if r.Differs = t.differ(got, t.want); !(r.Differs <= t.tolerance()) {
 		return fmt.Errorf("the tuned computation has other outputs than the one to begin with: they differ by %.2g", r.Differs)
 	}
-	d := duel{now: t.now}
-	v, err := d.measure(ctx, base.side(t.now), tuned.side(t.now), max(t.end.Sub(t.now()), t.Time/20))
+	d := duel{clock: t.clock}
+	v, err := d.measure(ctx, base.side(t.clock), tuned.side(t.clock), max(t.end.Sub(t.clock.now()), t.Time/20))
 	if err != nil {
 		return err
 	}
