@@ -347,7 +347,7 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 	// What most choices are, harmless or useless, is found out soon. So one that takes longer may take
 	// what others have left, but not more than a half of it.
 	most := max(until.Sub(t.clock.now()), t.end.Sub(t.clock.now())/4)
-	v, err := f.duel.measure(ctx, t.current.side(t.clock), made.side(t.clock), most)
+	v, err := t.decide(ctx, &f.duel, t.current, made, most)
 	if err != nil {
 		return err
 	}
@@ -371,7 +371,7 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 		return err
 	}
 	second := duel{clock: t.clock}
-	v, err = second.measure(ctx, current.side(t.clock), again.side(t.clock), max(most, t.end.Sub(t.clock.now())/4))
+	v, err = t.decide(ctx, &second, current, again, max(most, t.end.Sub(t.clock.now())/4))
 	if err != nil {
 		return err
 	}
@@ -391,6 +391,19 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 	t.kept++
 	clear(t.forms)
 	return nil
+}
+
+// decide measures until it is decided which of two is quicker, or a time is over. What probably pays gets
+// more: to find one such choice is worth more than to be sure that many others do nothing.
+func (t *tuner) decide(ctx context.Context, d *duel, first, second *Made, most time.Duration) (verdict, error) {
+	v, err := d.measure(ctx, first.side(t.clock), second.side(t.clock), most)
+	if err != nil || v != undecided {
+		return v, err
+	}
+	if r := d.ratio(); r.High < 1 && r.Median <= 1-Worth && r.Blocks < mostBlocks {
+		v, err = d.measure(ctx, first.side(t.clock), second.side(t.clock), t.end.Sub(t.clock.now())/2)
+	}
+	return v, err
 }
 
 // make makes the subject under a query.
