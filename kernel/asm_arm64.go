@@ -245,6 +245,12 @@ func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int)
 func roundBlocks(dst, x *float32, blocks int)
 
 //go:noescape
+func rowSquaresBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32)
+
+//go:noescape
+func rowSumsBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64)
+
+//go:noescape
 func scaleBlocks(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape
@@ -269,6 +275,12 @@ func sqrtBlocks(dst, x *float32, blocks int)
 
 //go:noescape
 func squaresBlocks(sum *float64, x *float32, blocks int)
+
+//go:noescape
+func standardizeBlocks(dst, x *float32, blocks int, mean, scale float32)
+
+//go:noescape
+func standardizeToBlocks(dst, x, gain, bias *float32, blocks int, mean, scale float32)
 
 //go:noescape
 func subBlocks(dst, x, y *float32, blocks int)

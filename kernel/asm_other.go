@@ -204,6 +204,12 @@ func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int) { panic(errNoAs
 
 func roundBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
+func rowSquaresBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32) {
+	panic(errNoAssembly)
+}
+
+func rowSumsBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64) { panic(errNoAssembly) }
+
 func scaleBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
 func scaleFloorBlocks(dst, x *float32, blocks int, alpha float32, floor float32) {
@@ -223,6 +229,12 @@ func smallerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 func sqrtBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func squaresBlocks(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }
+
+func standardizeBlocks(dst, x *float32, blocks int, mean, scale float32) { panic(errNoAssembly) }
+
+func standardizeToBlocks(dst, x, gain, bias *float32, blocks int, mean, scale float32) {
+	panic(errNoAssembly)
+}
 
 func subBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 

@@ -173,6 +173,7 @@ func mapBits(c *kerneltest.Checksums) {
 			"SigmoidDeriv":   func() { SigmoidDerivVec(dst, x, y) },
 			"TanhDeriv":      func() { TanhDerivVec(dst, x, y) },
 			"SoftmaxVec":     func() { SoftmaxVec(dst, x, 1e-20) },
+			"LayerNorm":      func() { LayerNormRows(dst, x, len(x), y, z, 7, 1e-5) },
 			"NormalizeRow":   func() { c.Float32s("NormalizeRow,factor", NormalizeRow(dst, x, 0.5)) },
 			"NormalizeDeriv": func() { NormalizeRowDeriv(copyOf(dst, z), x, y, 0.5) },
 			"Dot":            func() { dst[0] = Dot(x, y) },

@@ -2555,6 +2555,90 @@ next:
 	BNE next
 	RET
 
+// func standardizeBlocks(dst, x *float32, blocks int, mean, scale float32)
+TEXT ·standardizeBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS mean+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS scale+28(FP), F28
+	VDUP V28.S[0], V28.S4
+next:
+	FMOVQ 0(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func standardizeToBlocks(dst, x, gain, bias *float32, blocks int, mean, scale float32)
+TEXT ·standardizeToBlocks(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD gain+16(FP), R2
+	MOVD bias+24(FP), R8
+	MOVD blocks+32(FP), R5
+	FMOVS mean+40(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS scale+44(FP), F28
+	VDUP V28.S[0], V28.S4
+next:
+	FMOVQ 0(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ 0(R2), F30
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	FMOVQ 0(R8), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ 16(R2), F30
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	FMOVQ 16(R8), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ 32(R2), F30
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	FMOVQ 32(R8), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F0
+	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
+	WORD $0x6e3cdc00 // fmul v0.4s, v0.4s, v28.4s
+	FMOVQ 48(R2), F30
+	WORD $0x6e3edc00 // fmul v0.4s, v0.4s, v30.4s
+	FMOVQ 48(R8), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R8
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 TEXT ·centreDerivBlocks(SB), NOSPLIT, $0-56
 	MOVD dst+0(FP), R0
@@ -3808,6 +3892,313 @@ next:
 	FMOVQ F13, 80(R0)
 	FMOVQ F14, 96(R0)
 	FMOVQ F15, 112(R0)
+	RET
+
+// func rowSumsBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64)
+TEXT ·rowSumsBlocks(SB), NOSPLIT, $0-32
+	MOVD x+0(FP), R0
+	MOVD stride+8(FP), R8
+	MOVD blocks+16(FP), R5
+	MOVD sums+24(FP), R9
+	MOVD R0, R1
+	ADD R8, R1
+	MOVD R1, R2
+	ADD R8, R2
+	MOVD R2, R11
+	ADD R8, R11
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+next:
+	FMOVQ 0(R0), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed400 // fadd v0.2d, v0.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed421 // fadd v1.2d, v1.2d, v30.2d
+	FMOVQ 0(R1), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4a5 // fadd v5.2d, v5.2d, v30.2d
+	FMOVQ 0(R2), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed508 // fadd v8.2d, v8.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed529 // fadd v9.2d, v9.2d, v30.2d
+	FMOVQ 0(R11), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed58c // fadd v12.2d, v12.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ad // fadd v13.2d, v13.2d, v30.2d
+	FMOVQ 16(R0), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed442 // fadd v2.2d, v2.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ 16(R1), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed4c6 // fadd v6.2d, v6.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4e7 // fadd v7.2d, v7.2d, v30.2d
+	FMOVQ 16(R2), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed54a // fadd v10.2d, v10.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed56b // fadd v11.2d, v11.2d, v30.2d
+	FMOVQ 16(R11), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed5ce // fadd v14.2d, v14.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ef // fadd v15.2d, v15.2d, v30.2d
+	FMOVQ 32(R0), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed400 // fadd v0.2d, v0.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed421 // fadd v1.2d, v1.2d, v30.2d
+	FMOVQ 32(R1), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4a5 // fadd v5.2d, v5.2d, v30.2d
+	FMOVQ 32(R2), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed508 // fadd v8.2d, v8.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed529 // fadd v9.2d, v9.2d, v30.2d
+	FMOVQ 32(R11), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed58c // fadd v12.2d, v12.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ad // fadd v13.2d, v13.2d, v30.2d
+	FMOVQ 48(R0), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed442 // fadd v2.2d, v2.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ 48(R1), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed4c6 // fadd v6.2d, v6.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4e7 // fadd v7.2d, v7.2d, v30.2d
+	FMOVQ 48(R2), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed54a // fadd v10.2d, v10.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed56b // fadd v11.2d, v11.2d, v30.2d
+	FMOVQ 48(R11), F20
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed5ce // fadd v14.2d, v14.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ef // fadd v15.2d, v15.2d, v30.2d
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R11
+	SUBS $1, R5
+	BNE next
+	FMOVQ F0, 0(R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	FMOVQ F12, 192(R9)
+	FMOVQ F13, 208(R9)
+	FMOVQ F14, 224(R9)
+	FMOVQ F15, 240(R9)
+	RET
+
+// func rowSquaresBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32)
+TEXT ·rowSquaresBlocks(SB), NOSPLIT, $0-40
+	MOVD x+0(FP), R0
+	MOVD stride+8(FP), R8
+	MOVD blocks+16(FP), R5
+	MOVD sums+24(FP), R9
+	MOVD means+32(FP), R10
+	MOVD R0, R1
+	ADD R8, R1
+	MOVD R1, R2
+	ADD R8, R2
+	MOVD R2, R11
+	ADD R8, R11
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	FMOVS 0(R10), F16
+	VDUP V16.S[0], V16.S4
+	FMOVS 4(R10), F17
+	VDUP V17.S[0], V17.S4
+	FMOVS 8(R10), F18
+	VDUP V18.S[0], V18.S4
+	FMOVS 12(R10), F19
+	VDUP V19.S[0], V19.S4
+next:
+	FMOVQ 0(R0), F20
+	WORD $0x4eb0d694 // fsub v20.4s, v20.4s, v16.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed400 // fadd v0.2d, v0.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed421 // fadd v1.2d, v1.2d, v30.2d
+	FMOVQ 0(R1), F20
+	WORD $0x4eb1d694 // fsub v20.4s, v20.4s, v17.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4a5 // fadd v5.2d, v5.2d, v30.2d
+	FMOVQ 0(R2), F20
+	WORD $0x4eb2d694 // fsub v20.4s, v20.4s, v18.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed508 // fadd v8.2d, v8.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed529 // fadd v9.2d, v9.2d, v30.2d
+	FMOVQ 0(R11), F20
+	WORD $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed58c // fadd v12.2d, v12.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ad // fadd v13.2d, v13.2d, v30.2d
+	FMOVQ 16(R0), F20
+	WORD $0x4eb0d694 // fsub v20.4s, v20.4s, v16.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed442 // fadd v2.2d, v2.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ 16(R1), F20
+	WORD $0x4eb1d694 // fsub v20.4s, v20.4s, v17.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed4c6 // fadd v6.2d, v6.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4e7 // fadd v7.2d, v7.2d, v30.2d
+	FMOVQ 16(R2), F20
+	WORD $0x4eb2d694 // fsub v20.4s, v20.4s, v18.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed54a // fadd v10.2d, v10.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed56b // fadd v11.2d, v11.2d, v30.2d
+	FMOVQ 16(R11), F20
+	WORD $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed5ce // fadd v14.2d, v14.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ef // fadd v15.2d, v15.2d, v30.2d
+	FMOVQ 32(R0), F20
+	WORD $0x4eb0d694 // fsub v20.4s, v20.4s, v16.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed400 // fadd v0.2d, v0.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed421 // fadd v1.2d, v1.2d, v30.2d
+	FMOVQ 32(R1), F20
+	WORD $0x4eb1d694 // fsub v20.4s, v20.4s, v17.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed484 // fadd v4.2d, v4.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4a5 // fadd v5.2d, v5.2d, v30.2d
+	FMOVQ 32(R2), F20
+	WORD $0x4eb2d694 // fsub v20.4s, v20.4s, v18.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed508 // fadd v8.2d, v8.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed529 // fadd v9.2d, v9.2d, v30.2d
+	FMOVQ 32(R11), F20
+	WORD $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed58c // fadd v12.2d, v12.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ad // fadd v13.2d, v13.2d, v30.2d
+	FMOVQ 48(R0), F20
+	WORD $0x4eb0d694 // fsub v20.4s, v20.4s, v16.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed442 // fadd v2.2d, v2.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed463 // fadd v3.2d, v3.2d, v30.2d
+	FMOVQ 48(R1), F20
+	WORD $0x4eb1d694 // fsub v20.4s, v20.4s, v17.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed4c6 // fadd v6.2d, v6.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed4e7 // fadd v7.2d, v7.2d, v30.2d
+	FMOVQ 48(R2), F20
+	WORD $0x4eb2d694 // fsub v20.4s, v20.4s, v18.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed54a // fadd v10.2d, v10.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed56b // fadd v11.2d, v11.2d, v30.2d
+	FMOVQ 48(R11), F20
+	WORD $0x4eb3d694 // fsub v20.4s, v20.4s, v19.4s
+	WORD $0x6e34de94 // fmul v20.4s, v20.4s, v20.4s
+	WORD $0x0e617a9e // fcvtl v30.2d, v20.2s
+	WORD $0x4e7ed5ce // fadd v14.2d, v14.2d, v30.2d
+	WORD $0x4e617a9e // fcvtl2 v30.2d, v20.4s
+	WORD $0x4e7ed5ef // fadd v15.2d, v15.2d, v30.2d
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R11
+	SUBS $1, R5
+	BNE next
+	FMOVQ F0, 0(R9)
+	FMOVQ F1, 16(R9)
+	FMOVQ F2, 32(R9)
+	FMOVQ F3, 48(R9)
+	FMOVQ F4, 64(R9)
+	FMOVQ F5, 80(R9)
+	FMOVQ F6, 96(R9)
+	FMOVQ F7, 112(R9)
+	FMOVQ F8, 128(R9)
+	FMOVQ F9, 144(R9)
+	FMOVQ F10, 160(R9)
+	FMOVQ F11, 176(R9)
+	FMOVQ F12, 192(R9)
+	FMOVQ F13, 208(R9)
+	FMOVQ F14, 224(R9)
+	FMOVQ F15, 240(R9)
 	RET
 
 // func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)

@@ -31,6 +31,11 @@ var vectorFuncs = []struct {
 	{"leaky ReLU", func(dst, x, y, z []float32) { LeakyReLUVec(dst, x, 0.2, -0.4) }},
 	{"map neg", func(dst, x, y, z []float32) { Float32Map("neg")(dst, x, nil) }},
 	{"gelu", func(dst, x, y, z []float32) { GELUVec(dst, x, y) }},
+	{"layer norm", func(dst, x, y, z []float32) { LayerNormRows(dst, x, max(1, len(x)), y, z, 5, 1e-5) }},
+	{"layer norm of seven rows", func(dst, x, y, z []float32) {
+		n := len(x) / 7
+		LayerNormRows(dst[:7*n], x[:7*n], max(1, n), nil, nil, 9, 1e-5)
+	}},
 	{"map erfc", func(dst, x, y, z []float32) { Float32Map("erfc")(dst, x, nil) }},
 	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
 	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},

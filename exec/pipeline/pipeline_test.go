@@ -156,6 +156,48 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
+// TestDrawZeros: a last layer of zeros gets parameters, the same for the same seed, and others stay.
+func TestDrawZeros(t *testing.T) {
+	config := `input-node name=input dim=5
+component name=a type=NaturalGradientAffineComponent input-dim=5 output-dim=7
+component-node name=a component=a input=input
+component name=b type=NaturalGradientAffineComponent input-dim=7 output-dim=3 param-stddev=0 bias-stddev=0
+component-node name=b component=b input=a
+output-node name=output input=b
+`
+	load := func() *nnet3.Nnet {
+		nn, _, err := pipeline.LoadFrom(strings.NewReader(config), "config", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return nn
+	}
+	params := func(nn *nnet3.Nnet, name string) []float32 {
+		return component.Vectorize(nn.Components[nn.ComponentIndex(name)].(component.UpdatableComponent), nil)
+	}
+	plain, nn, again := load(), load(), load()
+	pipeline.DrawZeros(nn, 4)
+	pipeline.DrawZeros(again, 4)
+	b := params(nn, "b")
+	if slices.ContainsFunc(params(plain, "b"), func(v float32) bool { return v != 0 }) || slices.Contains(b[:21], 0) || !slices.Equal(b, params(again, "b")) {
+		t.Errorf("the last layer: %v", b)
+	}
+	if !slices.Equal(params(nn, "a"), params(plain, "a")) {
+		t.Error("a layer that was not zero has changed")
+	}
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := pipeline.RandomValues(nn, req, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := execute(t, nn, req, in, "none").Outputs[0].Matrix; kernel.MatrixDot(out, out) == 0 {
+		t.Error("outputs are still zero")
+	}
+}
+
 // execute builds and runs a request.
 func execute(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline.Values, query string) *pipeline.Results {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/exec"
@@ -46,6 +47,31 @@ func RandomValues(nn *nnet3.Nnet, req *computation.Request, seed uint64) (Values
 		}
 	}
 	return v, nil
+}
+
+// DrawZeros draws matrices of parameters that are zero as a whole, such as that of a last layer before any
+// training, from a normal distribution that keeps the size of what they are multiplied with. Otherwise
+// outputs would not depend on inputs.
+func DrawZeros(nn *nnet3.Nnet, seed uint64) {
+	for i, c := range nn.Components {
+		u, ok := c.(component.UpdatableComponent)
+		if !ok {
+			continue
+		}
+		drawn := false
+		for _, p := range u.Params() {
+			m := p.Values
+			if m.Rows < 2 || kernel.MatrixDot(m, m) != 0 {
+				continue
+			}
+			values := randomMatrix(seed, nn.ComponentNames[i]+" "+p.Name, m.Rows, m.Cols)
+			kernel.Add(m, float32(1/math.Sqrt(float64(m.Cols))), values)
+			drawn = true
+		}
+		if r, ok := c.(component.Renewer); ok && drawn {
+			r.Renew(nil)
+		}
+	}
 }
 
 // Calibrate runs the request on random inputs, to give components of batch normalization the

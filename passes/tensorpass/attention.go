@@ -23,11 +23,11 @@ func attention() rewrite.GraphRewriter {
 }
 
 func findAttention(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range slices.Collect(h.Graph().Ordered()) {
+	for i, a := range those(h.Graph(), isFactors) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !h.Graph().Contains(a) || !isFactors(a) {
+		if !h.Graph().Contains(a) { // it has become a part of an attention
 			continue
 		}
 		old := a.Out()

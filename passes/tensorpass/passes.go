@@ -52,9 +52,11 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "channels_last":
 		return channelsLast()
 	case "winograd":
-		return winograd()
+		return winograd(usualCosts)
 	case "integer_products":
 		return integerProducts()
+	case "layer_norm":
+		return layerNorm()
 	case "products_to_int8":
 		return productsToInt8()
 	case "products_to_int16":

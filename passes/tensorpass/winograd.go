@@ -2,7 +2,10 @@ package tensorpass
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -11,19 +14,79 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// winograd returns the pass winograd: convolutions of many channels with windows of 3×3 elements
-// multiply combinations of inputs and of weights, of which there are fewer.
-func winograd() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "winograd", Class: profile.ClassFusion, Fn: findWinograd,
+// winogradPass is the pass winograd: convolutions of many channels with windows of 3×3 elements multiply
+// combinations of inputs and of weights, of which there are fewer. Its settings are about the processor.
+type winogradPass struct {
+	rewrite.Global
+	costs winogradCosts
+}
+
+// winogradCosts say when tiles pay.
+type winogradCosts struct {
+	// least is the least number of channels, of the input and of the result. Combining takes as long for
+	// few channels, of which products gain little.
+	least float64
+	// byteFlops and movedFlops are how many operations of products take as long as reading a byte of
+	// weights, and as combining a value of a tile with others.
+	byteFlops, movedFlops float64
+}
+
+// usualCosts are those of a Sapphire Rapids (November 2026).
+var usualCosts = winogradCosts{least: 16, byteFlops: 20, movedFlops: 80}
+
+func winograd(costs winogradCosts) winogradPass {
+	return winogradPass{costs: costs, Global: rewrite.Global{
+		Name: "winograd", Class: profile.ClassFusion,
 		Doc: "convolutions with windows of 3×3 elements need 4/9 or 1/4 of the multiplications: ConvLast{2}(x, w) → Winograd{4}(x, w); rounding errors are some times as large, and what is infinite or NaN spreads to its neighbours",
+		Fn:  func(_ context.Context, h *rewrite.Handle) error { return findWinograd(h, costs) },
+	}}
+}
+
+// winogradSetting is a setting, and where it is.
+type winogradSetting struct {
+	name, doc    string
+	value, usual *float64
+}
+
+// settings returns the settings of costs.
+func (c *winogradCosts) settings() []winogradSetting {
+	usual := usualCosts
+	return []winogradSetting{
+		{"min-channels", "the least number of channels of the input and of the result", &c.least, &usual.least},
+		{"byte-flops", "how many operations of a product take as long as reading a byte of weights", &c.byteFlops, &usual.byteFlops},
+		{"moved-flops", "how many operations of a product take as long as combining a value with others", &c.movedFlops, &usual.movedFlops},
 	}
 }
 
-func findWinograd(_ context.Context, h *rewrite.Handle) error {
+// Settings returns min-channels, byte-flops and moved-flops.
+func (p winogradPass) Settings() []rewrite.Setting {
+	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	var list []rewrite.Setting
+	for _, s := range p.costs.settings() {
+		list = append(list, rewrite.Setting{Name: s.name, Value: text(*s.value), Default: text(*s.usual), Doc: s.doc})
+	}
+	return list
+}
+
+// Configured returns the pass with another number.
+func (p winogradPass) Configured(name, value string) (rewrite.Configurable, error) {
+	x, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(x >= 0) || math.IsInf(x, 0) {
+		return nil, fmt.Errorf("%q is not a number of at least 0", value)
+	}
+	costs := p.costs
+	for _, s := range costs.settings() {
+		if s.name == name {
+			*s.value = x
+		}
+	}
+	return winograd(costs), nil
+}
+
+func findWinograd(h *rewrite.Handle, costs winogradCosts) error {
 	for _, a := range those(h.Graph(), isA[tensor.ConvLastOp]) {
 		op := a.Op().(tensor.ConvLastOp)
-		tile := winogradTile(a, op)
+		tile := costs.tile(a, op)
 		if tile == 0 {
 			continue
 		}
@@ -41,32 +104,22 @@ func findWinograd(_ context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-const (
-	// minWinograd is the least number of channels, of the input and of the result. Combining takes as
-	// long for few channels, of which products gain little.
-	minWinograd = 16
-	// byteFlops and movedFlops are how many operations of products take as long as reading a byte of
-	// weights, and as combining a value of a tile with others (Sapphire Rapids, November 2026).
-	byteFlops, movedFlops = 20, 80
-)
-
-// winogradTile returns the size of tiles that takes the least time, or 0 if that is none. Small
-// results have few tiles, whose products wait for weights, of which there are more than those of the
-// convolution.
-func winogradTile(a *apply, op tensor.ConvLastOp) int {
+// tile returns the size of tiles that takes the least time, or 0 if that is none. Small results have few
+// tiles, whose products wait for weights, of which there are more than those of the convolution.
+func (c winogradCosts) tile(a *apply, op tensor.ConvLastOp) int {
 	y, w := typeOf(a.Out()), tensor.ConstantOf(a.Inputs()[1])
 	if op.Groups != 1 || op.Window.Dims != 2 || w == nil || w.DType() != array.Float32 || slices.Contains(y.Shape(), tensor.Unknown) {
 		return 0
 	}
 	in, out := float64(w.Dim(2)), float64(w.Dim(3))
-	if min(in, out) < minWinograd {
+	if min(in, out) < c.least {
 		return 0
 	}
-	best, least := 0, 9*in*out*(float64(2*y.Dim(0)*y.Dim(1)*y.Dim(2))+4*byteFlops)
+	best, least := 0, 9*in*out*(float64(2*y.Dim(0)*y.Dim(1)*y.Dim(2))+float64(4*c.byteFlops))
 	for _, tile := range []int{2, 4} {
 		tiles := float64(y.Dim(0) * ((y.Dim(1) + tile - 1) / tile) * ((y.Dim(2) + tile - 1) / tile))
 		points := float64((tile + 2) * (tile + 2))
-		cost := points * (float64(in*out*(float64(2*tiles)+4*byteFlops)) + float64(tiles*(in+out)*movedFlops))
+		cost := points * (float64(in*out*(float64(2*tiles)+float64(4*c.byteFlops))) + float64(tiles*(in+out)*c.movedFlops))
 		if cost < least {
 			best, least = tile, cost
 		}

@@ -20,6 +20,7 @@ type crew struct {
 	convolution convJob
 	batch       batchJob
 	vector      gemvJob
+	norm        normJob
 	pieces      piecesJob
 }
 

@@ -266,7 +266,7 @@ fix(X)
 
 // withoutGradient says why functions and ops have no case above.
 var withoutGradient = map[string]string{
-	"SpliceMatmul": "what a pass makes, of float32s", "Winograd": "what a pass makes, of float32s",
+	"LayerNorm": "what a pass makes, of float32s", "SpliceMatmul": "what a pass makes, of float32s", "Winograd": "what a pass makes, of float32s",
 	"Unique": "which elements are equal decides how many there are", "unique": "which elements are equal decides how many there are",
 	"join_dims": "a reshape", "split_dims": "a reshape",
 	"equal": "a bool", "not_equal": "a bool", "less": "a bool", "less_equal": "a bool", "greater": "a bool", "greater_equal": "a bool", "isclose": "a bool", "allclose": "a bool",

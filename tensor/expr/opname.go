@@ -62,6 +62,15 @@ var ops = map[string]maker{
 	"AdvancedSetSubtensor1": advancedInc1(true), "AdvancedSetSubtensor": advancedInc(true),
 
 	"argmax": extremePlaceOp(false), "argmin": extremePlaceOp(true), "Matmul": plain(tensor.MatmulOp{}),
+	"LayerNorm": func(params []string) (tensor.Op, bool) {
+		if len(params) != 1 {
+			return nil, false
+		}
+		n, e, ok := strings.Cut(params[0], ",")
+		divisor, err := strconv.ParseFloat(n, 32)
+		eps, err2 := strconv.ParseFloat(e, 32)
+		return tensor.LayerNormOp{Divisor: float32(divisor), Eps: float32(eps)}, ok && err == nil && err2 == nil
+	},
 	"SpliceMatmul": func(params []string) (tensor.Op, bool) {
 		op, ok := single(params, 100)
 		return tensor.SpliceMatmulOp{N: int8(op)}, ok && op > 0

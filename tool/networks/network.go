@@ -78,6 +78,8 @@ type networkFlags struct {
 	outputs string
 	chunk   pipeline.Chunk
 	random  bool // --srand is also the seed of values
+
+	fromConfig bool // what was loaded has random parameters
 }
 
 // chunkFlags are the flags that say what is computed, unless --request does.
@@ -129,6 +131,7 @@ func (f *networkFlags) load(c *tool.Console, name string) (*nnet3.Nnet, *computa
 	if err := c.InVainIf(!fromConfig && !f.random, ownParameters, "srand"); err != nil {
 		return nil, nil, err
 	}
+	f.fromConfig = fromConfig
 	var req *computation.Request
 	if f.request != "" {
 		req, err = readRequest(f.request, nn)

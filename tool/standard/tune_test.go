@@ -4,6 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestTuneVerb: the verb writes a query that --query @FILE reads, for each kind of subject.
@@ -30,6 +34,36 @@ func TestTuneVerb(t *testing.T) {
 	}
 	if out := nnopt(t, "tune", "--seconds=0.001", "-x").ok(t).stdout; !strings.Contains(out, "tuned: nothing pays") {
 		t.Errorf("an expression with a minus: %s", out)
+	}
+}
+
+// TestTuneCertain: where a classifier is certain about any noise, what it reads is compared; the file warns
+// only if that does not depend on inputs, either.
+func TestTuneCertain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	offset, err := lower.TensorOf("offset", array.Of([]float32{1000, 0, -1000}, 3), onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	floats := &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}
+	for _, c := range []struct {
+		size string
+		warn bool
+	}{{"x=2x3", false}, {"x=2x1", true}} {
+		m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{Name: "certain", Initializers: []*onnx.Tensor{offset},
+			Nodes:  []*onnx.Node{{Op: "Add", Inputs: []string{"x", "offset"}, Outputs: []string{"z"}}, {Op: "Softmax", Inputs: []string{"z"}, Outputs: []string{"y"}}},
+			Inputs: []*onnx.ValueInfo{{Name: "x", Type: floats}}, Outputs: []*onnx.ValueInfo{{Name: "y", Type: floats}}}}
+		if c.warn { // the same for all rows of one column, and what is read as well
+			m.Graph.Nodes = []*onnx.Node{{Op: "Softmax", Inputs: []string{"x"}, Outputs: []string{"z"}}, {Op: "Relu", Inputs: []string{"z"}, Outputs: []string{"y"}}}
+			m.Graph.Initializers = nil
+		}
+		if err := m.WriteFile(t.Context(), "certain.onnx"); err != nil {
+			t.Fatal(err)
+		}
+		out := nnopt(t, "tune", "--seconds=0.01", "--shape", c.size, "certain.onnx").ok(t).stdout
+		if got := strings.Contains(out, "# WARNING"); got != c.warn {
+			t.Errorf("%s: %s", c.size, out)
+		}
 	}
 }
 

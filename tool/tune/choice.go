@@ -22,6 +22,9 @@ type Choice struct {
 	Term string // in a query: "-merge2", "+winograd", "canonicalize{max-use=4}"
 	// Asks lists the tags that have to be allowed, but are not.
 	Asks []string
+	// Changes says that an entry has a tag of [Promises]: outputs may differ, by no more than is allowed.
+	// All other choices keep their bits.
+	Changes bool
 	// Fired is how often the entry made a rewrite; negative for an entry that is not selected.
 	Fired int
 
@@ -83,6 +86,7 @@ func (l *lister) add(c *Choice, entries ...*optdb.Listing) {
 	for _, e := range entries {
 		if serves(e) {
 			c.Asks = append(c.Asks, l.asks(e.Tags)...)
+			c.Changes = c.Changes || slices.ContainsFunc(e.Tags, func(tag string) bool { return slices.Contains(Promises(), tag) })
 		}
 	}
 	slices.Sort(c.Asks)

@@ -21,13 +21,19 @@ const slot = 2 * time.Millisecond
 
 // A side is one of two computations that take turns.
 type side struct {
+	clock   *clock
 	run     func(context.Context) error
-	repeats int // in a slot
+	repeats int // in a slot; 0 until it is warm
 }
 
-// warm runs a side until its memory and the caches are as they will stay, and finds how often it runs in
-// a slot.
+// warm finds how often a side runs in a slot, and runs it until its memory and the caches are as they will
+// stay: the first runs of what was made just now are slow, because the system gives it its memory, and
+// blocks with them would say that it is far slower.
 func (s *side) warm(ctx context.Context) error {
+	if s.repeats > 0 { // only the caches have forgotten it
+		_, err := s.time(ctx)
+		return err
+	}
 	s.repeats = 1
 	for {
 		took, err := s.time(ctx)
@@ -39,19 +45,37 @@ func (s *side) warm(ctx context.Context) error {
 		}
 		s.repeats *= 2
 	}
-	_, err := s.time(ctx)
-	return err
+	best := time.Duration(math.MaxInt64)
+	for i := range mostWarm {
+		took, err := s.time(ctx)
+		if err != nil {
+			return err
+		}
+		// It is warm once it does not get quicker any more, and what takes long touches all its memory in
+		// the first run.
+		if i >= leastWarm && float64(took) > 0.97*float64(best) || took > longRun {
+			break
+		}
+		best = min(best, took)
+	}
+	return nil
 }
+
+// A side has at least and at most so many slots to get warm, and a few if they are long.
+const (
+	leastWarm, mostWarm = 2, 10
+	longRun             = 50 * time.Millisecond
+)
 
 // time runs a side for a slot.
 func (s *side) time(ctx context.Context) (time.Duration, error) {
-	start := time.Now()
+	start := s.clock.spent()
 	for range s.repeats {
 		if err := s.run(ctx); err != nil {
 			return 0, err
 		}
 	}
-	return time.Since(start), ctx.Err()
+	return s.clock.spent() - start, ctx.Err()
 }
 
 // A verdict is what a measurement comes to.
@@ -65,20 +89,20 @@ const (
 
 // duel is a measurement of two sides in turns.
 type duel struct {
+	clock  *clock
 	ratios []float64 // of blocks, in order of size
 	base   []float64 // seconds of a run of the first side
 }
 
 // measure runs two sides in turns until it is decided whether the second pays, or the time is over. At
-// least one block is run.
-func measure(ctx context.Context, first, second func(context.Context) error, most time.Duration) (duel, verdict, error) {
-	var d duel
-	sides := [2]*side{{run: first}, {run: second}}
+// least one block is run. It goes on from the blocks that d has.
+func (d *duel) measure(ctx context.Context, first, second *side, most time.Duration) (verdict, error) {
+	sides := [2]*side{first, second}
 	runtime.GC() // what made the two has left garbage, whose collection would meet one of them
-	deadline := time.Now().Add(most)
+	deadline := d.clock.now().Add(most)
 	for _, s := range sides {
 		if err := s.warm(ctx); err != nil {
-			return d, undecided, err
+			return undecided, err
 		}
 	}
 	for {
@@ -92,14 +116,14 @@ func measure(ctx context.Context, first, second func(context.Context) error, mos
 		for _, i := range order {
 			took, err := sides[i].time(ctx)
 			if err != nil {
-				return d, undecided, err
+				return undecided, err
 			}
 			run[i] += max(took, 1).Seconds() / float64(2*sides[i].repeats)
 		}
 		d.ratios = append(d.ratios, run[1]/run[0])
 		d.base = append(d.base, run[0])
-		if v := d.verdict(); v != undecided || len(d.ratios) >= mostBlocks || time.Now().After(deadline) {
-			return d, v, nil
+		if v := d.verdict(); v != undecided || len(d.ratios) >= mostBlocks || d.clock.now().After(deadline) {
+			return v, nil
 		}
 	}
 }
@@ -119,13 +143,14 @@ const (
 	riskOfDropping = 0.05
 )
 
-// far is a ratio that noise hardly reaches in three blocks of something that pays.
-const far = 1.1
+// far is a ratio that noise hardly reaches in each of the first blocks of something that pays, of which
+// there are so many.
+const far, farBlocks = 1.1, 4
 
 // verdict decides if that can be done.
 func (d *duel) verdict() verdict {
 	// What is far slower in each block needs no statistics, and its runs would cost the most time.
-	if len(d.ratios) >= 3 && slices.Min(d.ratios) > far {
+	if len(d.ratios) >= farBlocks && slices.Min(d.ratios) > far {
 		return doesNotPay
 	}
 	if !due(len(d.ratios)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -65,7 +66,7 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("a ratio of %v: %v after %d blocks, want %v", c.ratio, got, len(d.ratios), c.want)
 		}
 	}
-	if v := (&duel{ratios: []float64{1.8, 1.9, 1.8}}).verdict(); v != doesNotPay {
+	if v := (&duel{ratios: []float64{1.8, 1.9, 1.8, 1.7}}).verdict(); v != doesNotPay {
 		t.Errorf("far slower: %v", v)
 	}
 	noise := duel{ratios: []float64{0.5, 2, 0.5, 2, 0.5, 2, 0.5, 2}}
@@ -74,32 +75,77 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestClock: the time of a thread passes while it computes, and not while it sleeps.
+func TestClock(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if _, ok := threadTime(); !ok {
+		t.Skip("the system does not tell")
+	}
+	c := systemClock()
+	begin := c.spent()
+	time.Sleep(200 * time.Millisecond)
+	slept := c.spent() - begin
+	for c.spent()-begin < slept+20*time.Millisecond {
+	}
+	if slept > 100*time.Millisecond {
+		t.Errorf("sleeping takes %v", slept)
+	}
+}
+
 // TestMeasure runs sides in turns, and as often as each other.
 func TestMeasure(t *testing.T) {
 	var runs [2]int
-	side := func(i int, d time.Duration) func(context.Context) error {
-		return func(context.Context) error {
+	var at time.Time
+	sleep := func(d time.Duration) { at = at.Add(d) }
+	c := Options{}.WithClock(func() time.Time { return at }).clock
+	sideOf := func(run func(context.Context) error) *side { return &side{clock: c, run: run} }
+	side := func(i int, d time.Duration) *side {
+		return sideOf(func(context.Context) error {
 			runs[i]++
-			time.Sleep(d)
+			sleep(d)
 			return nil
-		}
+		})
 	}
-	d, v, err := measure(t.Context(), side(0, 10*time.Millisecond), side(1, 2*time.Millisecond), time.Minute)
-	if err != nil || v != pays || d.ratio().Median > 0.6 {
+	d := duel{clock: c}
+	v, err := d.measure(t.Context(), side(0, 10*time.Millisecond), side(1, 2*time.Millisecond), time.Minute)
+	if err != nil || v != pays || d.ratio().Median != 0.2 {
 		t.Errorf("%v, %v, %v", d, v, err)
 	}
 	if n := len(d.ratios); n < 9 || runs[0] < 2*n || runs[1] < 2*n {
 		t.Errorf("%d blocks, %v runs", n, runs)
 	}
-	if d, v, err = measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), time.Minute); err != nil || v != doesNotPay {
+	d = duel{clock: c}
+	if v, err = d.measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), time.Minute); err != nil || v != doesNotPay || len(d.ratios) != farBlocks {
 		t.Errorf("%v, %v, %v", d, v, err)
 	}
-	if d, v, err = measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), 0); err != nil || v != undecided || len(d.ratios) != 1 {
+	d = duel{clock: c}
+	if v, err = d.measure(t.Context(), side(0, time.Millisecond), side(1, 10*time.Millisecond), 0); err != nil || v != undecided || len(d.ratios) != 1 {
 		t.Errorf("without time: %v, %v, %v", d, v, err)
+	}
+	// What has been measured counts on.
+	for range 20 {
+		if v, err = d.measure(t.Context(), side(0, 10*time.Millisecond), side(1, 9*time.Millisecond), 0); err != nil || v != undecided {
+			break
+		}
+	}
+	if err != nil || v != pays || len(d.ratios) < 9 {
+		t.Errorf("block by block: %v, %v, %v", d, v, err)
+	}
+	// The first runs of what was just made are slow.
+	fresh := 30 * time.Millisecond
+	slow := sideOf(func(context.Context) error {
+		sleep(fresh + 9*time.Millisecond)
+		fresh /= 2
+		return nil
+	})
+	d = duel{clock: c}
+	if v, err = d.measure(t.Context(), side(0, 10*time.Millisecond), slow, time.Minute); err != nil || v != pays || d.ratios[len(d.ratios)-1] > 1 {
+		t.Errorf("with slow first runs: %v, %v, %v", d, v, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err = measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
+	if _, err = (&duel{clock: c}).measure(ctx, side(0, 0), side(1, 0), time.Minute); err == nil {
 		t.Error("it goes on after it was canceled")
 	}
 }

@@ -146,7 +146,11 @@ func (f *Finding) figures() string {
 	case f.Outcome == Different:
 		return strings.TrimPrefix(differing(f.Differs), ", ")
 	case f.Ratio.Blocks > 0:
-		return f.Ratio.String() + differing(f.Differs)
+		text := f.Ratio.String() + differing(f.Differs)
+		if f.As != "" {
+			text += ", as " + f.As
+		}
+		return text
 	}
 	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/optdb"
@@ -27,12 +29,23 @@ type Subject struct {
 type Made struct {
 	// Form is the same text for computations that are the same.
 	Form string
-	// Run computes the outputs, from inputs that are the same each time and for each Made.
+	// Run computes the outputs, from inputs that are the same each time and for each Made, on the
+	// goroutine that calls it.
 	Run func(ctx context.Context) error
 	// Outputs computes the outputs once, and returns them.
 	Outputs func(ctx context.Context) (any, error)
 	// Others computes the outputs of other inputs. It may be nil, or return nil if there are none.
 	Others func(ctx context.Context) (any, error)
+
+	turn *side // for measurements
+}
+
+// side returns the side of measurements that runs it.
+func (m *Made) side(c *clock) *side {
+	if m.turn == nil {
+		m.turn = &side{clock: c, run: m.Run}
+	}
+	return m.turn
 }
 
 // Options say how a subject is tuned.
@@ -42,13 +55,15 @@ type Options struct {
 	Query optdb.Query
 	// Allow lists tags among [Promises] that choices may have. Without any, outputs keep their bits.
 	Allow []string
-	// Error is the most that outputs may differ from those of Query, if Allow has a tag.
+	// Error is the most that outputs may differ from those of Query by choices with tags that are allowed.
 	Error float64
 	// Time is when the tuning ends, from its beginning, except for what can't be interrupted: optimizing
 	// once, and a block of runs.
 	Time time.Duration
 	// Decided is called with each choice once it is decided. It may be nil.
 	Decided func(*Finding)
+
+	clock *clock // nil for that of the system
 }
 
 // An Outcome is what became of a choice.
@@ -72,8 +87,12 @@ type Finding struct {
 	*Choice
 	Outcome Outcome
 	Ratio   Ratio   // of the time with the choice to that without; no Blocks if nothing was measured
-	Differs float64 // of outputs
+	Differs float64 // of outputs from those to begin with, for a choice that changes them
 	Err     error   // of Failed
+	As      string  // the term of another choice that makes the same computation, whose figures these are
+
+	duel    duel // what has been measured
+	against int  // how many choices had been kept by then
 }
 
 // A Result is what tuning found.
@@ -99,9 +118,37 @@ type tuner struct {
 	*Subject
 	end     time.Time
 	best    optdb.Query
-	current *Made // of best
-	want    any   // the outputs under the query to begin with
+	current *Made               // of best
+	want    *outputs            // under the query to begin with
+	have    *outputs            // under best
+	kept    int                 // choices
+	forms   map[string]*Finding // that have been measured against best
 	result  *Result
+}
+
+// outputs are those of the inputs that are run, and those of others, or nil. Choices are checked with
+// both: what they change may show in one of them only.
+type outputs struct{ own, others any }
+
+// outputs computes the outputs of what was made.
+func (m *Made) outputs(ctx context.Context) (*outputs, error) {
+	o := new(outputs)
+	var err error
+	if o.own, err = m.Outputs(ctx); err == nil && m.Others != nil {
+		o.others, err = m.Others(ctx)
+	}
+	return o, err
+}
+
+// differ returns how much outputs differ.
+func (t *tuner) differ(got, want *outputs) float64 {
+	d := t.Differ(got.own, want.own)
+	if got.others != nil && want.others != nil && d == d {
+		if e := t.Differ(got.others, want.others); !(e <= d) {
+			d = e
+		}
+	}
+	return d
 }
 
 // whole is the part of the time that is kept for the comparison of the whole.
@@ -109,23 +156,39 @@ const whole = 0.15
 
 // Tune tunes a subject.
 func (o Options) Tune(ctx context.Context, s *Subject) (*Result, error) {
-	begin := time.Now()
+	if o.clock == nil {
+		o.clock = systemClock()
+	}
+	// The time of a thread is that of the runs only if they stay on it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := o.clock.now()
 	t := &tuner{Options: o, Subject: s, best: o.Query, result: &Result{Query: o.Query, Base: o.Query}}
-	defer func() { t.result.Took = time.Since(begin) }()
+	defer func() { t.result.Took = o.clock.now().Sub(begin) }()
 	t.end = begin.Add(time.Duration(float64(o.Time) * (1 - whole)))
 	list, err := t.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range list {
+	for i := 0; i < len(list); i++ {
+		f := list[i]
 		if f.Outcome == "" {
 			if err := t.try(ctx, f, toTry(list[i:])); err != nil {
 				return nil, err
 			}
+			// What was added has settings of its own, and makes other entries useful or useless.
+			if f.Outcome == Kept && f.Fired < 0 {
+				more, err := t.list(ctx, list)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, more...)
+			}
 		}
-		if o.Decided != nil && f.Outcome != Idle && f.Outcome != Forbidden {
-			o.Decided(f)
-		}
+		t.tell(f)
+	}
+	if err := t.again(ctx, list); err != nil {
+		return nil, err
 	}
 	t.result.Findings = list
 	if t.best.Equal(t.Query) {
@@ -134,6 +197,41 @@ func (o Options) Tune(ctx context.Context, s *Subject) (*Result, error) {
 	t.end = begin.Add(o.Time)
 	return t.result, t.compareWhole(ctx)
 }
+
+// tell passes a finding on.
+func (t *tuner) tell(f *Finding) {
+	if t.Decided != nil && f.Outcome != Idle && f.Outcome != Forbidden {
+		t.Decided(f)
+	}
+}
+
+// again gives what is undecided the time that is left, in rounds: with both sides made anew in each, since
+// two copies of one computation may differ by where their memory lies.
+func (t *tuner) again(ctx context.Context, list []*Finding) error {
+	for range mostRounds {
+		var open []*Finding
+		for _, f := range list {
+			if f.Outcome == Undecided && f.As == "" && f.Ratio.Blocks < mostBlocks {
+				open = append(open, f)
+			}
+		}
+		for i, f := range open {
+			if !t.clock.now().Before(t.end) {
+				return nil
+			}
+			if err := t.try(ctx, f, len(open)-i); err != nil {
+				return err
+			}
+			if f.Outcome != Undecided {
+				t.tell(f)
+			}
+		}
+	}
+	return nil
+}
+
+// mostRounds bounds the rounds for what is undecided. What needs more is worth next to nothing.
+const mostRounds = 4
 
 // toTry counts the choices that have no outcome yet.
 func toTry(list []*Finding) (n int) {
@@ -159,25 +257,20 @@ func (t *tuner) prepare(ctx context.Context) ([]*Finding, error) {
 		return nil, err
 	}
 	// Values decide what is kept, so they must be the same each time.
-	if t.want, err = t.current.Outputs(ctx); err != nil {
+	if t.want, err = t.current.outputs(ctx); err != nil {
 		return nil, err
 	}
-	again, err := t.current.Outputs(ctx)
+	again, err := t.current.outputs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if t.Differ(again, t.want) != 0 {
+	if t.differ(again, t.want) != 0 {
 		return nil, errors.New("two runs have different outputs, so that no choice could be checked")
 	}
-	if t.current.Others != nil {
-		others, err := t.current.Others(ctx)
-		if err != nil {
-			return nil, err
-		}
-		t.result.Blind = others != nil && t.Differ(others, t.want) == 0
-	}
+	t.have, t.forms = t.want, make(map[string]*Finding)
+	t.result.Blind = t.want.others != nil && t.Differ(t.want.others, t.want.own) == 0
 	// The time of a run is known before anything is tried, also if nothing will be.
-	s := &side{run: t.current.Run}
+	s := t.current.side(t.clock)
 	if err := s.warm(ctx); err != nil {
 		return nil, err
 	}
@@ -190,8 +283,28 @@ func (t *tuner) prepare(ctx context.Context) ([]*Finding, error) {
 		times = append(times, took.Seconds()/float64(s.repeats))
 	}
 	t.result.Run = time.Duration(median(times) * 1e9)
-	var list []*Finding
+	return t.listed(opt, records, nil), nil
+}
+
+// list lists what can be tried under the best query, besides what is known.
+func (t *tuner) list(ctx context.Context, known []*Finding) ([]*Finding, error) {
+	opt, err := t.Database.Build(t.best)
+	if err != nil {
+		return nil, err
+	}
+	records, err := t.Profile(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	return t.listed(opt, records, known), nil
+}
+
+// listed lists what can be tried for an optimizer, besides what is known, in the order of the database.
+func (t *tuner) listed(opt *optdb.Optimizer, records []*profile.Record, known []*Finding) (list []*Finding) {
 	for _, c := range choices(t.Database, opt, t.Dialects, t.Allow, firings(records)) {
+		if slices.ContainsFunc(known, func(f *Finding) bool { return f.Term == c.Term || f.undoneBy(c) }) {
+			continue
+		}
 		f := &Finding{Choice: c}
 		switch {
 		case c.Fired == 0:
@@ -201,15 +314,23 @@ func (t *tuner) prepare(ctx context.Context) ([]*Finding, error) {
 		}
 		list = append(list, f)
 	}
-	return list, nil
+	return list
 }
+
+// undoneBy reports whether a choice leaves out what this one has added.
+func (f *Finding) undoneBy(c *Choice) bool { return f.Term[0] == '+' && c.Term == "-"+f.Term[1:] }
 
 // try decides about a choice. left is how many are to be tried, this one included.
 func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
-	now := time.Now()
+	now := t.clock.now()
 	if !now.Before(t.end) {
-		f.Outcome = Untried
+		if f.Outcome == "" {
+			f.Outcome = Untried
+		}
 		return nil
+	}
+	if f.duel.clock == nil || f.against != t.kept { // another query was the best
+		f.duel, f.against = duel{clock: t.clock}, t.kept
 	}
 	until := now.Add(t.end.Sub(now) / time.Duration(left))
 	with := f.apply(t.best)
@@ -218,14 +339,19 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 		f.Outcome = outcome
 		return err
 	}
+	if twin := t.forms[made.Form]; twin != nil && twin != f {
+		f.Outcome, f.Ratio, f.As = twin.Outcome, twin.Ratio, twin.Term
+		return nil
+	}
+	t.forms[made.Form] = f
 	// What most choices are, harmless or useless, is found out soon. So one that takes longer may take
 	// what others have left, but not more than a half of it.
-	most := max(time.Until(until), time.Until(t.end)/4)
-	d, v, err := measure(ctx, t.current.Run, made.Run, most)
+	most := max(until.Sub(t.clock.now()), t.end.Sub(t.clock.now())/4)
+	v, err := t.decide(ctx, &f.duel, t.current, made, most)
 	if err != nil {
 		return err
 	}
-	f.Ratio = d.ratio()
+	f.Ratio = f.duel.ratio()
 	switch v {
 	case doesNotPay:
 		f.Outcome = Dropped
@@ -244,17 +370,40 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 	if err != nil {
 		return err
 	}
-	d2, v, err := measure(ctx, current.Run, again.Run, max(most, time.Until(t.end)/4))
+	second := duel{clock: t.clock}
+	v, err = t.decide(ctx, &second, current, again, max(most, t.end.Sub(t.clock.now())/4))
 	if err != nil {
 		return err
 	}
-	d.ratios = append(d.ratios, d2.ratios...)
-	if f.Ratio = d.ratio(); v != pays {
+	f.duel.ratios = append(f.duel.ratios, second.ratios...)
+	if f.Ratio = f.duel.ratio(); v != pays {
 		f.Outcome = Undecided
+		// The copy of the best may have been the unlucky one, to which all others would be compared.
+		if median(second.base) < median(f.duel.base) {
+			t.current = current
+		}
 		return nil
 	}
+	if t.have, err = again.outputs(ctx); err != nil {
+		return err
+	}
 	f.Outcome, t.best, t.current = Kept, with, again
+	t.kept++
+	clear(t.forms)
 	return nil
+}
+
+// decide measures until it is decided which of two is quicker, or a time is over. What probably pays gets
+// more: to find one such choice is worth more than to be sure that many others do nothing.
+func (t *tuner) decide(ctx context.Context, d *duel, first, second *Made, most time.Duration) (verdict, error) {
+	v, err := d.measure(ctx, first.side(t.clock), second.side(t.clock), most)
+	if err != nil || v != undecided {
+		return v, err
+	}
+	if r := d.ratio(); r.High < 1 && r.Median <= 1-Worth && r.Blocks < mostBlocks {
+		v, err = d.measure(ctx, first.side(t.clock), second.side(t.clock), t.end.Sub(t.clock.now())/2)
+	}
+	return v, err
 }
 
 // make makes the subject under a query.
@@ -280,9 +429,9 @@ func (t *tuner) check(ctx context.Context, with optdb.Query, f *Finding) (*Made,
 	if err == nil && made.Form == t.current.Form {
 		return nil, Same, nil
 	}
-	var got any
+	var got *outputs
 	if err == nil {
-		got, err = made.Outputs(ctx)
+		got, err = made.outputs(ctx)
 	}
 	if no := ctx.Err(); no != nil {
 		return nil, "", context.Cause(ctx)
@@ -291,7 +440,16 @@ func (t *tuner) check(ctx context.Context, with optdb.Query, f *Finding) (*Made,
 		f.Err = err
 		return nil, Failed, nil
 	}
-	if f.Differs = t.Differ(got, t.want); !(f.Differs <= t.tolerance()) {
+	// What promises the same bits is compared with the best so far, which may have others than the query to
+	// begin with.
+	if !f.Changes {
+		if d := t.differ(got, t.have); d != 0 {
+			f.Differs = d
+			return nil, Different, nil
+		}
+		return made, "", nil
+	}
+	if f.Differs = t.differ(got, t.want); !(f.Differs <= t.tolerance()) {
 		return nil, Different, nil
 	}
 	return made, "", nil
@@ -324,15 +482,16 @@ func (t *tuner) compareWhole(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	got, err := tuned.Outputs(ctx)
+	got, err := tuned.outputs(ctx)
 	if err != nil {
 		return err
 	}
 	r := t.result
-	if r.Differs = t.Differ(got, t.want); !(r.Differs <= t.tolerance()) {
+	if r.Differs = t.differ(got, t.want); !(r.Differs <= t.tolerance()) {
 		return fmt.Errorf("the tuned computation has other outputs than the one to begin with: they differ by %.2g", r.Differs)
 	}
-	d, v, err := measure(ctx, base.Run, tuned.Run, max(time.Until(t.end), t.Time/20))
+	d := duel{clock: t.clock}
+	v, err := d.measure(ctx, base.side(t.clock), tuned.side(t.clock), max(t.end.Sub(t.clock.now()), t.Time/20))
 	if err != nil {
 		return err
 	}

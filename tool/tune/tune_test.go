@@ -39,6 +39,7 @@ func database(t *testing.T) *optdb.SequenceDB {
 		{"extra", "more"},          // quicker with it
 		{"unneeded", "more"},       // slower with it
 		{"sums", "reassoc"},        // quicker with it, and outputs differ
+		{"twin", "twins"},          // the same computation as with unneeded
 		{"broken", "rare"},         // can't be optimized
 		{"far", "unsafe_nan rare"}, // outputs differ by much
 	} {
@@ -49,8 +50,13 @@ func database(t *testing.T) *optdb.SequenceDB {
 	return db
 }
 
-// subject runs by sleeping, which takes at least as long as asked. Outputs of other inputs differ by other.
-func subject(other float64) *tune.Subject {
+// clock is a time that passes only while something runs.
+type clock struct{ at time.Time }
+
+func (c *clock) now() time.Time { return c.at }
+
+// subject takes time of a clock. Outputs of other inputs differ by other.
+func subject(c *clock, other float64) *tune.Subject {
 	return &tune.Subject{
 		Profile: func(_ context.Context, opt *optdb.Optimizer) ([]*profile.Record, error) {
 			root := &profile.Record{Name: "root"}
@@ -75,6 +81,10 @@ func subject(other float64) *tune.Subject {
 			by("bad", 6*time.Millisecond)
 			by("extra", -3*time.Millisecond)
 			by("unneeded", 4*time.Millisecond)
+			if opt.Selected("twin") {
+				took += 4 * time.Millisecond
+				form += "unneeded "
+			}
 			by("sums", -3*time.Millisecond)
 			by("wrong", 0)
 			by("far", -2*time.Millisecond)
@@ -96,8 +106,11 @@ func subject(other float64) *tune.Subject {
 				output = 1 + 1e-6
 			}
 			return &tune.Made{
-				Form:    form,
-				Run:     func(context.Context) error { time.Sleep(took); return nil },
+				Form: form,
+				Run: func(context.Context) error {
+					c.at = c.at.Add(took)
+					return nil
+				},
 				Outputs: func(context.Context) (any, error) { return output, nil },
 				Others:  func(context.Context) (any, error) { return output + other, nil },
 			}, nil
@@ -116,9 +129,10 @@ func outcomes(r *tune.Result) map[string]tune.Outcome {
 }
 
 func TestTune(t *testing.T) {
+	c := new(clock)
 	var decided []string
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run"), Time: 20 * time.Second, Decided: func(f *tune.Finding) { decided = append(decided, f.Term) }}
-	r, err := o.Tune(t.Context(), subject(1))
+	r, err := o.WithClock(c.now).Tune(t.Context(), subject(c, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +142,7 @@ func TestTune(t *testing.T) {
 	got := outcomes(r)
 	for term, want := range map[string]tune.Outcome{
 		"+extra": tune.Kept, "+unneeded": tune.Dropped, "+sums": tune.Forbidden, "+broken": tune.Failed, "+more": tune.Dropped, "+rare": tune.Forbidden,
+		"+twin": tune.Dropped, "extra{size=8}": tune.Same, // the setting of what was added
 		"-good": tune.Dropped, "-bad": tune.Kept, "-idle": tune.Idle, "-useless": tune.Same, "-wrong": tune.Different, "good{size=8}": tune.Kept,
 	} {
 		if got[term] != want {
@@ -136,6 +151,11 @@ func TestTune(t *testing.T) {
 	}
 	if r.Whole.Blocks == 0 || r.Whole.High >= 1 || r.Differs != 0 || r.Refused {
 		t.Errorf("the whole: %+v", r)
+	}
+	for _, f := range r.Findings {
+		if f.Term == "+twin" && f.As != "+unneeded" {
+			t.Errorf("the twin was measured by itself: %v", f)
+		}
 	}
 	if slices.Contains(decided, "-idle") || !slices.Contains(decided, "-good") {
 		t.Errorf("decided: %v", decided)
@@ -158,15 +178,16 @@ func TestTune(t *testing.T) {
 
 	// A tuned query has nothing left to find, but what its terms are worth.
 	o.Query, o.Decided = r.Query, nil
-	again, err := o.Tune(t.Context(), subject(1))
+	again, err := o.WithClock(c.now).Tune(t.Context(), subject(c, 1))
 	if err != nil || !again.Query.Equal(r.Query) {
 		t.Errorf("tuned again, it is %s, %v", again.Query, err)
 	}
 }
 
 func TestTuneAllowed(t *testing.T) {
+	c := new(clock)
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run").Excluding("bad"), Allow: []string{"reassoc", "unsafe_nan"}, Error: 1e-4, Time: 20 * time.Second}
-	r, err := o.Tune(t.Context(), subject(1))
+	r, err := o.WithClock(c.now).Tune(t.Context(), subject(c, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,29 +200,57 @@ func TestTuneAllowed(t *testing.T) {
 	}
 }
 
+// TestTunePromise: what a tag allows one choice to change, the others may not, and outputs of other inputs
+// count, too.
+func TestTunePromise(t *testing.T) {
+	c := new(clock)
+	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run").Excluding("bad"), Allow: []string{"reassoc"}, Error: 10, Time: 20 * time.Second}
+	s := subject(c, 1)
+	build := s.Make
+	s.Make = func(ctx context.Context, opt *optdb.Optimizer) (*tune.Made, error) {
+		made, err := build(ctx, opt)
+		if err == nil && opt.Selected("extra") {
+			made.Others = func(context.Context) (any, error) { return 7.5, nil }
+		}
+		return made, err
+	}
+	r, err := o.WithClock(c.now).Tune(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := outcomes(r)
+	for term, want := range map[string]tune.Outcome{"+sums": tune.Kept, "-wrong": tune.Different, "+extra": tune.Different, "-useless": tune.Same} {
+		if got[term] != want {
+			t.Errorf("%s: %q, want %s", term, got[term], want)
+		}
+	}
+}
+
 func TestTuneWithoutTime(t *testing.T) {
+	c := new(clock)
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run"), Time: 1}
-	r, err := o.Tune(t.Context(), subject(1))
+	r, err := o.WithClock(c.now).Tune(t.Context(), subject(c, 1))
 	if err != nil || !r.Query.Equal(o.Query) || outcomes(r)["-bad"] != tune.Untried || r.Blind {
 		t.Errorf("%v, %v", r, err)
 	}
 	// Outputs that do not depend on inputs check nothing.
 	var b strings.Builder
-	if r, err = o.Tune(t.Context(), subject(0)); err != nil || !r.Blind || r.Write(&b) != nil || !strings.Contains(b.String(), "# WARNING: outputs are the same") {
+	if r, err = o.WithClock(c.now).Tune(t.Context(), subject(c, 0)); err != nil || !r.Blind || r.Write(&b) != nil || !strings.Contains(b.String(), "# WARNING: outputs are the same") {
 		t.Errorf("%v, %v: %s", r, err, b.String())
 	}
 }
 
 func TestTuneFaults(t *testing.T) {
+	c := new(clock)
 	o := tune.Options{Database: database(t), Query: optdb.Include("fast_run"), Time: 20 * time.Second}
-	random := subject(1)
+	random := subject(c, 1)
 	n := 0.0
 	random.Differ = func(any, any) float64 { n++; return n }
-	if _, err := o.Tune(t.Context(), random); err == nil || !strings.Contains(err.Error(), "two runs have different outputs") {
+	if _, err := o.WithClock(c.now).Tune(t.Context(), random); err == nil || !strings.Contains(err.Error(), "two runs have different outputs") {
 		t.Errorf("outputs at random: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s, made := subject(1), 0
+	s, made := subject(c, 1), 0
 	build := s.Make
 	s.Make = func(ctx context.Context, opt *optdb.Optimizer) (*tune.Made, error) {
 		if made++; made == 3 {
@@ -209,11 +258,11 @@ func TestTuneFaults(t *testing.T) {
 		}
 		return build(ctx, opt)
 	}
-	if _, err := o.Tune(ctx, s); !errors.Is(err, context.Canceled) {
+	if _, err := o.WithClock(c.now).Tune(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 	o.Query = optdb.Include("fast_run").Including("broken")
-	if _, err := o.Tune(t.Context(), subject(1)); err == nil || !strings.Contains(err.Error(), "broken") {
+	if _, err := o.WithClock(c.now).Tune(t.Context(), subject(c, 1)); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("a query that fails: %v", err)
 	}
 }

@@ -38,6 +38,9 @@ func (g *vectors) arithmetic() {
 		{"addScaledMul", "dst, x, y *float32, blocks int, alpha float32", "", "VMULPS x, alpha, Y0; VMULPS y, Y0, Y0; VADDPS dst, Y0, Y0"},
 		{"mulAdd", "dst, x, y, z *float32, blocks int", "", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS z, Y0, Y0"},
 		{"subMul", "dst, x, y, z *float32, blocks int", "", "VMOVUPS x, Y0; VSUBPS y, Y0, Y0; VMULPS z, Y0, Y0"},
+		{"standardize", "dst, x *float32, blocks int, mean, scale float32", "", "VMOVUPS x, Y0; VSUBPS mean, Y0, Y0; VMULPS scale, Y0, Y0"},
+		{"standardizeTo", "dst, x, gain, bias *float32, blocks int, mean, scale float32", "",
+			"VMOVUPS x, Y0; VSUBPS mean, Y0, Y0; VMULPS scale, Y0, Y0; VMULPS gain, Y0, Y0; VADDPS bias, Y0, Y0"},
 		{"centreDeriv", "dst, dy, y, mean, scale, slope *float32, blocks int", "",
 			"VMOVUPS dy, Y0; VSUBPS mean, Y0, Y0; VMULPS scale, Y0, Y0; VMOVUPS y, Y1; VFMADD231PS slope, Y1, Y0"},
 		// NaN stays: of NaN and a number, VMAXPS returns its first operand.
@@ -59,6 +62,8 @@ func (g *vectors) arithmetic() {
 	g.signs()
 	g.colSums()
 	g.colProducts()
+	g.rowSums("rowSums", "x *float32, stride uintptr, blocks int, sums *[32]float64")
+	g.rowSums("rowSquares", "x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32")
 	g.pairMoments("firstMoments", true)
 	g.pairMoments("nextMoments", false)
 	g.doubles("sums", "")
@@ -124,6 +129,59 @@ func (g *vectors) lengthenFrom(at int, pointer, register string) {
 		return
 	}
 	g.p("VCVTPS2PD %d(%s), %s", at, pointer, register)
+}
+
+// rowSums writes a function that sets sums to sums of the elements of four rows, or of the squares of what
+// they differ by from a mean of each row: eight sums in double precision for each row, of the elements whose
+// indexes have the same remainder. Four rows keep the adders busy, which would wait for each sum.
+func (g *vectors) rowSums(name, params string) {
+	const rows = 4
+	squares := strings.HasSuffix(params, "means *[4]float32")
+	half := g.lanes / 2 // float64s in a register
+	each := 8 / half    // registers of sums of a row
+	mean, value := rows*each, rows*each+rows
+	g.open(name, params, []string{"DI", "R8", "CX", "R9", "R10"}[:len(strings.Split(params, ", "))]...)
+	g.p("MOVQ DI, SI; ADDQ R8, SI; MOVQ SI, DX; ADDQ R8, DX; MOVQ DX, R11; ADDQ R8, R11")
+	for i := range rows * each {
+		g.p("VXORPS %s, %[1]s, %[1]s", g.vec(i))
+	}
+	if squares {
+		for r := range rows {
+			g.p("VBROADCASTSS %d(R10), %s", 4*r, g.vec(mean+r))
+		}
+	}
+	g.label("next")
+	for i := range block / g.lanes { // vectors of a row
+		for r, pointer := range []string{"DI", "SI", "DX", "R11"} {
+			v := g.vec(value)
+			g.p("VMOVUPS %d(%s), %s", i*g.width(), pointer, v)
+			if squares {
+				g.p("VSUBPS %s, %s, %[2]s; VMULPS %[2]s, %[2]s, %[2]s", g.vec(mean+r), v)
+			}
+			for h := range 2 {
+				sum := g.vec(r*each + (2*i+h)%each)
+				if g.arm() {
+					g.lengthen(g.vec(temp), v, h == 1)
+					g.p("VADDPD %s, %s, %[2]s", g.vec(temp), sum)
+					continue
+				}
+				low := "X" + v[1:]
+				if h == 1 {
+					g.p("VEXTRACTF128 $1, %s, %s", v, low)
+				}
+				wide := g.vec(value + 1)
+				g.p("VCVTPS2PD %s, %s; VADDPD %[2]s, %s, %[3]s", low, wide, sum)
+			}
+		}
+	}
+	for _, r := range []string{"DI", "SI", "DX", "R11"} {
+		g.p("ADDQ $%d, %s", 4*block, r)
+	}
+	g.p("DECQ CX; JNZ  next")
+	for i := range rows * each {
+		g.p("VMOVUPD %s, %d(R9)", g.vec(i), i*g.width())
+	}
+	g.end()
 }
 
 // colSums writes the function that adds alpha times the sum of each of some groups of rows, of 16
