@@ -12,9 +12,26 @@ import (
 	"github.com/nnopt/nnopt/tool/view"
 )
 
-// slack is by how much a loaded machine may miss a bar before a test fails. Every step is taken
-// twice, so that the machine has to stall twice at the same one.
-const slack = 20
+// within does something until it takes no more than a bar, in milliseconds, and prints the best of
+// the times. What misses the bar each of so many times is too slow: a machine that does something
+// else now and then can't make it look so.
+func within(t *testing.T, what string, bar float64, tries int, do func() float64) {
+	t.Helper()
+	var took []float64
+	for range tries {
+		if took = append(took, do()); took[len(took)-1] <= bar {
+			break
+		}
+	}
+	fmt.Printf("%s: %.0f ms (bar %.0f), try %d\n", what, slices.Min(took), bar, len(took))
+	if slices.Min(took) > bar {
+		t.Errorf("%s: %.0f ms, where %.0f are allowed", what, took, bar)
+	}
+}
+
+// slack is by how much a loaded machine may miss a bar before a test of many steps fails. Every step
+// is taken twice, so that the machine has to stall twice at the same one.
+const slack = 4
 
 // measures returns the lengths of all measures of a name, in milliseconds by the browser's clock.
 func (b *tab) measures(name string) []float64 {
