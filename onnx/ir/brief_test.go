@@ -16,8 +16,10 @@ func TestBrief(t *testing.T) {
 	going.Name = "going"
 	body := &onnx.Graph{Name: "body", Inputs: []*onnx.ValueInfo{count, condition, carried}, Outputs: []*onnx.ValueInfo{&going, info("w", 4)},
 		Nodes: []*onnx.Node{node("Identity", "c", "going"), node("Add", "v x", "w")}}
+	loop := node("Loop", "", "y", graphAttribute("body", body))
+	loop.Inputs = []string{"", "p", "x"}
 	g := imported(t, model(17, &onnx.Graph{
-		Nodes: []*onnx.Node{node("Loop", "_ p x", "y", graphAttribute("body", body)), node("Cast", "y", "z", &onnx.Attribute{Name: "to", Type: onnx.AttributeInt, Int: int64(onnx.Float16)}),
+		Nodes: []*onnx.Node{loop, node("Cast", "y", "z", &onnx.Attribute{Name: "to", Type: onnx.AttributeInt, Int: int64(onnx.Float16)}),
 			node("Abs", "z", "out")},
 		Inputs:  []*onnx.ValueInfo{info("x", 4), {Name: "p", Type: condition.Type}},
 		Outputs: []*onnx.ValueInfo{{Name: "out", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float16}}}},
