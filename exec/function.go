@@ -101,6 +101,8 @@ type Function struct {
 	outputs   []output
 	consts    []constSlot
 	slots     int
+	branches  int     // of IfElses
+	ahead     bool    // a step is computed ahead, see planned
 	roots     []int32 // by slot: the slot that owns its memory
 	kinds     []slotKind
 	shared    []*Shared

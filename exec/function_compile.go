@@ -15,6 +15,13 @@ type step struct {
 	kernel  tensor.Kernel
 	in, out []int32
 	free    []int32 // slots whose memory is dead after the step
+
+	before []decision
+	guard  []int32 // branches that need the step; none if it always runs
+	choice bool    // it is an IfElse
+	ahead  bool    // see planned
+	doubts []int32 // by input: the step that computes it, if that is ahead, otherwise -1; nil if none is
+	moves  []bool  // of an IfElse, by input: its memory may become that of an output
 }
 
 type output struct {
@@ -56,7 +63,7 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	// The order includes the constraints of destroy maps: an op that overwrites an input comes
 	// after all other readers of it. Everything below relies on that; there is no later check of
 	// lifetimes.
-	order, err := g.Toposort()
+	order, err := plannedOrder(g)
 	if err != nil {
 		return err
 	}
@@ -82,7 +89,8 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 			f.consts = append(f.consts, constSlot{newSlot(v, foreign), a})
 		}
 	}
-	for _, a := range order {
+	for _, p := range order {
+		a := p.apply
 		if _, ok := a.Op().(tensor.Op); !ok {
 			return fmt.Errorf("%w: %v can't be computed", tensor.ErrType, a)
 		}
@@ -90,7 +98,12 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		if err != nil {
 			return applyError(g, a, err)
 		}
-		s := step{apply: a, kernel: k}
+		s := step{apply: a, kernel: k, before: p.before, guard: p.guard, ahead: p.ahead}
+		for i, d := range s.before {
+			s.before[i].slot = slot[d.value.ID()]
+			f.branches = max(f.branches, int(d.branch)+2)
+		}
+		_, s.choice = a.Op().(tensor.IfElseOp)
 		for _, v := range a.Inputs() {
 			s.in = append(s.in, slot[v.ID()])
 		}
@@ -115,6 +128,12 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		f.steps = append(f.steps, s)
 	}
 	f.plan(g, slot)
+	for i := range f.steps {
+		if s := &f.steps[i]; s.choice {
+			s.moves = f.movable(s)
+		}
+	}
+	f.doubt()
 	return nil
 }
 

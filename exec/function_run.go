@@ -21,11 +21,14 @@ type Runner struct {
 	ws      array.Workspace
 	headers []array.Array // by slot
 	steps   []operands
+	taken   []bool  // by branch of IfElses
+	faults  []error // by step, of those that are ahead; nil if there are none
 	results []*array.Array
 	filled  bool // outputs hold memory
 	calls   int
 	total   time.Duration
 	times   []time.Duration // by step, like the others
+	ran     []int
 	helped  []time.Duration
 	waited  []time.Duration
 	bytes   []int64
@@ -36,7 +39,7 @@ type operands struct{ in, out []*array.Array }
 
 // NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
-	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps))}
+	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps)), taken: make([]bool, f.branches)}
 	r.ws.MaxBytes, r.ws.Threads = f.opts.MaxBytes, kernel.NewThreads(f.opts.Threads)
 	pointers := func(slots []int32) []*array.Array {
 		list := make([]*array.Array, len(slots))
@@ -52,9 +55,12 @@ func (f *Function) NewRunner() *Runner {
 		r.headers[c.slot] = *c.value
 	}
 	r.results = make([]*array.Array, len(f.outputs)-len(f.updates))
+	if f.ahead {
+		r.faults = make([]error, len(f.steps))
+	}
 	if f.opts.Profile {
 		n := len(f.steps)
-		r.times, r.helped, r.waited, r.bytes = make([]time.Duration, n), make([]time.Duration, n), make([]time.Duration, n), make([]int64, n)
+		r.ran, r.times, r.helped, r.waited, r.bytes = make([]int, n), make([]time.Duration, n), make([]time.Duration, n), make([]time.Duration, n), make([]int64, n)
 		r.ws.Threads.Measure(true)
 	}
 	return r
@@ -95,6 +101,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 
 // compute runs all steps, unless the context ends before.
 func (r *Runner) compute(ctx context.Context) error {
+	clear(r.faults)
 	for i := range r.f.steps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -164,13 +171,45 @@ func (r *Runner) recycle() {
 func (r *Runner) abandon() {
 	// A step that failed may have taken memory that no slot shows. Which buffers are whole can't be
 	// told from here, so the workspace begins anew, which costs one call's allocations.
+	// What the next call does not compute must not seem to have memory of it.
 	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}
+	for slot, kind := range r.f.kinds {
+		if kind != foreign {
+			r.headers[slot] = array.Array{}
+		}
+	}
 	r.filled = false
 }
 
-// step computes an apply and frees memory.
+// step computes an apply, if it is needed, and frees memory.
 func (r *Runner) step(i int) (err error) {
 	s, o := &r.f.steps[i], &r.steps[i]
+	for k := range s.before {
+		r.decide(&s.before[k])
+	}
+	if r.needs(s.guard) {
+		if s.doubts != nil {
+			err = r.doubted(s, o)
+		}
+		if err == nil {
+			err = r.apply(i, s, o)
+		}
+		if s.ahead {
+			r.faults[i], err = err, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// What was never computed has no memory, which Release knows.
+	for _, slot := range s.free {
+		r.ws.Release(&r.headers[slot])
+	}
+	return nil
+}
+
+// apply computes an apply.
+func (r *Runner) apply(i int, s *step, o *operands) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = applyError(r.f.graph, s.apply, fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack()))
@@ -183,13 +222,19 @@ func (r *Runner) step(i int) (err error) {
 		start = time.Now()
 	}
 	var before []*array.Array
-	if r.f.opts.Check {
+	check := r.f.opts.Check && !s.choice // of which some inputs have no value
+	if check {
 		before = r.kept(i)
 	}
-	if err := s.kernel(&r.ws, o.in, o.out); err != nil {
+	if s.choice {
+		err = r.choose(s, o)
+	} else {
+		err = s.kernel(&r.ws, o.in, o.out)
+	}
+	if err != nil {
 		return applyError(r.f.graph, s.apply, err)
 	}
-	if r.f.opts.Check {
+	if check {
 		err := r.check(i, before)
 		if err == nil {
 			err = r.checkClaims(i)
@@ -199,6 +244,7 @@ func (r *Runner) step(i int) (err error) {
 		}
 	}
 	if r.times != nil {
+		r.ran[i]++
 		r.times[i] += time.Since(start)
 		h, w := r.ws.Threads.Measured()
 		r.helped[i] += h - helped
@@ -206,9 +252,6 @@ func (r *Runner) step(i int) (err error) {
 		for _, a := range o.out {
 			r.bytes[i] += int64(a.Bytes())
 		}
-	}
-	for _, slot := range s.free {
-		r.ws.Release(&r.headers[slot])
 	}
 	return nil
 }
@@ -261,7 +304,7 @@ func (r *Runner) Profile() *profile.Function {
 		}
 		c := &p.Execution[k]
 		c.Applies++
-		c.Calls += r.calls
+		c.Calls += r.ran[i]
 		c.Time += t
 		c.Helped += r.helped[i]
 		c.Waited += r.waited[i]

@@ -99,19 +99,24 @@ func (e adjacency) of(id int32) []int32 {
 	return e.to[e.start[id]:e.start[id+1]]
 }
 
+// Orderings yields the pairs of applies that features order: the first must come before the second.
+func (g *FunctionGraph) Orderings(yield func(before, after *Apply)) {
+	for _, f := range g.on.orderers {
+		f.Orderings(g, func(before, after *Apply) {
+			if before.graph == g && after.graph == g {
+				yield(before, after)
+			}
+		})
+	}
+}
+
 // extraEdges collects the orderings that features add.
 func (g *FunctionGraph) extraEdges() adjacency {
 	if len(g.on.orderers) == 0 {
 		return adjacency{}
 	}
 	var from, to []int32
-	for _, f := range g.on.orderers {
-		f.Orderings(g, func(before, after *Apply) {
-			if before.graph == g && after.graph == g {
-				from, to = append(from, before.id), append(to, after.id)
-			}
-		})
-	}
+	g.Orderings(func(before, after *Apply) { from, to = append(from, before.id), append(to, after.id) })
 	if len(from) == 0 {
 		return adjacency{}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -79,14 +80,6 @@ func (b *body) run(inputs ...*value) []*value {
 		}
 	}
 	return out
-}
-
-// branch lowers If. The branch that is not taken need not be computable.
-func (c *call) branch() []*value {
-	if c.one(0) != 0 {
-		return c.body("then_branch").run()
-	}
-	return c.body("else_branch").run()
 }
 
 // loop lowers Loop: at most so many times, as long as a condition is true, with values that are carried
@@ -326,7 +319,7 @@ func (l *lowering) stepwise(v variable) (*array.Array, error) {
 			continue
 		}
 		if a := top.Owner(); a != nil {
-			for _, in := range a.Inputs() {
+			for _, in := range l.needed(a) {
 				if l.known[in] == nil {
 					stack, todo = append(stack, in), true
 				}
@@ -340,6 +333,23 @@ func (l *lowering) stepwise(v variable) (*array.Array, error) {
 		}
 	}
 	return l.known[v], nil
+}
+
+// needed returns the inputs of an apply that have to be computed now: of an IfElse the condition, and then those
+// of one branch.
+func (l *lowering) needed(a *fgraph.Apply) []variable {
+	op, ok := a.Op().(tensor.IfElseOp)
+	if !ok {
+		return a.Inputs()
+	}
+	condition := l.known[a.Inputs()[0]]
+	switch {
+	case condition == nil:
+		return a.Inputs()[:1]
+	case condition.Int(0) != 0:
+		return a.Inputs()[1:][:op.Outputs]
+	}
+	return a.Inputs()[1+op.Outputs:]
 }
 
 // keep computes a variable whose inputs are known.

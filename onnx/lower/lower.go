@@ -286,6 +286,16 @@ type lowering struct {
 	unrolled  int   // nodes of bodies
 	kept      int64 // bytes of known, of those in loops
 	faults    []error
+
+	attempts int                  // attempts around, see tentatively
+	settled  []settled            // in attempts
+	decided  map[*onnx.Graph]bool // first branches of Ifs of which the graph has one branch
+}
+
+// A settled value has got known sizes.
+type settled struct {
+	of     *value
+	before *fgraph.Variable
 }
 
 func opsetsOf(list []*onnx.Opset) map[string]int64 {
@@ -387,6 +397,9 @@ func (l *lowering) settle(n *onnx.Node, in []*value) error {
 		shape := make([]int, a.Len())
 		for i := range shape {
 			shape[i] = int(a.Int(i))
+		}
+		if l.attempts > 0 {
+			l.settled = append(l.settled, settled{v, v.v})
 		}
 		v.v = tensor.SpecifyShape(v.v, shape...) // for all that read it
 	}

@@ -2,7 +2,6 @@ package lower
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -155,13 +154,7 @@ const wise = 256
 // asOp returns the results of a loop as those of an op, or an error if it can be none: if a round changes the
 // type of what is carried, or asks for a value that another round may have otherwise.
 func (c *call) asOp(p looped) (out []*value, err error) {
-	faults, demands := len(c.faults), len(c.demands)
-	err = c.attempt(func() { out = c.rounds(p) })
-	if err != nil || len(c.faults) > faults {
-		// What came of the attempt is forgotten, also what the graph would have depended on.
-		err = errors.Join(err, errors.Join(c.faults[faults:]...))
-		c.faults, c.demands = c.faults[:faults], c.demands[:demands]
-	}
+	err = c.tentatively(func() { out = c.rounds(p) })
 	return out, err
 }
 

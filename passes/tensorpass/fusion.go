@@ -48,6 +48,7 @@ func elemwiseFusion() rewrite.GraphRewriter {
 func fuseElemwise(ctx context.Context, h *rewrite.Handle) error {
 	f := &fusing{g: h.Graph(), h: h}
 	f.order = slices.Collect(f.g.Ordered())
+	f.guards = tensor.GuardsOf(f.g, slices.Values(f.order))
 	f.rankUp()
 	f.rankDown()
 	fused, replaced := 0, 0
@@ -73,10 +74,11 @@ func fuseElemwise(ctx context.Context, h *rewrite.Handle) error {
 
 // fusing is a run of the pass. Tables are indexed by the numbers of applies.
 type fusing struct {
-	g     *fgraph.FunctionGraph
-	h     *rewrite.Handle
-	order []*apply
-	rank  []int
+	g      *fgraph.FunctionGraph
+	h      *rewrite.Handle
+	order  []*apply
+	guards *tensor.Guards
+	rank   []int
 }
 
 // fusable reports whether an apply is element-wise and not in place.
@@ -92,9 +94,11 @@ func fusable(a *apply) bool {
 	return false
 }
 
-// joins reports whether a and its reader b may become one: both are element-wise, and a is not
-// broadcast.
-func joins(a, b *apply) bool { return fusable(a) && fusable(b) && samePattern(a.Out(), b.Out()) }
+// joins reports whether a and its reader b may become one: both are element-wise, a is not broadcast, and
+// b is not only a matter of a branch while others need a.
+func (f *fusing) joins(a, b *apply) bool {
+	return fusable(a) && fusable(b) && samePattern(a.Out(), b.Out()) && f.guards.Same(a, b)
+}
 
 // rankUp gives every apply the lowest rank that it can have.
 func (f *fusing) rankUp() {
@@ -104,7 +108,7 @@ func (f *fusing) rankUp() {
 		for _, v := range b.Inputs() {
 			if a := v.Owner(); a != nil {
 				step := 1
-				if joins(a, b) {
+				if f.joins(a, b) {
 					step = 0
 				}
 				r = max(r, f.rank[a.ID()]+step)
@@ -128,7 +132,7 @@ func (f *fusing) rankDown() {
 				if c.Apply == nil {
 					continue
 				}
-				r, join := f.rank[c.Apply.ID()], joins(a, c.Apply)
+				r, join := f.rank[c.Apply.ID()], f.joins(a, c.Apply)
 				if !join {
 					r--
 				}
@@ -161,7 +165,7 @@ func (f *fusing) groups() [][]*apply {
 	}
 	for _, b := range f.order {
 		for _, v := range b.Inputs() {
-			if a := v.Owner(); a != nil && joins(a, b) && f.rank[a.ID()] == f.rank[b.ID()] {
+			if a := v.Owner(); a != nil && f.joins(a, b) && f.rank[a.ID()] == f.rank[b.ID()] {
 				parent[find(int32(a.ID()))] = find(int32(b.ID()))
 			}
 		}

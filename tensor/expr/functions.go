@@ -17,7 +17,7 @@ var tables = []map[string]function{functions, structure, shuffles, mathematics, 
 // listFunctions are the functions that may return several tensors.
 var listFunctions = map[string]func(c *call) value{
 	"grad": (*call).grad, "split": split, "array_split": arraySplit, "vsplit": splitAlong(0), "hsplit": splitAlong(1), "dsplit": splitAlong(2),
-	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh, "topk": topK,
+	"meshgrid": meshgrid, "nonzero": nonzero, "where": where, "atleast_1d": atLeast(1), "atleast_2d": atLeast(2), "atleast_3d": atLeast(3), "slogdet": slogdet, "broadcast_arrays": broadcastArrays, "ix_": openMesh, "topk": topK, "ifelse": ifElse,
 }
 
 // functions are those of Theano and NumPy that are most common.
@@ -75,6 +75,33 @@ func fill(c *call) *fgraph.Variable {
 func dot(c *call) *fgraph.Variable {
 	in := c.tensors("x", "y")
 	return tensor.Dot(in[0], in[1])
+}
+
+// ifElse takes a tensor or a list of them for either case.
+func ifElse(c *call) value {
+	c.count(3)
+	condition := c.tensor(0, "condition")
+	sides := [2]value{c.need(1, "then_branch"), c.need(2, "else_branch")}
+	c.checkNames()
+	lists := [2][]value{{sides[0]}, {sides[1]}}
+	if sides[0].kind == kindList && sides[1].kind == kindList {
+		lists = [2][]value{sides[0].list, sides[1].list}
+	}
+	if len(lists[0]) != len(lists[1]) || len(lists[0]) == 0 {
+		fail(c.name, "lists of %d and %d tensors", len(lists[0]), len(lists[1]))
+	}
+	var in [2][]*fgraph.Variable
+	for i := range lists[0] {
+		both := tensors(c.name, []value{lists[0][i], lists[1][i]}) // numbers take the type of the other one
+		for k, v := range both {
+			in[k] = append(in[k], v)
+		}
+	}
+	out := tensor.IfElse(condition, in[0], in[1])
+	if sides[0].kind == kindList && sides[1].kind == kindList {
+		return results(out)
+	}
+	return tensorValue(out[0])
 }
 
 // clip takes None for a bound that is missing.

@@ -34,6 +34,8 @@ var gradients = strings.Split(strings.TrimSpace(`
 switch(B, X, r)
 switch(B, s, X)
 where(B, X, r)
+ifelse(s > 0, X, Y)
+ifelse(s < 0, [X, s], [X*Y, s**2])[1]
 cast(cast(X, float32), float64)
 astype(X, 'float64')
 X.T
@@ -275,7 +277,7 @@ var withoutGradient = map[string]string{
 	"argmax": "an integer", "argmin": "an integer", "argsort": "an integer", "ARange": "of integers", "arange": "of integers", "Shape": "an integer", "shape": "an integer", "Shape_i": "an integer",
 	"nonzero": "of integers", "ix_": "of integers", "flatnonzero": "of integers", "AllocEmpty": "has no values", "SparseDot": "a sparse matrix has no transpose", "sdot": "a sparse matrix has no transpose", "Usmm": "a sparse matrix has no transpose",
 	"MaxPoolPlaces": "of integers", "max_pool_places": "of integers", "ResizePlaces": "sizes have no gradient",
-	"polygamma": "the order is an integer; see gradients", "second": "see gradients", "switch": "see gradients", "cast": "see gradients",
+	"polygamma": "the order is an integer; see gradients", "second": "see gradients", "switch": "see gradients", "IfElse": "see gradients", "cast": "see gradients",
 }
 
 // elementwiseGradients returns an expression for each element-wise operation, and for each way in
