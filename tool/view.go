@@ -108,7 +108,7 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *vie
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, in, err
 	}
-	page, prof := bytes.HasPrefix(head, []byte("<!DOCTYPE html>")), bytes.HasPrefix(bytes.TrimSpace(head), []byte("{"))
+	page, prof := isPage(head), isProfile(head)
 	if !page && !prof {
 		source, err := f.sourceOf(c, arg)
 		if err != nil {
@@ -146,6 +146,9 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *vie
 	s.Recording, err = view.NewProfile(p)
 	return s, in, err
 }
+
+func isPage(head []byte) bool    { return bytes.HasPrefix(head, []byte("<!DOCTYPE html>")) }
+func isProfile(head []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) }
 
 // headOf returns the first bytes of a file; "-" has none.
 func headOf(name string) ([]byte, error) {

@@ -36,6 +36,9 @@ func (cfg *Config) given(ctx context.Context, in view.Input) (*given, error) {
 	f := &viewFlags{cfg: cfg, SubjectFlags: declareSubject(cfg, fs)}
 	cfg.bound(fs)
 	args := []string{"--query=" + cmp.Or(in.Query, DefaultQuery)}
+	if finished(in.File) {
+		args = nil
+	}
 	g := &given{viewFlags: f, arg: in.File}
 	if in.File == "" {
 		g.arg = in.Expr
@@ -63,6 +66,12 @@ func (cfg *Config) given(ctx context.Context, in view.Input) (*given, error) {
 	g.console = newConsole(ctx, cfg, args, nil, io.Discard, io.Discard)
 	g.console.set = fs
 	return g, g.addRules(in.Rules)
+}
+
+// finished reports whether a file is a page or a profile, which no query changes.
+func finished(name string) bool {
+	head, err := headOf(name)
+	return name != "" && err == nil && (isPage(head) || isProfile(head))
 }
 
 // harmless returns an error for a flag that a page may not set: one that names a file, or that has

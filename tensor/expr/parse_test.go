@@ -114,9 +114,11 @@ func TestDeclare(t *testing.T) {
 	if want := "a float64 row, b float64 row, c int64[?, 2], d float32 csr matrix, e float32 csr matrix"; strings.Join(got, ", ") != want {
 		t.Errorf("%v", got)
 	}
-	for _, text := range []string{"x", "x: foo", "x: vector; x: matrix", "x+y: vector", "x: float64[1", "x: int64 csr", "x: [1,2,3,4,5,6,7,8,9]"} {
-		if err := expr.NewScope().Declare(text); !errors.Is(err, expr.ErrSyntax) {
-			t.Errorf("%s: %v", text, err)
+	for text, column := range map[string]int{"x": 1, " x": 2, "x: foo": 4, "x: vector; x: matrix": 12, "x: vector; y:  foo": 16, "xx x xx: vector": 6, "a x+y: vector": 3, "x: float64[1": 4,
+		"x: int64 csr": 4, "x:[1,2,3,4,5,6,7,8,9]": 3} {
+		err := expr.NewScope().Declare(text)
+		if at := (*expr.SyntaxError)(nil); !errors.As(err, &at) || at.Column != column || !errors.Is(err, expr.ErrSyntax) {
+			t.Errorf("%s: %v, where column %d is wrong", text, err, column)
 		}
 	}
 }

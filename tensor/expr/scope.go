@@ -61,21 +61,26 @@ func (s *Scope) Declare(text string) error {
 
 // declareGroup declares the names of one group, which starts at an offset of the whole text.
 func (s *Scope) declareGroup(group string, offset int) error {
+	blanks := func(text string) int { return len(text) - len(strings.TrimLeft(text, " \t\n")) }
 	names, typ, ok := strings.Cut(group, ":")
 	if !ok {
-		return &SyntaxError{offset + 1, fmt.Sprintf("%q has no type; write for example \"x y: vector\"", fileio.Excerpt(strings.TrimSpace(group), 0)), nil}
+		return &SyntaxError{offset + blanks(group) + 1, fmt.Sprintf("%q has no type; write for example \"x y: vector\"", fileio.Excerpt(strings.TrimSpace(group), 0)), nil}
 	}
 	t, err := parseType(typ)
 	if err != nil {
-		return &SyntaxError{offset + len(names) + 2, err.Error(), err}
+		return &SyntaxError{offset + len(names) + 1 + blanks(typ) + 1, err.Error(), err}
 	}
+	at := 0
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' }) {
+		at += strings.Index(names[at:], name)
+		column := offset + at + 1
+		at += len(name)
 		tokens, err := lex(name)
 		if err != nil || len(tokens) != 2 || tokens[0].kind != tokenName || strings.Contains(name, "{") {
-			return &SyntaxError{offset + 1, fmt.Sprintf("%q is not a name", fileio.Excerpt(name, 0)), nil}
+			return &SyntaxError{column, fmt.Sprintf("%q is not a name", fileio.Excerpt(name, 0)), nil}
 		}
 		if s.byName[name] != nil {
-			return &SyntaxError{offset + 1, fmt.Sprintf("%s is declared twice", fileio.Excerpt(name, 0)), nil}
+			return &SyntaxError{column, fmt.Sprintf("%s is declared twice", fileio.Excerpt(name, 0)), nil}
 		}
 		s.declare(fgraph.NewInput(t, name))
 	}

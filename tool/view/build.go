@@ -1,8 +1,6 @@
 package view
 
 import (
-	"time"
-
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 )
@@ -123,11 +121,7 @@ func (b *builder) nodes() {
 
 // steps adds the passes and the steps.
 func (b *builder) steps(record *profile.Record) {
-	times := make([]time.Duration, len(b.Recorder.steps))
-	for i := range times {
-		times[i] = b.Recorder.steps[i].time
-	}
-	pass := b.out.addPasses(record, times)
+	pass := b.out.addPasses(record)
 	for _, s := range b.segments {
 		b.out.roots = append(b.out.roots, pass[s.root])
 	}
@@ -155,4 +149,5 @@ func (b *builder) steps(record *profile.Record) {
 		b.out.Steps = append(b.out.Steps, t)
 		from = to
 	}
+	b.out.placeSteps()
 }

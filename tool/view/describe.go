@@ -69,7 +69,11 @@ func (d *describer) op(op fgraph.Op) *opText {
 			return t
 		}
 	}
-	t := &opText{op: op, name: short(op.String()), kind: reflect.TypeOf(op).String(), params: params(op), weights: weightsOf(op, nil)}
+	name := op.String()
+	if b, ok := op.(interface{ Brief() string }); ok {
+		name = b.Brief()
+	}
+	t := &opText{op: op, name: short(name), kind: reflect.TypeOf(op).String(), params: params(op), weights: weightsOf(op, nil)}
 	t.kind = strings.TrimPrefix(t.kind, "*")
 	if long, ok := op.(interface{ Describe() string }); ok {
 		t.lines = lines(long.Describe())

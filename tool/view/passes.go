@@ -3,7 +3,6 @@ package view
 import (
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
@@ -18,7 +17,7 @@ func (r *Recording) AddProfile(f *profile.Function) error {
 		r.Title = f.Message
 	}
 	if len(r.Passes) == 0 && f.Optimizer != nil {
-		r.addPasses(f.Optimizer, nil)
+		r.addPasses(f.Optimizer)
 	}
 	var text strings.Builder
 	err := f.WriteText(&text)
@@ -36,9 +35,8 @@ func NewProfile(f *profile.Function) (*Recording, error) {
 	return r, err
 }
 
-// addPasses adds a record with everything below it. times are those of the steps, ascending. It
-// returns the numbers of the passes.
-func (r *Recording) addPasses(root *profile.Record, times []time.Duration) map[*profile.Record]int {
+// addPasses adds a record with everything below it. It returns the numbers of the passes.
+func (r *Recording) addPasses(root *profile.Record) map[*profile.Record]int {
 	numbers := make(map[*profile.Record]int)
 	var path []int // the passes around the present one
 	for depth, rec := range root.All() {
@@ -49,15 +47,43 @@ func (r *Recording) addPasses(root *profile.Record, times []time.Duration) map[*
 		n := len(r.Passes)
 		numbers[rec] = n
 		path = append(path, n)
-		p := newPass(rec, parent)
-		// Steps have times and not passes, because a pass may contain others: its steps are those
-		// between its beginning and its end on the same clock.
-		for i, at := range [2]time.Duration{rec.Start, rec.Start + rec.Time} {
-			p.Steps[i] = sort.Search(len(times), func(k int) bool { return times[k] >= at })
-		}
-		r.Passes = append(r.Passes, p)
+		r.Passes = append(r.Passes, newPass(rec, parent))
 	}
 	return numbers
+}
+
+// placeSteps gives passes the steps that they and the passes below them made. Where a pass that made
+// none ran is a matter of the clock alone.
+func (r *Recording) placeSteps() {
+	made := make([]bool, len(r.Passes))
+	for k, s := range r.Steps {
+		for n := s.Pass; n >= 0; n = r.Passes[n].Parent {
+			p := &r.Passes[n]
+			if !made[n] {
+				made[n], p.Steps[0] = true, k
+			}
+			p.Steps[1] = k + 1
+		}
+	}
+	// A clock may be so coarse that a whole run is one tick of it, as those of browsers are. So its
+	// answer is kept between the passes that ran before and the end of the pass around.
+	before := make([]int, len(r.Passes)) // by pass: the steps before the next pass in it
+	for n := range r.Passes {
+		p := &r.Passes[n]
+		from, to := 0, len(r.Steps)
+		if p.Parent >= 0 {
+			from, to = before[p.Parent], r.Passes[p.Parent].Steps[1]
+		}
+		if !made[n] {
+			at := sort.Search(len(r.Steps), func(k int) bool { return r.Steps[k].Time >= p.Start })
+			at = max(from, min(to, at))
+			p.Steps = [2]int{at, at}
+		}
+		before[n] = p.Steps[0]
+		if p.Parent >= 0 {
+			before[p.Parent] = p.Steps[1]
+		}
+	}
 }
 
 // newPass returns a pass without its steps.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall/js"
@@ -19,7 +20,18 @@ import (
 // folder has the files that the page brings.
 const folder = "/files"
 
+// An answer about a small graph takes some megabytes, most of them garbage. To let it be more than
+// what lives before it is collected saves a tenth of the time (51 ms, and 45 ms, from the question to
+// the picture, on 2026-11-26); what is large keeps to the limit, half of what a page may use.
+const (
+	garbage     = 400     // percent of what lives
+	memoryLimit = 1 << 30 // bytes
+	muchMemory  = 1 << 28 // bytes, to be given back after an answer
+)
+
 func main() {
+	debug.SetGCPercent(garbage)
+	debug.SetMemoryLimit(memoryLimit)
 	engine := tool.NewViewEngine(standard.Program{}.Config())
 	begin := &view.Subject{Recording: &view.Recording{}}
 	service := view.NewService(engine, begin, view.Input{Query: tool.DefaultQuery}, folder)
@@ -36,7 +48,11 @@ func main() {
 			js.CopyBytesToJS(bytes, data)
 			data = nil
 			answered.Invoke(err == nil, bytes)
-			debug.FreeOSMemory() // what the last question took is not needed for the next one
+			// What a large question took is not needed for the next one.
+			var m runtime.MemStats
+			if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > muchMemory {
+				debug.FreeOSMemory()
+			}
 		}()
 		return nil
 	})

@@ -54,7 +54,8 @@
     // end says to all who wait that the engine ended; the next question starts another one.
     end(why) {
       const memory = /memory|Array buffer allocation/i.test(why ?? "");
-      this.quit(new Error(memory ? "This takes more memory than the page may use, 2 GB. The program nnopt has no such limit." : "The engine ended" + (why ? ": " + why : ".")));
+      this.quit(new Error(/\bWebAssembly is not defined|Wasm code generation disallowed/.test(why ?? "") ? "This browser does not run WebAssembly, which the engine is made of. The graph below is there without it."
+        : memory ? "This takes more memory than the page may use, 2 GB. The program nnopt has no such limit." : "The engine ended" + (why ? ": " + why : ".")));
     }
 
     quit(err) {

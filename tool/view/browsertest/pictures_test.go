@@ -31,6 +31,13 @@ func TestPictures(t *testing.T) {
 	b.key("n", "c", "c", "c", "c", "d")
 	b.shot("view-network")
 
+	p := openPlayground(t, "", window(1240, 780))
+	p.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("note")?.remove(); (e => { e.value = nnopt.examples.findIndex(x => x.name === "Gradient"); e.dispatchEvent(new Event("change")) })(document.querySelector("[name=example]"))`))
+	p.asked()
+	p.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("note").remove()`))
+	p.key("n", "n", "n")
+	p.shot("playground")
+
 	b = openFile(t, softmaxRecording(t), window(1240, 700), dark())
 	b.click(`[data-node="7"]`)
 	b.key("f", "n", "n", kb.ArrowRight)

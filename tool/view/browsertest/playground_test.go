@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,22 +70,27 @@ func TestPlayground(t *testing.T) {
 	if _, err := playground(); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	b := openPlayground(t, "")
-	if got := b.optimize("x: vector", "exp(log(x))"); !strings.Contains(got, "rewrite") {
-		t.Fatalf("the first answer: %s", got)
-	}
-	first := eval[float64](b, `performance.now()`)
-	for i := range 5 {
-		if got := b.optimize("x y: vector", fmt.Sprintf("tanh(x*%d/y)*y", i+2)); !strings.Contains(got, "rewrite") {
-			t.Fatalf("an answer: %s", got)
+	var b *tab
+	within(t, "playground: the first expression after opening", 3000, 8, func() float64 {
+		b = openPlayground(t, "")
+		if got := b.optimize("x: vector", "exp(log(x))"); !strings.Contains(got, "rewrite") {
+			t.Fatalf("the first answer: %s", got)
 		}
+		m := b.measures("nnopt:optimize")
+		return eval[float64](b, `performance.getEntriesByName("nnopt:optimize", "measure")[0].startTime`) + m[0]
+	})
+	// The very next one may wait until the list of passes is there.
+	for i := range 3 {
+		n := i + 2
+		within(t, "playground: a later expression", 150, 10, func() float64 {
+			n++
+			if got := b.optimize("x y: vector", fmt.Sprintf("tanh(x*%d/y)*y", 100*i+n)); !strings.Contains(got, "rewrite") {
+				t.Fatalf("an answer: %s", got)
+			}
+			m := b.measures("nnopt:optimize")
+			return m[len(m)-1]
+		})
 	}
-	later := b.measures("nnopt:optimize")
-	if first > slack*3000 || slices.Min(later[1:]) > slack*150 {
-		t.Errorf("the first expression takes %.0f ms, later ones %.0f ms", first, later)
-	}
-	fmt.Printf("playground: first expression after %.0f ms (bar 3000; %v with the test), later ones %.0f ms (bar 150)\n", first, time.Since(begin), later[1:])
 }
 
 // drop drops files on the page.
@@ -153,16 +157,14 @@ func TestPlaygroundModel(t *testing.T) {
 	name := squeezenet(t)
 	b := openPlayground(t, "")
 	b.until(`document.documentElement.dataset.engine`)
-	b.drop(name)
-	if got := b.asked(); !strings.Contains(got, "rewrite") {
-		t.Fatalf("the model: %s", got)
-	}
-	b.until(`document.querySelectorAll("[data-node]").length > 20`)
-	took := eval[float64](b, `performance.now() - performance.getEntriesByName("dropped").at(-1).startTime`)
-	fmt.Printf("playground: squeezenet drawn after %.0f ms (bar 5000)\n", took)
-	if took > slack*5000 {
-		t.Error("too late")
-	}
+	within(t, "playground: squeezenet dropped, optimized and drawn", 5000, 3, func() float64 {
+		b.drop(name)
+		if got := b.asked(); !strings.Contains(got, "rewrite") {
+			t.Fatalf("the model: %s", got)
+		}
+		b.until(`document.querySelectorAll("[data-node]").length > 20`)
+		return eval[float64](b, `performance.now() - performance.getEntriesByName("dropped").at(-1).startTime`)
+	})
 	b.shot("playground-squeezenet")
 	b.click("#liveForm [data-do=run]")
 	if got := b.asked(); !strings.Contains(got, "compute the same") {
@@ -179,19 +181,18 @@ func TestPlaygroundModel(t *testing.T) {
 func TestPlaygroundRules(t *testing.T) {
 	b := openPlayground(t, "")
 	b.until(`document.documentElement.dataset.engine`)
-	begin := eval[float64](b, `performance.now()`)
 	b.panel("live")
 	b.fill("#rulesForm [name=rules]", "# Wrong.\nmy_wrong: canonicalize\n    (add x x) => (mul 3 x)\n")
-	b.click("#rulesForm button")
-	b.asked()
-	took := eval[float64](b, `performance.now()`) - begin
-	if got := strings.Join(b.texts("[data-verdict=my_wrong] .counterexample"), ""); !strings.Contains(got, "x") {
-		t.Errorf("the counterexample: %q", got)
-	}
-	fmt.Printf("playground: a counterexample after %.0f ms (bar 3000)\n", took)
-	if took > slack*3000 {
-		t.Error("too late")
-	}
+	within(t, "playground: a counterexample", 3000, 4, func() float64 {
+		begin := eval[float64](b, `performance.now()`)
+		b.click("#rulesForm button")
+		b.asked()
+		took := eval[float64](b, `performance.now()`) - begin
+		if got := strings.Join(b.texts("[data-verdict=my_wrong] .counterexample"), ""); !strings.Contains(got, "x") {
+			t.Errorf("the counterexample: %q", got)
+		}
+		return took
+	})
 	if got := b.optimize("x: vector", "exp(x + )"); !strings.Contains(got, "^") {
 		t.Errorf("an error without a place: %s", got)
 	}
@@ -204,18 +205,20 @@ func TestPlaygroundRules(t *testing.T) {
 func TestPlaygroundStop(t *testing.T) {
 	b := openPlayground(t, "")
 	b.until(`document.documentElement.dataset.engine`)
-	b.fill("#liveForm [name=expr]", deep(400))
-	b.fill("#liveForm [name=variables]", "x: vector; y: vector")
-	b.click("#liveForm button.main")
-	b.do(chromedp.Sleep(500 * time.Millisecond))
-	if !eval[bool](b, `document.body.hasAttribute("data-asking")`) {
-		t.Fatal("it is done already")
-	}
-	took := eval[float64](b, `(async () => { const t = performance.now(); document.querySelector("[data-do=stop]").click(); while (document.body.hasAttribute("data-asking")) await new Promise(f => setTimeout(f)); return performance.now() - t })()`, chromedp.EvalAwaitPromise)
-	fmt.Printf("playground: stopped after %.0f ms (bar 200)\n", took)
-	if got := strings.Join(b.texts(".answer"), ""); !strings.Contains(got, "Stopped") || took > slack*200 {
-		t.Errorf("after %.0f ms: %s", took, got)
-	}
+	within(t, "playground: stopped", 200, 4, func() float64 {
+		b.fill("#liveForm [name=expr]", deep(400))
+		b.fill("#liveForm [name=variables]", "x: vector; y: vector")
+		b.click("#liveForm button.main")
+		b.do(chromedp.Sleep(500 * time.Millisecond))
+		if !eval[bool](b, `document.body.hasAttribute("data-asking")`) {
+			t.Fatal("it is done already")
+		}
+		took := eval[float64](b, `(async () => { const t = performance.now(); document.querySelector("[data-do=stop]").click(); while (document.body.hasAttribute("data-asking")) await new Promise(f => setTimeout(f)); return performance.now() - t })()`, chromedp.EvalAwaitPromise)
+		if got := strings.Join(b.texts(".answer"), ""); !strings.Contains(got, "Stopped") {
+			t.Errorf("after %.0f ms: %s", took, got)
+		}
+		return took
+	})
 	if got := b.optimize("x: vector", "exp(log(x))"); !strings.Contains(got, "rewrite") {
 		t.Errorf("afterwards: %s", got)
 	}
@@ -237,13 +240,13 @@ func TestPlaygroundFiles(t *testing.T) {
 			t.Errorf("%s begins with %.80q", kind, data)
 		}
 		switch kind {
-		case "recording", "graph", "page":
+		case "recording", "graph", "page", "json":
 			ops := b.ops()
 			b.drop(name)
-			if got := b.asked(); strings.Contains(got, "rror") {
+			if got := b.asked(); len(b.texts(".answer .error")) > 0 || kind == "json" && !strings.Contains(got, "profile") {
 				t.Errorf("%s: %s", name, got)
 			}
-			if kind != "graph" && b.ops() != ops {
+			if kind != "graph" && kind != "json" && b.ops() != ops {
 				t.Errorf("%s is another graph: %s", name, b.ops())
 			}
 			b.optimizeAgain("(x + y)*tanh(x)/(x + y)")

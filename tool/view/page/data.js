@@ -13,6 +13,46 @@
     return JSON.parse(await new Response(stream).text());
   }
 
+  // checked returns a recording that somebody brought, if what the page reads of it is there and the numbers in it are of values, applies
+  // and passes that it has.
+  function checked(data) {
+    const wrong = (what) => {
+      throw new Error("This is no recording that this page can show: " + what + ".");
+    };
+    if (data?.format !== "nnopt-view" || data.version !== 1) wrong("its format is not nnopt-view, version 1");
+    const object = (x, what) => (x && typeof x === "object" && !Array.isArray(x) ? x : wrong(what + " is missing"));
+    const list = (x, what) => (x === undefined || x === null ? [] : Array.isArray(x) ? x : wrong(what + " is no list"));
+    for (const key of ["title", "subject", "query", "report"]) if (typeof (data[key] ?? "") !== "string") wrong(key + " is no text");
+    const values = list(data.values, "values"), nodes = list(data.nodes, "nodes"), steps = list(data.steps, "steps"), passes = list(data.passes, "passes");
+    const number = (i, n, what) => (Number.isInteger(i) && i >= 0 && i < n) || wrong(what + " is out of range");
+    const all = (x, of, what) => list(x, what).forEach((i) => number(i, of.length, what));
+    for (const v of values) object(v, "a value");
+    for (const n of nodes) {
+      all(object(n, "a node").in, values, "the input of a node");
+      all(n.out, values, "the output of a node");
+      if (!Array.isArray(n.out)) wrong("a node has no outputs");
+    }
+    if (!passes.length) wrong("it has no passes");
+    passes.forEach((p, i) => {
+      if (typeof object(p, "a pass").name !== "string" || !Number.isInteger(p.parent ?? -1) || p.parent >= i) wrong("a pass has no name, or no place among the others");
+      for (const s of list(p.steps, "the steps of a pass")) number(s, steps.length + 1, "a step of a pass");
+      for (const r of list(p.rules, "the rules of a pass")) object(r, "a rule");
+    });
+    const start = object(data.start, "the graph at the start");
+    all(start.nodes, nodes, "a node at the start");
+    for (const side of ["inputs", "outputs"]) all(start[side], values, "a value at the start");
+    for (const s of steps) {
+      number(object(s, "a step").pass ?? 0, passes.length, "the pass of a step");
+      for (const of of ["new", "gone"]) all(s[of], nodes, "a node of a step");
+      for (const r of list(s.rewired, "what a step rewires")) number(r?.[0], nodes.length, "a node that is rewired"), number(r[2], values.length, "a value that is read");
+      for (const r of list(s.replaced, "what a step replaces")) number(r?.[0], values.length, "a value that is replaced"), number(r[1], values.length, "a replacement");
+      for (const r of list(s.outputs, "outputs of a step")) number(r?.[1], values.length, "an output");
+      all(s.outputs_all, values, "an output");
+    }
+    for (const m of list(data.misses, "misses")) number(m?.[0], nodes.length, "the node of a miss");
+    return data;
+  }
+
   // A Run is a recording with its indexes. Positions are counts of rewrites: the graph at position p is that after the first p.
   class Run {
     constructor(data) {
@@ -233,5 +273,5 @@
     return stops;
   }
 
-  Object.assign(view, { read, Run, KEPT, NEW, GONE, changeNames });
+  Object.assign(view, { read, checked, Run, KEPT, NEW, GONE, changeNames });
 })((globalThis.nnopt ??= {}));

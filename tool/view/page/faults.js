@@ -23,7 +23,7 @@
       const m = places[i][0].exec(err.message);
       if (m) at = places[i][1](m);
     }
-    const field = at && (app.form.elements[at.field] ?? app.rulesForm?.elements[at.field]);
+    const field = at && (app.form.elements[at.field] ?? view.rulesElements(app)[at.field]);
     if (!field) return null;
     const text = field.value;
     let from = at.line ? text.split("\n").slice(0, at.line - 1).reduce((n, l) => n + l.length + 1, 0) : at.part ? Math.max(0, text.indexOf(at.part)) : 0;
@@ -41,6 +41,7 @@
     const parts = [el("p.error", null, (err.line && !err.column ? `line ${err.line}: ` : "") + err.message)], at = placeOf(app, err);
     for (const f of document.querySelectorAll("[aria-invalid]")) f.removeAttribute("aria-invalid");
     if (!at) return parts;
+    if (at.field.form === app.rulesForm) app.openTab("live");
     const { field, from, to } = at, begin = field.value.lastIndexOf("\n", from - 1) + 1, line = field.value.slice(begin).split("\n")[0];
     if (line.trim()) {
       const left = Math.max(0, from - begin - 60), width = Math.max(1, Math.min(to - from, line.length - (from - begin)));

@@ -19,7 +19,8 @@
     });
   }
 
-  // take takes files: the first that can be optimized is, the others may be its data.
+  // take takes files: rules are written into their form, a recording is shown, and the first of the others is optimized; what is beside
+  // it may be its data.
   async function take(app, files) {
     let chosen = null;
     await view.busy(app, async () => {
@@ -28,24 +29,30 @@
         throw new Error(`${files.map((f) => f.name).join(", ")}: ${bytes(total)} are too much for the memory of a page, which takes ${bytes(largest)}. ` +
           `"nnopt view --listen ${files[0].name}" has no such limit.`);
       }
-      const main = files.find((f) => /\.(onnx|mdl|raw|config|graph|nnet)$/i.test(f.name)) ?? files[0];
-      if (main.size < 64 << 20 && /\.(json|rules|txt)$/i.test(main.name)) {
-        const text = await main.text();
-        if (/^\s*\{/.test(text) && text.includes('"nnopt-view"')) return show(app, JSON.parse(text));
-        if (/=>/.test(text) && !/^graph \{/m.test(text)) return rules(app, text);
+      const subjects = [];
+      for (const f of files) {
+        const text = f.size < 64 << 20 && /\.(json|rules|txt)$/i.test(f.name) ? await f.text() : "";
+        if (/^\s*\{/.test(text) && text.includes('"nnopt-view"')) return show(app, text);
+        if (/\.rules$/i.test(f.name) || (/=>/.test(text) && !/^graph \{/m.test(text))) rules(app, text);
+        else subjects.push(f);
       }
-      for (const f of files) await view.transport.put(f.name, f);
-      chosen = main.name;
+      for (const f of subjects) await view.transport.put(f.name, f);
+      chosen = (subjects.find((f) => /\.(onnx|mdl|raw|config|graph|nnet)$/i.test(f.name)) ?? subjects[0])?.name;
     });
     if (chosen) await view.optimizeFile(app, chosen);
   }
 
   // show shows a recording.
-  function show(app, data) {
-    if (data.format !== "nnopt-view" || data.version !== 1) throw new Error("This is no recording that this page can show.");
-    const live = app.live;
-    app.open({ ...data, live: { ...live, query: data.query } });
-    view.say(app, el("p", null, "A recording: the graph above is what it holds."));
+  function show(app, text) {
+    const { live } = app, data = view.checked(JSON.parse(text));
+    const before = app.run.data;
+    try {
+      app.open({ ...data, live: { ...live, query: data.query } });
+    } catch (err) {
+      app.open(before);
+      throw new Error("This is no recording that this page can show: " + err.message + ".");
+    }
+    view.say(app, el("p", null, "A recording: the graph below is what it holds."));
   }
 
   function rules(app, text) {

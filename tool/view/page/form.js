@@ -99,6 +99,7 @@
   // done says what became of the graph, and leads to it.
   function done(app) {
     const { run } = app, n = run.steps.length, root = run.passes.find((p) => (p.parent ?? -1) < 0);
+    if (!run.hasGraph) return say(app, el("p", null, "A profile: it has times, and no graph."));
     if (!n) return say(app, el("p", null, "0 rewrites: no pass of this query found anything to do."));
     const link = (name, text, onclick) => el("button.small", { type: "button", "data-do": name, onclick }, text);
     say(app, el("p", null, `${count(n, "rewrite")}: ${count(run.start.nodes?.length ?? 0, "apply", "applies")} became ${root?.nodes_after ?? 0}. `,

@@ -59,6 +59,7 @@
   }
 
   function scrollTo(row) {
+    if (!row.isConnected) return; // another run has been opened since
     const list = row.parentElement, top = row.offsetTop - list.offsetTop;
     if (top < list.scrollTop) list.scrollTop = top;
     else if (top + row.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + row.offsetHeight - list.clientHeight;

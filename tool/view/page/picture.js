@@ -116,6 +116,9 @@
       const { k } = this.camera;
       this.camera.x += k * (anchor.x - p.x);
       this.camera.y += k * (anchor.y - p.y);
+      // Nothing is cut off above or below while there is room on the other side.
+      const room = this.camera.size.height - 48 - k * this.height;
+      this.camera.y = Math.min(24 + Math.max(0, room), Math.max(24 + Math.min(0, room), this.camera.y));
     }
 
     // position returns where an apply is drawn, and lays out its block for it.

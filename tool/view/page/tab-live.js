@@ -31,6 +31,9 @@ my_double: canonicalize
     return el("div.live", null, passes, app.rulesForm, app.verdicts);
   }
 
+  // rulesElements returns the fields of the rules, which may not have been opened yet.
+  const rulesElements = (app) => (liveTab(app), app.rulesForm.elements);
+
   // rulesInUse returns the rules to optimize with.
   function rulesInUse(app) {
     const { rules, use } = app.rulesForm?.elements ?? {};
@@ -61,5 +64,5 @@ my_double: canonicalize
       r.counterexample ? el("pre.counterexample", null, r.counterexample) : null);
   }
 
-  Object.assign(view, { liveTab, rulesInUse, useRules });
+  Object.assign(view, { liveTab, rulesElements, rulesInUse, useRules });
 })((globalThis.nnopt ??= {}));
