@@ -32,7 +32,7 @@ var integerCases = []struct {
 	}, "Epilogue Integers{int8}{Dot22}", "Epilogue Integers{int8}{Dot22}"},
 	{"a product with a row", []int{1, 48}, func(r *rand.Rand, x variable) variable {
 		return tensor.Add(tensor.Dot(x, float32s(r, 48, 32)), float32s(r, 1, 32))
-	}, "Integers{int8}{Dot22}; add", "Integers{int8}{Dot22}; add"},
+	}, "Epilogue Integers{int8}{Dot22}", "Epilogue Integers{int8}{Dot22}"},
 	{"a product of a vector", []int{48}, func(r *rand.Rand, x variable) variable { return tensor.Dot(x, float32s(r, 48, 32)) }, "Integers{int8}{Dot22}", "Integers{int8}{Dot22}"},
 	{"convolutions", []int{2, 6, 9, 8}, func(r *rand.Rand, x variable) variable {
 		y := tensor.Conv(x, float32s(r, 40, 6, 3, 3), float32s(r, 40), tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 1)
