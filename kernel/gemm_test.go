@@ -37,8 +37,10 @@ func wantedTile(t *tile, lanes int) {
 				c := uintptr(panel*cols+j) * 4
 				sum := t.begun(uintptr(i), c)
 				for l := range t.k {
-					x := elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
-					if t.runs != nil {
+					var x *float32
+					if t.runs == nil {
+						x = elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
+					} else {
 						x = elem(unsafe.Slice(t.runs, t.k/t.run)[l/t.run][i], t.move+uintptr(l%t.run)*4)
 					}
 					sum = fma32(*x, *elem(w, uintptr(l)*t.wStep+uintptr(j)*4), sum)
