@@ -29,12 +29,8 @@ func (f *networkFlags) tune(ctx context.Context, c *tool.Console, arg string) (*
 		return nil, err
 	}
 	if f.fromConfig {
-		// Outputs say nothing about what a choice changes if the parameters of the last layer are zero, or
-		// activations vanish on the way.
+		// Outputs say nothing about what a choice changes if the parameters of the last layer are zero.
 		pipeline.DrawZeros(nn, f.seed)
-		if err := pipeline.Calibrate(ctx, nn, req, f.seed); err != nil {
-			return nil, err
-		}
 	}
 	in, err := pipeline.RandomValues(nn, req, f.seed)
 	if err != nil {

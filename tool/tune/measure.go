@@ -90,6 +90,7 @@ const (
 // duel is a measurement of two sides in turns.
 type duel struct {
 	clock  *clock
+	again  bool      // it has been decided once that the second side pays
 	ratios []float64 // of blocks, in order of size
 	base   []float64 // seconds of a run of the first side
 }
@@ -139,8 +140,9 @@ const mostBlocks = 400
 // its probability is lower. It is looked at after some blocks only, see due, and a choice that pays has
 // to pay once more.
 const (
-	riskOfKeeping  = 0.005
-	riskOfDropping = 0.05
+	riskOfKeeping      = 0.005
+	riskOfKeepingAgain = 0.05
+	riskOfDropping     = 0.05
 )
 
 // far is a ratio that noise hardly reaches in each of the first blocks of something that pays, of which
@@ -156,7 +158,11 @@ func (d *duel) verdict() verdict {
 	if !due(len(d.ratios)) {
 		return undecided
 	}
-	if _, high, ok := interval(d.ratios, riskOfKeeping); ok && high < 1 && median(d.ratios) <= 1-Worth {
+	risk := riskOfKeeping
+	if d.again {
+		risk = riskOfKeepingAgain
+	}
+	if _, high, ok := interval(d.ratios, risk); ok && high < 1 && median(d.ratios) <= 1-Worth {
 		return pays
 	}
 	if low, _, ok := interval(d.ratios, riskOfDropping); ok && low > 1-Worth {

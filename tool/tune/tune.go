@@ -370,7 +370,7 @@ func (t *tuner) try(ctx context.Context, f *Finding, left int) error {
 	if err != nil {
 		return err
 	}
-	second := duel{clock: t.clock}
+	second := duel{clock: t.clock, again: true}
 	v, err = t.decide(ctx, &second, current, again, max(most, t.end.Sub(t.clock.now())/4))
 	if err != nil {
 		return err
@@ -490,7 +490,7 @@ func (t *tuner) compareWhole(ctx context.Context) error {
 	if r.Differs = t.differ(got, t.want); !(r.Differs <= t.tolerance()) {
 		return fmt.Errorf("the tuned computation has other outputs than the one to begin with: they differ by %.2g", r.Differs)
 	}
-	d := duel{clock: t.clock}
+	d := duel{clock: t.clock, again: true}
 	v, err := d.measure(ctx, base.side(t.clock), tuned.side(t.clock), max(t.end.Sub(t.clock.now()), t.Time/20))
 	if err != nil {
 		return err
