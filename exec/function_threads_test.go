@@ -21,6 +21,45 @@ const wide = "a d: float32[37, 53]; A D: float64[41, 29]; u: float32[53]; l: flo
 var motifs = []tensortest.Motif{
 	"tanh(dot(O, a) + u)", "softmax(a)*d", "log_softmax(A + l)", "dot(A, D.T)", "dot(a.T, d)", "sum(A, axis=0)*l", "sum(a*d, axis=1)", "max(exp(A), axis=0)",
 	"exp(a) + u", "mean(tanh(A), axis=1)", "sum(X, axis=0) + x", "dot(a, u)", "dot(a.T, u[:37])", "dot(A, l)", "softmax(dot(X, Y))", "switch(a > d, a, d) - u",
+	"cumsum(A, axis=1) + D", "sort(a, axis=1)", "argsort(A, axis=0)", "argmax(a, axis=1)", "concatenate([a, d], axis=0)", "concatenate([A, D], axis=1)", "take(a, argsort(d[:, 0]), axis=0)",
+	"repeat(A, 3, axis=0)", "tile(a, [2, 2])", "a.T + d.T", "set_subtensor(a[3:], d[:-3])",
+}
+
+// TestMotifThreads: each motif has the same bits for any number of threads.
+func TestMotifThreads(t *testing.T) {
+	divide.Always.Store(true)
+	defer divide.Always.Store(false)
+	for _, m := range motifs {
+		s := expr.NewScope()
+		if err := s.Declare("x: float64[7]; X Y: float64[7, 7]; " + wide); err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Parse(string(m))
+		if err != nil {
+			t.Fatalf("%s: %v", m, err)
+		}
+		var args []*array.Array
+		for _, v := range s.Inputs() {
+			args = append(args, uniform(tensor.TypeOf(v).DType(), -1, 1, tensor.TypeOf(v).Shape()...))
+		}
+		var want *array.Array
+		for _, threads := range []int{1, 2, 3, 5, 8} {
+			f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Threads: threads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Call(t.Context(), args...)
+			if err != nil {
+				t.Fatalf("%s: %v", m, err)
+			}
+			if want == nil {
+				want = got[0]
+			}
+			if !array.Equal(got[0], want) {
+				t.Errorf("%s, %d threads: %v, not %v", m, threads, got[0], want)
+			}
+		}
+	}
 }
 
 // TestFunctionThreads: expressions have the same bits for any number of threads, even if they divide

@@ -2,7 +2,10 @@ package exec_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,7 +128,7 @@ func noMore(t *testing.T, what string, most float64, run func()) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	for range longtest.Of(500, 30_000) {
+	for range longtest.Of(500, 34_000) {
 		run()
 	}
 	if after := heap(); after > before+200<<10 {
@@ -136,13 +139,29 @@ func noMore(t *testing.T, what string, most float64, run func()) {
 	}
 }
 
-// TestThreadsCanceled: a run with threads that is cancelled ends as soon as one without, and leaves
-// no goroutine.
+// A counter counts the commands that a computer traces, and cancels behind one of them.
+type counter struct {
+	count  atomic.Int64
+	at     int64
+	cancel func()
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	if c.count.Add(1) == c.at {
+		c.cancel()
+	}
+	return len(p), nil
+}
+
+// TestThreadsCanceled: no command begins in a run with threads that is cancelled, between two commands
+// or during one. The run can go on then, to the same bits, and no goroutine is left.
 func TestThreadsCanceled(t *testing.T) {
 	before := runtime.NumGoroutine()
+	divide.Always.Store(true)
+	defer divide.Always.Store(false)
 	nn := parseNet(t, layered)
 	nn.SetTestMode(true)
-	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 2000, Sequences: 10})
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 200, Sequences: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,50 +173,127 @@ func TestThreadsCanceled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, wait := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
-		c := newComputer(t, plan.Optimized, nn, exec.ComputerOptions{Threads: 3})
+	output := func(c *exec.Computer) kernel.Matrix {
+		if err := c.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m, err := c.Output("output")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	prepared := func(opts exec.ComputerOptions) *exec.Computer {
+		c := newComputer(t, plan.Optimized, nn, opts)
 		for _, m := range in.Inputs {
 			if err := c.AcceptInput(m.Name, m.Matrix); err != nil {
 				t.Fatal(err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		start := time.Now()
-		err := c.Run(ctx)
-		cancel()
-		if err == nil {
-			continue // the machine is quick
-		}
-		if late := time.Since(start) - wait; late > 50*time.Millisecond {
-			t.Logf("cancelled after %v, it ended %v later", wait, late) // others may use the machine
-		}
-		if err := c.Run(t.Context()); err != nil {
-			t.Error(err)
-		}
-		got, err := c.Output("output")
-		if err != nil {
-			t.Fatal(err)
-		}
-		alone := newComputer(t, plan.Optimized, nn, exec.ComputerOptions{})
-		for _, m := range in.Inputs {
-			if err := alone.AcceptInput(m.Name, m.Matrix); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := alone.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want, err := alone.Output("output")
-		if err != nil {
-			t.Fatal(err)
-		}
+		return c
+	}
+	all := new(counter)
+	want := output(prepared(exec.ComputerOptions{Trace: all}))
+	// goesOn reports an error unless a run that was cancelled computes the rest.
+	goesOn := func(c *exec.Computer) {
+		got := output(c)
 		for i := range want.Rows {
-			for j, v := range kernel.Row(want, i) {
-				if kernel.Row(got, i)[j] != v {
-					t.Fatalf("cancelled after %v: element (%d, %d) is %v, not %v", wait, i, j, kernel.Row(got, i)[j], v)
-				}
+			if !slices.Equal(kernel.Row(got, i), kernel.Row(want, i)) {
+				t.Fatalf("after it was cancelled, row %d is %v, not %v", i, kernel.Row(got, i), kernel.Row(want, i))
 			}
 		}
 	}
+	for at := int64(1); at < all.count.Load(); at++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := &counter{at: at, cancel: cancel}
+		c := prepared(exec.ComputerOptions{Threads: 3, Trace: n})
+		if err := c.Run(ctx); !errors.Is(err, context.Canceled) || n.count.Load() != at {
+			t.Fatalf("cancelled behind command %d: %v, and %d have run", at, err, n.count.Load())
+		}
+		goesOn(c)
+	}
+	canceled := 0
+	for wait := range time.Duration(20) {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := new(counter)
+		c := prepared(exec.ComputerOptions{Threads: 3, Trace: n})
+		run := make(chan error)
+		go func() { run <- c.Run(ctx) }()
+		time.Sleep(wait * 200 * time.Microsecond)
+		cancel()
+		done := n.count.Load()
+		err := <-run
+		if err == nil {
+			continue // before it was cancelled
+		}
+		canceled++
+		// The command that had begun comes to its end.
+		if got := n.count.Load(); !errors.Is(err, context.Canceled) || got > done+1 {
+			t.Fatalf("cancelled after %d commands: %v, and %d have run", done, err, got)
+		}
+		goesOn(c)
+	}
+	if canceled == 0 {
+		t.Error("no run was cancelled")
+	}
 	settled(t, before)
+}
+
+// asked is a context that ends when it has been asked some times whether it has.
+type asked struct {
+	context.Context
+	times, left int
+}
+
+func (a *asked) Err() error {
+	if a.times++; a.times > a.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestFunctionThreadsCanceled: no op begins in a call with threads that is cancelled, and the next call
+// has all results.
+func TestFunctionThreadsCanceled(t *testing.T) {
+	divide.Always.Store(true)
+	defer divide.Always.Store(false)
+	s := expr.NewScope()
+	if err := s.Declare("X Y: float32[40, 50]"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Parse("sum(softmax(tanh(dot(X, Y.T)))*dot(Y, X.T), axis=0)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := exec.NewFunction(t.Context(), s.Inputs(), out, exec.FunctionOptions{Threads: 3, Profile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []*array.Array{uniform(array.Float32, -1, 1, 40, 50), uniform(array.Float32, -1, 1, 40, 50)}
+	want, err := f.Call(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left := range f.Graph().NumApplies() {
+		r := f.NewRunner()
+		if _, err := r.Run(&asked{Context: t.Context(), left: left}, args...); !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled before op %d: %v", left, err)
+		}
+		begun := 0
+		for _, c := range r.ByApply() {
+			if c.Time > 0 {
+				begun++
+			}
+		}
+		if begun != left {
+			t.Errorf("cancelled before op %d, %d have run", left, begun)
+		}
+		got, err := r.Run(t.Context(), args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !array.Equal(got[0], want[0]) {
+			t.Errorf("after it was cancelled, %v, not %v", got[0], want[0])
+		}
+	}
 }

@@ -155,6 +155,11 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 //go:noescape
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
 
+func geluAVX512(dst, x, t *float32, blocks int) { panic(errNoAssembly) }
+
+//go:noescape
+func geluBlocks(dst, x, t *float32, blocks int)
+
 //go:noescape
 func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 
@@ -173,13 +178,16 @@ func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic
 func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32)
 
 //go:noescape
-func maxBlocks(x *float32, blocks int, sums *[16]float32)
+func maxBlocks(x *float32, blocks int, most *[1]float32)
 
 //go:noescape
 func mulAddBlocks(dst, x, y, z *float32, blocks int)
 
 //go:noescape
 func mulBlocks(dst, x, y *float32, blocks int)
+
+//go:noescape
+func negBlocks(dst, x *float32, blocks int)
 
 //go:noescape
 func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)

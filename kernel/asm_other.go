@@ -130,6 +130,10 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 
 func fmaBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
+func geluAVX512(dst, x, t *float32, blocks int) { panic(errNoAssembly) }
+
+func geluBlocks(dst, x, t *float32, blocks int) { panic(errNoAssembly) }
+
 func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32) {
 	panic(errNoAssembly)
 }
@@ -146,11 +150,13 @@ func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32) { panic
 
 func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32) { panic(errNoAssembly) }
 
-func maxBlocks(x *float32, blocks int, sums *[16]float32) { panic(errNoAssembly) }
+func maxBlocks(x *float32, blocks int, most *[1]float32) { panic(errNoAssembly) }
 
 func mulAddBlocks(dst, x, y, z *float32, blocks int) { panic(errNoAssembly) }
 
 func mulBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
+
+func negBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func nextMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int) {
 	panic(errNoAssembly)

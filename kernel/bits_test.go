@@ -24,6 +24,7 @@ func TestSameBits(t *testing.T) {
 		bestSet = set
 		var c kerneltest.Checksums
 		productBits(&c)
+		patchBits(&c)
 		longBits(&c)
 		mapBits(&c)
 		rowBits(&c)
@@ -100,6 +101,20 @@ func productBits(c *kerneltest.Checksums) {
 	}
 }
 
+// patchBits computes products with patches.
+func patchBits(c *kerneltest.Checksums) {
+	r := source()
+	for _, channels := range []int{1, 3, 20, 700} {
+		x := &Patches{
+			Data: kerneltest.Numbers(r, 2*5*7*channels), Pixel: channels, Channels: channels, In: [3]int{2, 5, 7}, Out: [3]int{1, 3, 7},
+			Size: [3]int{1, 3, 3}, Stride: [3]int{1, 2, 1}, Dilation: [3]int{1, 1, 1}, Before: [3]int{0, 1, 1},
+		}
+		y := numbers(r, 21, 70)
+		NewWeights(numbers(r, 70, 9*channels)).MulPatches(x, 0, Epilogue{Bias: kerneltest.Numbers(r, 70)}, y)
+		addMatrix(c, "MulPatches", y)
+	}
+}
+
 // longBits computes sums of several chains.
 func longBits(c *kerneltest.Checksums) {
 	r := source()
@@ -144,6 +159,8 @@ func mapBits(c *kerneltest.Checksums) {
 			"FLeakyReLU":     func() { LeakyReLUVec(dst, wide, 0.2, -0.4) },
 			"FHardSigmoid":   func() { HardSigmoidVec(dst, wide, 1.0/6, 0.5, 0, 1) },
 			"FHardSwish":     func() { HardSwishVec(dst, wide, 1.0/6, 0.5, 0, 1) },
+			"FNeg":           func() { Float32Map("neg")(dst, wide, nil) },
+			"FGELU":          func() { GELUVec(dst, x, wide) },
 			"FErfc":          func() { Float32Map("erfc")(dst, wide, nil) },
 			"AddMulVec":      func() { AddMulVec(copyOf(dst, z), x, y) },
 			"MulAddVec":      func() { MulAddVec(dst, x, y, z) },

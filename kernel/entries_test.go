@@ -79,15 +79,18 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"SigmoidDerivVec":   func(a *arena, rows, cols int) { SigmoidDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"HardSigmoidVec":    func(a *arena, rows, cols int) { HardSigmoidVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
 	"LeakyReLUVec":      func(a *arena, rows, cols int) { LeakyReLUVec(a.out(cols), a.in(cols), 0.2, -0.4) },
+	"GELUVec":           func(a *arena, rows, cols int) { GELUVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"HardSwishVec":      func(a *arena, rows, cols int) { HardSwishVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
 	"TanhVec":           func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
 	"TanhDerivVec":      func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"ExpVec":            func(a *arena, rows, cols int) { ExpVec(a.out(cols), a.in(cols), 1) },
+	"SoftmaxRows":       func(a *arena, rows, cols int) { SoftmaxRows(a.out(rows*cols), a.in(rows*cols), cols, 0.1) },
 	"SoftmaxVec":        func(a *arena, rows, cols int) { SoftmaxVec(a.out(cols), a.in(cols), 0.1) },
 	"NormalizeRow":      func(a *arena, rows, cols int) { NormalizeRow(a.out(cols), a.in(cols), 1) },
 	"NormalizeRowDeriv": func(a *arena, rows, cols int) { NormalizeRowDeriv(a.out(cols), a.in(cols), a.in(cols), 1) },
 	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
 	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
+	"FourDots":          func(a *arena, rows, cols int) { FourDots(a.in(cols), a.in(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
 
 	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
@@ -120,11 +123,20 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w.Release()
 		Copy(a.to(rows, cols), w.Matrix())
 	},
+	"Weights.Set":           func(a *arena, rows, cols int) { new(Weights).Set(a.from(rows, cols)) },
 	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
 	"Weights.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))
 		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))
 	},
+	"Weights.MulPatches": func(a *arena, rows, cols int) {
+		const channels = 3
+		w := NewWeights(a.from(cols, 2*channels))
+		x := Patches{Pixel: channels, Channels: channels, In: [3]int{1, 1, rows}, Out: [3]int{1, 1, max(rows, 1)}, Size: [3]int{1, 1, 2}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}
+		x.Data = a.in(channels * rows)
+		w.MulPatches(&x, 0, Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
+	},
+	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
 	"Mul": func(a *arena, rows, cols int) {
 		k := inner(rows)
 		Mul(a.from(rows, k), a.from(cols, k), Epilogue{
@@ -161,6 +173,17 @@ var entries = map[string]func(a *arena, rows, cols int){
 		var q QuantizedRows
 		q.SetGroups(Int8+Precision(a.r.IntN(2)), 1+a.r.IntN(20), a.from(rows, cols))
 	},
+	"QuantizedRows.SetPatches": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {}),
+	"QuantizedRows.SetRun": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {
+		for i := range rows {
+			p.SetRun(i, cols/2, q, i, 0, cols/2)
+		}
+	}),
+	"QuantizedRows.SetZeros": patchesEntry(func(p, _ *QuantizedRows, rows, cols int) {
+		for i := range rows {
+			p.SetZeros(i, cols/3, cols-cols/3)
+		}
+	}),
 	"QuantizedRows.Group":     quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Group() }),
 	"QuantizedRows.Rows":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() }),
 	"QuantizedRows.Precision": quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Precision() }),
@@ -229,6 +252,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float32Map max":  single("max"),
 	"Float32Map min":  single("min"),
 	"Float32Map sqrt": single("sqrt"),
+	"Float32Map neg":  single("neg"),
 	"Float32Map erfc": single("erfc"),
 }
 
@@ -282,6 +306,18 @@ func quantizedEntry(f func(*QuantizedRows, *QuantizedWeights)) func(a *arena, ro
 		q.Set(Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
 		w, _ := NewQuantizedWeights(Int8+Precision(a.r.IntN(2)), a.from(cols, rows))
 		f(&q, w)
+	}
+}
+
+// patchesEntry makes patches of rows.
+func patchesEntry(f func(p, q *QuantizedRows, rows, cols int)) func(a *arena, rows, cols int) {
+	return func(a *arena, rows, cols int) {
+		var p, q QuantizedRows
+		(*Threads)(nil).SetTogether(&q, Int8+Precision(a.r.IntN(2)), a.from(rows, cols))
+		if q.Rows() > 0 {
+			p.SetPatches(&q, rows, cols)
+			f(&p, &q, rows, cols)
+		}
 	}
 }
 

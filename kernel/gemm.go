@@ -58,6 +58,10 @@ type tile struct {
 	x          *float32
 	xRow       uintptr // from a row to the next
 	xStep      uintptr // from an element of a row to the next
+	runs       *runs   // where the rows of x are if they are patches, or nil
+	runsEnd    uintptr // where the runs end
+	run        int     // elements of a run, of which there are k in all
+	move       uintptr // from where they are said to be to where they are
 	w          *float32
 	wStep      uintptr  // from a step of a panel to the next
 	wSkip      uintptr  // from the end of the used part of a panel to its beginning in the next
@@ -108,6 +112,10 @@ type product struct {
 	ep   Epilogue
 	mul  float32 // a factor of the sums
 	y    Matrix
+
+	patches    *Patches // x, or nil
+	firstPatch int      // of y
+	table      runTable
 
 	parts   []part
 	divided bool      // along k
@@ -188,8 +196,11 @@ func (p *product) plan(ws *workspace) {
 	}
 }
 
-// reserve takes memory for unfinished sums.
+// reserve takes memory for unfinished sums, and for the places of patches.
 func (p *product) reserve(ws *workspace) {
+	if p.patches != nil {
+		p.reserveRuns(ws)
+	}
 	if len(p.parts) == 1 && p.parts[0].lanes == 0 {
 		return
 	}
@@ -236,6 +247,9 @@ func (p *product) divide(s, steps int) {
 	for l, more := 0, true; more; more = l < k {
 		end := min(k, l-l%maxTerms+maxTerms) // of the chain
 		t := part{seg: seg, w: seg.W, k0: l, steps: min(steps, end-l), to: inRest}
+		if p.patches != nil && t.steps < k {
+			t.steps = p.patches.steps(l, t.steps)
+		}
 		switch {
 		case seg.isNarrow(next) && isNarrow(n, end-l):
 			t.from, t.steps, t.lanes = inRest, 0, end-l
@@ -331,9 +345,14 @@ func (p *product) group(first, last, j, n int) {
 		if p.divided {
 			p.fetchAfterPart(s, j, n, last-first, last == p.last)
 		}
+		next := p.i0
 		for t := first; t < last; t++ {
-			i := p.row(t)
-			p.t.rows = p.row(t+1) - i
+			i := next
+			next = p.row(t + 1)
+			p.t.rows = next - i
+			if p.patches != nil && part.steps > 0 {
+				p.placeRuns(part, i)
+			}
 			// The kernel of narrow products only adds up. What a tile does to its sums is then done
 			// by a tile that has no steps, and continues what the lanes have left in rest.
 			if part.lanes > 0 {
@@ -362,7 +381,9 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	t.mask = 1<<t.tail - 1
 	// Without steps there may be no element of x and of W to point at.
 	if t.k > 0 {
-		t.x = part.seg.at(i, part.k0)
+		if p.patches == nil {
+			t.x = part.seg.at(i, part.k0)
+		}
 		t.w, t.wStep, t.wSkip = part.seg.W.panel(j, t.vecs*lanes, part.k0, t.k)
 	}
 	t.p, t.pRow = p.at(part.from, i, j)

@@ -22,7 +22,7 @@ func (s kernelSet) tileGo(t *tile) {
 			}
 			if t.k > 0 { // else there are no factors to point at
 				w := elem(t.w, uintptr(panel)*(uintptr(t.k)*t.wStep+t.wSkip))
-				chainsGo(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, t.wStep, cols, t.k, &sums)
+				t.sumGo(i, rows, w, cols, &sums)
 			}
 			for r := range rows {
 				for j := range stored {
@@ -31,6 +31,17 @@ func (s kernelSet) tileGo(t *tile) {
 				}
 			}
 		}
+	}
+}
+
+// sumGo continues the sums of one row or two, from row i on.
+func (t *tile) sumGo(i, rows int, w *float32, cols int, sums *chainSums) {
+	if t.runs == nil {
+		chainsGo(elem(t.x, uintptr(i)*t.xRow), elem(t.x, uintptr(i+rows-1)*t.xRow), t.xStep, w, t.wStep, cols, t.k, sums)
+		return
+	}
+	for n, list := range unsafe.Slice(t.runs, t.k/t.run) {
+		chainsGo(elem(list[i], t.move), elem(list[i+rows-1], t.move), 4, elem(w, uintptr(n*t.run)*t.wStep), t.wStep, cols, t.run, sums)
 	}
 }
 

@@ -159,6 +159,53 @@ resume:
 	FMOVQ 0(R3), F0
 	PRFM 16(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -303,6 +350,58 @@ resume:
 	FMOVQ 16(R3), F1
 	PRFM 32(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -471,6 +570,68 @@ resume:
 	FMOVQ 32(R3), F2
 	PRFM 48(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -668,6 +829,73 @@ resume:
 	FMOVQ 48(R3), F3
 	PRFM 64(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -890,6 +1118,62 @@ resume:
 	FMOVQ 0(R3), F1
 	PRFM 16(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -1069,6 +1353,72 @@ resume:
 	FMOVQ 16(R3), F3
 	PRFM 32(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -1293,6 +1643,87 @@ resume:
 	FMOVQ 32(R3), F5
 	PRFM 48(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -1567,6 +1998,97 @@ resume:
 	FMOVQ 48(R3), F7
 	PRFM 64(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -1879,6 +2401,71 @@ resume:
 	FMOVQ 0(R3), F2
 	PRFM 16(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -2093,6 +2680,86 @@ resume:
 	FMOVQ 16(R3), F5
 	PRFM 32(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -2373,6 +3040,106 @@ resume:
 	FMOVQ 32(R3), F8
 	PRFM 48(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -2724,6 +3491,121 @@ resume:
 	FMOVQ 48(R3), F11
 	PRFM 64(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -3126,6 +4008,80 @@ resume:
 	FMOVQ 0(R3), F3
 	PRFM 16(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -3375,6 +4331,100 @@ resume:
 	FMOVQ 16(R3), F7
 	PRFM 32(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -3711,6 +4761,125 @@ resume:
 	FMOVQ 32(R3), F11
 	PRFM 48(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -4139,6 +5308,145 @@ resume:
 	FMOVQ 48(R3), F15
 	PRFM 64(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -4631,6 +5939,89 @@ resume:
 	FMOVQ 0(R3), F4
 	PRFM 16(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -4915,6 +6306,114 @@ resume:
 	FMOVQ 16(R3), F9
 	PRFM 32(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -5307,6 +6806,144 @@ resume:
 	FMOVQ 32(R3), F14
 	PRFM 48(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -5812,6 +7449,169 @@ resume:
 	FMOVQ 48(R3), F19
 	PRFM 64(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13d0 // fmla v16.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13f1 // fmla v17.4s, v31.4s, v28.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13d2 // fmla v18.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13f3 // fmla v19.4s, v31.4s, v28.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bd0 // fmla v16.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bf1 // fmla v17.4s, v31.4s, v28.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bd2 // fmla v18.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bf3 // fmla v19.4s, v31.4s, v28.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bd0 // fmla v16.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bf1 // fmla v17.4s, v31.4s, v28.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bd2 // fmla v18.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bf3 // fmla v19.4s, v31.4s, v28.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -6394,6 +8194,98 @@ resume:
 	FMOVQ 0(R3), F5
 	PRFM 16(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD 40(R16), R24
+	ADD R3, R24
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c1 // fmla v1.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c2 // fmla v2.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13c3 // fmla v3.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13c4 // fmla v4.4s, v30.4s, v28.s[1]
+	WORD $0x4fbd13c5 // fmla v5.4s, v30.4s, v29.s[1]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc1 // fmla v1.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc2 // fmla v2.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bc3 // fmla v3.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bc4 // fmla v4.4s, v30.4s, v28.s[2]
+	WORD $0x4f9d1bc5 // fmla v5.4s, v30.4s, v29.s[2]
+	ADD R15, R4
+	FMOVQ 0(R4), F30
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc1 // fmla v1.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc2 // fmla v2.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bc3 // fmla v3.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bc4 // fmla v4.4s, v30.4s, v28.s[3]
+	WORD $0x4fbd1bc5 // fmla v5.4s, v30.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FMOVQ 0(R4), F30
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c1 // fmla v1.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c2 // fmla v2.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13c3 // fmla v3.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13c4 // fmla v4.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13c5 // fmla v5.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -6713,6 +8605,128 @@ resume:
 	FMOVQ 16(R3), F11
 	PRFM 32(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD 40(R16), R24
+	ADD R3, R24
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c2 // fmla v2.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e3 // fmla v3.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c4 // fmla v4.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e5 // fmla v5.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c6 // fmla v6.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13e7 // fmla v7.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13c8 // fmla v8.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13e9 // fmla v9.4s, v31.4s, v28.s[1]
+	WORD $0x4fbd13ca // fmla v10.4s, v30.4s, v29.s[1]
+	WORD $0x4fbd13eb // fmla v11.4s, v31.4s, v29.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc2 // fmla v2.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be3 // fmla v3.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc4 // fmla v4.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be5 // fmla v5.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc6 // fmla v6.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1be7 // fmla v7.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bc8 // fmla v8.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1be9 // fmla v9.4s, v31.4s, v28.s[2]
+	WORD $0x4f9d1bca // fmla v10.4s, v30.4s, v29.s[2]
+	WORD $0x4f9d1beb // fmla v11.4s, v31.4s, v29.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc2 // fmla v2.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be3 // fmla v3.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc4 // fmla v4.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be5 // fmla v5.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc6 // fmla v6.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1be7 // fmla v7.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bc8 // fmla v8.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1be9 // fmla v9.4s, v31.4s, v28.s[3]
+	WORD $0x4fbd1bca // fmla v10.4s, v30.4s, v29.s[3]
+	WORD $0x4fbd1beb // fmla v11.4s, v31.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c2 // fmla v2.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e3 // fmla v3.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c4 // fmla v4.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e5 // fmla v5.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c6 // fmla v6.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13e7 // fmla v7.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13c8 // fmla v8.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13e9 // fmla v9.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13ca // fmla v10.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13eb // fmla v11.4s, v31.4s, v29.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -7161,6 +9175,163 @@ resume:
 	FMOVQ 32(R3), F17
 	PRFM 48(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD 40(R16), R24
+	ADD R3, R24
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13cf // fmla v15.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f0 // fmla v16.4s, v31.4s, v29.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c3 // fmla v3.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e4 // fmla v4.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c6 // fmla v6.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e7 // fmla v7.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13c9 // fmla v9.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ea // fmla v10.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13cc // fmla v12.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13ed // fmla v13.4s, v31.4s, v28.s[1]
+	WORD $0x4fbd13cf // fmla v15.4s, v30.4s, v29.s[1]
+	WORD $0x4fbd13f0 // fmla v16.4s, v31.4s, v29.s[1]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb913c5 // fmla v5.4s, v30.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fbb13cb // fmla v11.4s, v30.4s, v27.s[1]
+	WORD $0x4fbc13ce // fmla v14.4s, v30.4s, v28.s[1]
+	WORD $0x4fbd13d1 // fmla v17.4s, v30.4s, v29.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc3 // fmla v3.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be4 // fmla v4.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc6 // fmla v6.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be7 // fmla v7.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bc9 // fmla v9.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bea // fmla v10.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bcc // fmla v12.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bed // fmla v13.4s, v31.4s, v28.s[2]
+	WORD $0x4f9d1bcf // fmla v15.4s, v30.4s, v29.s[2]
+	WORD $0x4f9d1bf0 // fmla v16.4s, v31.4s, v29.s[2]
+	FMOVQ 32(R4), F30
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f991bc5 // fmla v5.4s, v30.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9b1bcb // fmla v11.4s, v30.4s, v27.s[2]
+	WORD $0x4f9c1bce // fmla v14.4s, v30.4s, v28.s[2]
+	WORD $0x4f9d1bd1 // fmla v17.4s, v30.4s, v29.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc3 // fmla v3.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be4 // fmla v4.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc6 // fmla v6.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be7 // fmla v7.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bc9 // fmla v9.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bea // fmla v10.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bcc // fmla v12.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bed // fmla v13.4s, v31.4s, v28.s[3]
+	WORD $0x4fbd1bcf // fmla v15.4s, v30.4s, v29.s[3]
+	WORD $0x4fbd1bf0 // fmla v16.4s, v31.4s, v29.s[3]
+	FMOVQ 32(R4), F30
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb91bc5 // fmla v5.4s, v30.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fbb1bcb // fmla v11.4s, v30.4s, v27.s[3]
+	WORD $0x4fbc1bce // fmla v14.4s, v30.4s, v28.s[3]
+	WORD $0x4fbd1bd1 // fmla v17.4s, v30.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c3 // fmla v3.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e4 // fmla v4.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c6 // fmla v6.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e7 // fmla v7.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13c9 // fmla v9.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ea // fmla v10.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13cc // fmla v12.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13ed // fmla v13.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13cf // fmla v15.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f0 // fmla v16.4s, v31.4s, v29.s[0]
+	FMOVQ 32(R4), F30
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9913c5 // fmla v5.4s, v30.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9b13cb // fmla v11.4s, v30.4s, v27.s[0]
+	WORD $0x4f9c13ce // fmla v14.4s, v30.4s, v28.s[0]
+	WORD $0x4f9d13d1 // fmla v17.4s, v30.4s, v29.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14
@@ -7743,6 +9914,193 @@ resume:
 	FMOVQ 48(R3), F23
 	PRFM 64(R3), PLDL1KEEP
 begin:
+	MOVD tile_runs(R0), R16
+	CBZ R16, matrix
+	MOVD tile_runsEnd(R0), R17
+	MOVD tile_wStep(R0), R15
+run:
+	MOVD tile_move(R0), R3
+	MOVD 0(R16), R19
+	ADD R3, R19
+	MOVD 8(R16), R20
+	ADD R3, R20
+	MOVD 16(R16), R21
+	ADD R3, R21
+	MOVD 24(R16), R22
+	ADD R3, R22
+	MOVD 32(R16), R23
+	ADD R3, R23
+	MOVD 40(R16), R24
+	ADD R3, R24
+	MOVD ZR, R14
+	MOVD tile_run(R0), R5
+	LSR $2, R5
+	CBZ R5, runRest
+runSteps:
+	WORD $0x3cee6a78 // ldr q24, [x19,x14]
+	WORD $0x3cee6a99 // ldr q25, [x20,x14]
+	WORD $0x3cee6aba // ldr q26, [x21,x14]
+	WORD $0x3cee6adb // ldr q27, [x22,x14]
+	WORD $0x3cee6afc // ldr q28, [x23,x14]
+	WORD $0x3cee6b1d // ldr q29, [x24,x14]
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13d4 // fmla v20.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f5 // fmla v21.4s, v31.4s, v29.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13d6 // fmla v22.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f7 // fmla v23.4s, v31.4s, v29.s[0]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb813c0 // fmla v0.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e1 // fmla v1.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c4 // fmla v4.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e5 // fmla v5.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13c8 // fmla v8.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13e9 // fmla v9.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13cc // fmla v12.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ed // fmla v13.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13d0 // fmla v16.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13f1 // fmla v17.4s, v31.4s, v28.s[1]
+	WORD $0x4fbd13d4 // fmla v20.4s, v30.4s, v29.s[1]
+	WORD $0x4fbd13f5 // fmla v21.4s, v31.4s, v29.s[1]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb813c2 // fmla v2.4s, v30.4s, v24.s[1]
+	WORD $0x4fb813e3 // fmla v3.4s, v31.4s, v24.s[1]
+	WORD $0x4fb913c6 // fmla v6.4s, v30.4s, v25.s[1]
+	WORD $0x4fb913e7 // fmla v7.4s, v31.4s, v25.s[1]
+	WORD $0x4fba13ca // fmla v10.4s, v30.4s, v26.s[1]
+	WORD $0x4fba13eb // fmla v11.4s, v31.4s, v26.s[1]
+	WORD $0x4fbb13ce // fmla v14.4s, v30.4s, v27.s[1]
+	WORD $0x4fbb13ef // fmla v15.4s, v31.4s, v27.s[1]
+	WORD $0x4fbc13d2 // fmla v18.4s, v30.4s, v28.s[1]
+	WORD $0x4fbc13f3 // fmla v19.4s, v31.4s, v28.s[1]
+	WORD $0x4fbd13d6 // fmla v22.4s, v30.4s, v29.s[1]
+	WORD $0x4fbd13f7 // fmla v23.4s, v31.4s, v29.s[1]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f981bc0 // fmla v0.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be1 // fmla v1.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc4 // fmla v4.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be5 // fmla v5.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bc8 // fmla v8.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1be9 // fmla v9.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bcc // fmla v12.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bed // fmla v13.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bd0 // fmla v16.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bf1 // fmla v17.4s, v31.4s, v28.s[2]
+	WORD $0x4f9d1bd4 // fmla v20.4s, v30.4s, v29.s[2]
+	WORD $0x4f9d1bf5 // fmla v21.4s, v31.4s, v29.s[2]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f981bc2 // fmla v2.4s, v30.4s, v24.s[2]
+	WORD $0x4f981be3 // fmla v3.4s, v31.4s, v24.s[2]
+	WORD $0x4f991bc6 // fmla v6.4s, v30.4s, v25.s[2]
+	WORD $0x4f991be7 // fmla v7.4s, v31.4s, v25.s[2]
+	WORD $0x4f9a1bca // fmla v10.4s, v30.4s, v26.s[2]
+	WORD $0x4f9a1beb // fmla v11.4s, v31.4s, v26.s[2]
+	WORD $0x4f9b1bce // fmla v14.4s, v30.4s, v27.s[2]
+	WORD $0x4f9b1bef // fmla v15.4s, v31.4s, v27.s[2]
+	WORD $0x4f9c1bd2 // fmla v18.4s, v30.4s, v28.s[2]
+	WORD $0x4f9c1bf3 // fmla v19.4s, v31.4s, v28.s[2]
+	WORD $0x4f9d1bd6 // fmla v22.4s, v30.4s, v29.s[2]
+	WORD $0x4f9d1bf7 // fmla v23.4s, v31.4s, v29.s[2]
+	ADD R15, R4
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4fb81bc0 // fmla v0.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be1 // fmla v1.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc4 // fmla v4.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be5 // fmla v5.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bc8 // fmla v8.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1be9 // fmla v9.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bcc // fmla v12.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bed // fmla v13.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bd0 // fmla v16.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bf1 // fmla v17.4s, v31.4s, v28.s[3]
+	WORD $0x4fbd1bd4 // fmla v20.4s, v30.4s, v29.s[3]
+	WORD $0x4fbd1bf5 // fmla v21.4s, v31.4s, v29.s[3]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4fb81bc2 // fmla v2.4s, v30.4s, v24.s[3]
+	WORD $0x4fb81be3 // fmla v3.4s, v31.4s, v24.s[3]
+	WORD $0x4fb91bc6 // fmla v6.4s, v30.4s, v25.s[3]
+	WORD $0x4fb91be7 // fmla v7.4s, v31.4s, v25.s[3]
+	WORD $0x4fba1bca // fmla v10.4s, v30.4s, v26.s[3]
+	WORD $0x4fba1beb // fmla v11.4s, v31.4s, v26.s[3]
+	WORD $0x4fbb1bce // fmla v14.4s, v30.4s, v27.s[3]
+	WORD $0x4fbb1bef // fmla v15.4s, v31.4s, v27.s[3]
+	WORD $0x4fbc1bd2 // fmla v18.4s, v30.4s, v28.s[3]
+	WORD $0x4fbc1bf3 // fmla v19.4s, v31.4s, v28.s[3]
+	WORD $0x4fbd1bd6 // fmla v22.4s, v30.4s, v29.s[3]
+	WORD $0x4fbd1bf7 // fmla v23.4s, v31.4s, v29.s[3]
+	ADD R15, R4
+	ADD $16, R14
+	SUBS $1, R5
+	BNE runSteps
+runRest:
+	MOVD tile_run(R0), R5
+	AND $3, R5
+	CBZ R5, runDone
+runStep:
+	FMOVS (R19)(R14), F24
+	FMOVS (R20)(R14), F25
+	FMOVS (R21)(R14), F26
+	FMOVS (R22)(R14), F27
+	FMOVS (R23)(R14), F28
+	FMOVS (R24)(R14), F29
+	FLDPQ 0(R4), (F30, F31)
+	WORD $0x4f9813c0 // fmla v0.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e1 // fmla v1.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c4 // fmla v4.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e5 // fmla v5.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13c8 // fmla v8.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13e9 // fmla v9.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13cc // fmla v12.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ed // fmla v13.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d0 // fmla v16.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f1 // fmla v17.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13d4 // fmla v20.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f5 // fmla v21.4s, v31.4s, v29.s[0]
+	FLDPQ 32(R4), (F30, F31)
+	WORD $0x4f9813c2 // fmla v2.4s, v30.4s, v24.s[0]
+	WORD $0x4f9813e3 // fmla v3.4s, v31.4s, v24.s[0]
+	WORD $0x4f9913c6 // fmla v6.4s, v30.4s, v25.s[0]
+	WORD $0x4f9913e7 // fmla v7.4s, v31.4s, v25.s[0]
+	WORD $0x4f9a13ca // fmla v10.4s, v30.4s, v26.s[0]
+	WORD $0x4f9a13eb // fmla v11.4s, v31.4s, v26.s[0]
+	WORD $0x4f9b13ce // fmla v14.4s, v30.4s, v27.s[0]
+	WORD $0x4f9b13ef // fmla v15.4s, v31.4s, v27.s[0]
+	WORD $0x4f9c13d2 // fmla v18.4s, v30.4s, v28.s[0]
+	WORD $0x4f9c13f3 // fmla v19.4s, v31.4s, v28.s[0]
+	WORD $0x4f9d13d6 // fmla v22.4s, v30.4s, v29.s[0]
+	WORD $0x4f9d13f7 // fmla v23.4s, v31.4s, v29.s[0]
+	ADD R15, R4
+	ADD $4, R14
+	SUBS $1, R5
+	BNE runStep
+runDone:
+	ADD $48, R16
+	CMP R17, R16
+	BNE run
+	B done
+matrix:
 	MOVD tile_k(R0), R5
 	MOVD tile_wStep(R0), R15
 	MOVD ZR, R14

@@ -37,8 +37,11 @@ func wantedTile(t *tile, lanes int) {
 				c := uintptr(panel*cols+j) * 4
 				sum := t.begun(uintptr(i), c)
 				for l := range t.k {
-					x := *elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
-					sum = fma32(x, *elem(w, uintptr(l)*t.wStep+uintptr(j)*4), sum)
+					x := elem(t.x, uintptr(i)*t.xRow+uintptr(l)*t.xStep)
+					if t.runs != nil {
+						x = elem(unsafe.Slice(t.runs, t.k/t.run)[l/t.run][i], t.move+uintptr(l%t.run)*4)
+					}
+					sum = fma32(*x, *elem(w, uintptr(l)*t.wStep+uintptr(j)*4), sum)
 				}
 				*elem(t.y, uintptr(i)*t.yRow+c) = t.finish(sum, uintptr(i), c)
 			}
@@ -119,7 +122,9 @@ func checkTile(t *testing.T, set kernelSet, rows, vecs int, flags uint) {
 		xt := guarded(t, r, k, rows, r.IntN(3), wild)
 		a.x, a.xRow, a.xStep = first(xt), 4, uintptr(4*xt.Stride)
 	}
-	if k > 0 && r.IntN(3) == 0 { // a panel is a stripe of a matrix
+	if k > 0 && r.IntN(2) == 0 {
+		useRuns(t, r, &a, wild)
+	} else if k > 0 && r.IntN(3) == 0 { // a panel is a stripe of a matrix
 		wt := guarded(t, r, k, panels*vecs*lanes, r.IntN(3), wild)
 		a.w, a.wStep = first(wt), uintptr(4*wt.Stride)
 		a.wSkip = uintptr(4*vecs*lanes) - uintptr(k)*a.wStep
@@ -134,6 +139,22 @@ func checkTile(t *testing.T, set kernelSet, rows, vecs int, flags uint) {
 			t.Fatalf("flags %06b, k %d, %d panels, tail %d: element (%d, %d) is %v, want %v", flags, k, panels, tail, i/y.Stride, i%y.Stride, y.Data[i], v)
 		}
 	}
+}
+
+// useRuns makes the rows of x of a tile runs, in any order.
+func useRuns(t *testing.T, r *rand.Rand, a *tile, wild bool) {
+	a.run = 1 + r.IntN(a.k)
+	for a.k%a.run > 0 {
+		a.run++
+	}
+	n, moved := a.k/a.run, r.IntN(3)
+	pieces := guarded(t, r, n*a.rows+moved, a.run, r.IntN(3), wild)
+	list, order := make([]runs, n), r.Perm(n*a.rows)
+	for i, at := range order {
+		list[i/a.rows][i%a.rows] = &pieces.Data[at*pieces.Stride]
+	}
+	a.x, a.move = nil, uintptr(4*moved*pieces.Stride)
+	a.runs, a.runsEnd = &list[0], uintptr(unsafe.Pointer(&list[0]))+uintptr(n)*unsafe.Sizeof(list[0])
 }
 
 // elem returns element (j, l) of W.

@@ -62,6 +62,10 @@ type QuantizedRows struct {
 	params     []float32 // a scale and an offset for each row and group
 	marked     int
 	count      atomic.Int64 // of marked rows while they are being found
+
+	low, perUnit float32 // for encodeStep
+	step         uint8   // of SetTogether
+	zero         uint16  // the code of zero, after SetPatches
 }
 
 // codeSlack is how far kernels read beyond the last code of a row. Weights are zero there.
@@ -81,7 +85,16 @@ type quantizing struct {
 	flip           uint32  // bits of bytes that are inverted, to make them signed
 	wide           float32 // times a range that is too wide, it is infinite
 	marked         int     // is increased for every row that can't be quantized
+	low, perUnit   float32 // given, for encodeStep
+	step           uint8
 }
+
+// What is done for a row.
+const (
+	allSteps   = iota
+	searchStep // only finds the least and the greatest element, which are its parameters; the least is NaN if an element is not finite
+	encodeStep // only stores codes, with parameters that are given
+)
 
 // Set quantizes the rows of m. It reuses the memory of q.
 //
@@ -136,6 +149,7 @@ func (q *QuantizedRows) quantizing() quantizing {
 	t := quantizing{
 		levels: float32(q.precision.Levels()), middle: float32(q.precision.middle()),
 		magic: float32(round - q.precision.middle()), base: math.Float32bits(round), wide: 1 << 65,
+		low: q.low, perUnit: q.perUnit, step: q.step,
 	}
 	// The dot products of arm64 take signed bytes. Inverting the highest bit subtracts 128, which
 	// what sums begin with makes up for.
@@ -257,7 +271,16 @@ func (q *quantizing) quantizeGo(words bool) {
 		x := unsafe.Slice(elem(q.x, i*q.xRow), q.k)
 		codes := unsafe.Add(unsafe.Pointer(q.codes), i*q.codesRow)
 		marked := q.marked
-		low, perUnit := q.parameters(x, unsafe.Slice(elem(q.params, i*8), 2))
+		low, perUnit := q.low, q.perUnit
+		switch params := unsafe.Slice(elem(q.params, i*8), 2); q.step {
+		case searchStep:
+			var strange float32
+			params[0], params[1], strange = extremes(x)
+			params[0] += strange
+			continue
+		case allSteps:
+			low, perUnit = q.parameters(x, params)
+		}
 		for l, v := range x {
 			v = float32(float32(v-low)*perUnit) + q.magic
 			code := math.Float32bits(v) - q.base
@@ -276,13 +299,7 @@ func (q *quantizing) quantizeGo(words bool) {
 // parameters stores the parameters of a row. It returns the least element and the number of levels
 // per unit.
 func (q *quantizing) parameters(x, params []float32) (low, perUnit float32) {
-	// What is strange adds up to NaN: infinities and NaN times zero are NaN, and what is finite
-	// times zero is zero. So there is one test at the end in place of one for each element.
-	low, high, strange := x[0], x[0], float32(0)
-	for _, v := range x {
-		low, high = min(low, v), max(high, v)
-		strange += float32(v * 0)
-	}
+	low, high, strange := extremes(x)
 	spread := high - low
 	// A range that is too wide is infinite after the multiplication.
 	strange += float32(float32(spread*q.wide) * 0)
@@ -300,4 +317,16 @@ func (q *quantizing) parameters(x, params []float32) (low, perUnit float32) {
 	params[0] = spread / q.levels
 	params[1] = float32(params[0]*q.middle) + low
 	return low, perUnit
+}
+
+// extremes returns the least and the greatest element of a row, and zero if all are finite.
+func extremes(x []float32) (low, high, strange float32) {
+	// What is strange adds up to NaN: infinities and NaN times zero are NaN, and what is finite
+	// times zero is zero. So there is one test at the end in place of one for each element.
+	low, high = x[0], x[0]
+	for _, v := range x {
+		low, high = min(low, v), max(high, v)
+		strange += float32(v * 0)
+	}
+	return low, high, strange
 }

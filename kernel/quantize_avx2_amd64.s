@@ -21,6 +21,10 @@ TEXT ·quantizeBytesAVX2(SB), NOSPLIT, $0-8
 	VXORPS X15, X15, X15
 	VMOVSS quantizing_levels(DI), X14
 row:
+	VMOVSS quantizing_low(DI), X0
+	VMOVSS quantizing_perUnit(DI), X5
+	CMPB quantizing_step(DI), $2
+	JEQ coding
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y0
 	VMOVAPS Y0, Y4
@@ -99,6 +103,13 @@ searchDone:
 	VADDPS X12, X8, X8
 	VPERMILPS $0xb1, X8, X12
 	VADDPS X12, X8, X8
+	CMPB quantizing_step(DI), $1
+	JNE all
+	VADDSS X8, X0, X0
+	VMOVSS X0, (R10)
+	VMOVSS X4, 4(R10)
+	JMP next
+all:
 	VSUBSS X0, X4, X3
 	VMULSS quantizing_wide(DI), X3, X6
 	VMULSS X15, X6, X6
@@ -123,6 +134,7 @@ flat:
 finite:
 	VMOVSS X6, (R10)
 	VMOVSS X7, 4(R10)
+coding:
 	VXORPS Y1, Y1, Y1
 	VSUBSS X0, X1, X0
 	VBROADCASTSS X0, Y0
@@ -173,6 +185,7 @@ encodeDone:
 	VPACKUSDW X12, X8, X8
 	VPACKUSWB X8, X8, X8
 	VMOVQ X8, 0(R8)(R11*1)
+next:
 	ADDQ quantizing_xRow(DI), SI
 	ADDQ quantizing_codesRow(DI), R8
 	ADDQ $8, R10
@@ -193,6 +206,10 @@ TEXT ·quantizeWordsAVX2(SB), NOSPLIT, $0-8
 	VXORPS X15, X15, X15
 	VMOVSS quantizing_levels(DI), X14
 row:
+	VMOVSS quantizing_low(DI), X0
+	VMOVSS quantizing_perUnit(DI), X5
+	CMPB quantizing_step(DI), $2
+	JEQ coding
 	VMOVUPS (SI), Y0
 	VMOVAPS Y0, Y0
 	VMOVAPS Y0, Y4
@@ -271,6 +288,13 @@ searchDone:
 	VADDPS X12, X8, X8
 	VPERMILPS $0xb1, X8, X12
 	VADDPS X12, X8, X8
+	CMPB quantizing_step(DI), $1
+	JNE all
+	VADDSS X8, X0, X0
+	VMOVSS X0, (R10)
+	VMOVSS X4, 4(R10)
+	JMP next
+all:
 	VSUBSS X0, X4, X3
 	VMULSS quantizing_wide(DI), X3, X6
 	VMULSS X15, X6, X6
@@ -295,6 +319,7 @@ flat:
 finite:
 	VMOVSS X6, (R10)
 	VMOVSS X7, 4(R10)
+coding:
 	VXORPS Y1, Y1, Y1
 	VSUBSS X0, X1, X0
 	VBROADCASTSS X0, Y0
@@ -350,6 +375,7 @@ encodeDone:
 	VPACKUSDW X12, X8, X8
 	VPSUBW X1, X8, X8
 	VMOVDQU X8, 0(R8)(R11*2)
+next:
 	ADDQ quantizing_xRow(DI), SI
 	ADDQ quantizing_codesRow(DI), R8
 	ADDQ $8, R10

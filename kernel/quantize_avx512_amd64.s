@@ -15,6 +15,10 @@ TEXT ·quantizeBytesAVX512(SB), NOSPLIT, $0-8
 	VXORPS X15, X15, X15
 	VMOVSS quantizing_levels(DI), X14
 row:
+	VMOVSS quantizing_low(DI), X0
+	VMOVSS quantizing_perUnit(DI), X5
+	CMPB quantizing_step(DI), $2
+	JEQ coding
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z0
 	VMOVAPS Z0, Z4
@@ -99,6 +103,13 @@ searchDone:
 	VADDPS X12, X8, X8
 	VPERMILPS $0xb1, X8, X12
 	VADDPS X12, X8, X8
+	CMPB quantizing_step(DI), $1
+	JNE all
+	VADDSS X8, X0, X0
+	VMOVSS X0, (R10)
+	VMOVSS X4, 4(R10)
+	JMP next
+all:
 	VSUBSS X0, X4, X3
 	VMULSS quantizing_wide(DI), X3, X6
 	VMULSS X15, X6, X6
@@ -123,6 +134,7 @@ flat:
 finite:
 	VMOVSS X6, (R10)
 	VMOVSS X7, 4(R10)
+coding:
 	VBROADCASTSS X0, Z0
 	VBROADCASTSS X5, Z5
 	VBROADCASTSS quantizing_magic(DI), Z1
@@ -176,6 +188,7 @@ encodeDone:
 	VADDPS Z1, Z8, Z8
 	VPMOVDB Z8, X8
 	VMOVDQU X8, 0(R8)(R11*1)
+next:
 	ADDQ quantizing_xRow(DI), SI
 	ADDQ quantizing_codesRow(DI), R8
 	ADDQ $8, R10
@@ -196,6 +209,10 @@ TEXT ·quantizeWordsAVX512(SB), NOSPLIT, $0-8
 	VXORPS X15, X15, X15
 	VMOVSS quantizing_levels(DI), X14
 row:
+	VMOVSS quantizing_low(DI), X0
+	VMOVSS quantizing_perUnit(DI), X5
+	CMPB quantizing_step(DI), $2
+	JEQ coding
 	VMOVUPS (SI), Z0
 	VMOVAPS Z0, Z0
 	VMOVAPS Z0, Z4
@@ -280,6 +297,13 @@ searchDone:
 	VADDPS X12, X8, X8
 	VPERMILPS $0xb1, X8, X12
 	VADDPS X12, X8, X8
+	CMPB quantizing_step(DI), $1
+	JNE all
+	VADDSS X8, X0, X0
+	VMOVSS X0, (R10)
+	VMOVSS X4, 4(R10)
+	JMP next
+all:
 	VSUBSS X0, X4, X3
 	VMULSS quantizing_wide(DI), X3, X6
 	VMULSS X15, X6, X6
@@ -304,6 +328,7 @@ flat:
 finite:
 	VMOVSS X6, (R10)
 	VMOVSS X7, 4(R10)
+coding:
 	VBROADCASTSS X0, Z0
 	VBROADCASTSS X5, Z5
 	VBROADCASTSS quantizing_magic(DI), Z1
@@ -357,6 +382,7 @@ encodeDone:
 	VADDPS Z1, Z8, Z8
 	VPMOVDW Z8, Y8
 	VMOVDQU Y8, 0(R8)(R11*2)
+next:
 	ADDQ quantizing_xRow(DI), SI
 	ADDQ quantizing_codesRow(DI), R8
 	ADDQ $8, R10

@@ -19,6 +19,11 @@ TEXT ·quantizeBytesNEON(SB), NOSPLIT, $0-8
 	VDUP V14.S[0], V14.S4
 	FMOVS quantizing_levels(R0), F15
 row:
+	MOVBU quantizing_step(R0), R6
+	FMOVS quantizing_low(R0), F0
+	FMOVS quantizing_perUnit(R0), F5
+	CMP $2, R6
+	BEQ coding
 	FMOVQ (R1), F0
 	VMOV V0.B16, V4.B16
 	VMOVI $0, V16.B16
@@ -83,6 +88,14 @@ searchEachCheck:
 	WORD $0x6e30f884 // fmaxv s4, v4.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
+	MOVBU quantizing_step(R0), R6
+	CMP $1, R6
+	BNE all
+	FADDS F16, F0, F0
+	FMOVS F0, (R10)
+	FMOVS F4, 4(R10)
+	JMP next
+all:
 	FSUBS F0, F4, F3
 	FMOVS quantizing_wide(R0), F6
 	FMULS F6, F3, F6
@@ -111,6 +124,7 @@ flat:
 finite:
 	FMOVS F6, (R10)
 	FMOVS F7, 4(R10)
+coding:
 	VDUP V0.S[0], V0.S4
 	VDUP V5.S[0], V5.S4
 	MOVD R8, R4
@@ -169,6 +183,7 @@ encodeEachCheck:
 	WORD $0x4e091908 // uzp1 v8.16b, v8.16b, v9.16b
 	WORD $0x6e2d1d08 // eor v8.16b, v8.16b, v13.16b
 	FMOVS F8, (R4)
+next:
 	MOVD quantizing_xRow(R0), R6
 	ADD R6, R1
 	MOVD quantizing_codesRow(R0), R6
@@ -194,6 +209,11 @@ TEXT ·quantizeWordsNEON(SB), NOSPLIT, $0-8
 	VDUP V14.S[0], V14.S4
 	FMOVS quantizing_levels(R0), F15
 row:
+	MOVBU quantizing_step(R0), R6
+	FMOVS quantizing_low(R0), F0
+	FMOVS quantizing_perUnit(R0), F5
+	CMP $2, R6
+	BEQ coding
 	FMOVQ (R1), F0
 	VMOV V0.B16, V4.B16
 	VMOVI $0, V16.B16
@@ -258,6 +278,14 @@ searchEachCheck:
 	WORD $0x6e30f884 // fmaxv s4, v4.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
+	MOVBU quantizing_step(R0), R6
+	CMP $1, R6
+	BNE all
+	FADDS F16, F0, F0
+	FMOVS F0, (R10)
+	FMOVS F4, 4(R10)
+	JMP next
+all:
 	FSUBS F0, F4, F3
 	FMOVS quantizing_wide(R0), F6
 	FMULS F6, F3, F6
@@ -286,6 +314,7 @@ flat:
 finite:
 	FMOVS F6, (R10)
 	FMOVS F7, 4(R10)
+coding:
 	VDUP V0.S[0], V0.S4
 	VDUP V5.S[0], V5.S4
 	MOVD R8, R4
@@ -338,6 +367,7 @@ encodeEachCheck:
 	WORD $0x4e2ed508 // fadd v8.4s, v8.4s, v14.4s
 	WORD $0x4e481908 // uzp1 v8.8h, v8.8h, v8.8h
 	FMOVD F8, (R4)
+next:
 	MOVD quantizing_xRow(R0), R6
 	ADD R6, R1
 	MOVD quantizing_codesRow(R0), R6

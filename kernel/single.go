@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // Float32Map returns the function with the given name on vectors of float32s, or nil if there is
-// none: add, sub, mul, div, max and min of x and y; sqrt and erfc of x, which ignore y. The others are at
+// none: add, sub, mul, div, max and min of x and y; neg, sqrt and erfc of x, which ignore y. The others are at
 // least as long as x, and dst may be x or y. The larger and the smaller of two numbers are NaN if one
 // of them is, and x where both are zeros.
 func Float32Map(name string) func(dst, x, y []float32) { return float32Maps[name] }
@@ -15,6 +15,7 @@ var float32Maps = map[string]func(dst, x, y []float32){
 	"div":  single2(func(x, y float32) float32 { return x / y }, divBlocks),
 	"max":  largerVec,
 	"min":  smallerVec,
+	"neg":  negVec,
 	"sqrt": sqrtVec,
 	"erfc": erfcVec,
 }
@@ -83,6 +84,16 @@ func smaller(x, y float32) float32 {
 	return y
 }
 
+func negVec(dst, x, _ []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		negBlocks(&dst[0], &x[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = -x[i]
+	}
+}
+
 // sqrtVec rounds square roots once, as the square root of a float64 does that is rounded again.
 func sqrtVec(dst, x, _ []float32) {
 	dst, n := head(dst, len(x)), wholeBlocks(len(x))
@@ -101,6 +112,18 @@ func erfcVec(dst, x, _ []float32) {
 	}
 	for i := n * block; i < len(x); i++ {
 		dst[i] = erfc(x[i])
+	}
+}
+
+// GELUVec sets dst to x·erfc(-t), element by element. With t = x/√2 that is twice the Gaussian error
+// linear unit (Hendrycks and Gimpel, 2016).
+func GELUVec(dst, x, t []float32) {
+	dst, t, n := head(dst, len(x)), head(t, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		wide(geluAVX512, geluBlocks)(&dst[0], &x[0], &t[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = x[i] * erfc(-t[i])
 	}
 }
 

@@ -4,11 +4,40 @@ import "github.com/nnopt/nnopt/kernel/elementary"
 
 // SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
-func SoftmaxVec(dst, src []float32, floor float32) {
+func SoftmaxVec(dst, src []float32, floor float32) { SoftmaxRows(dst, src, len(src), floor) }
+
+// SoftmaxRows is SoftmaxVec for rows of n elements, one behind the other, which src consists of.
+func SoftmaxRows(dst, src []float32, n int, floor float32) {
 	dst = head(dst, len(src))
-	f := 1 / ExpVec(dst, src, maxVec(src))
-	scaleFloor(dst, dst, f, floor)
+	if len(src) == 0 {
+		return
+	}
+	if n <= 0 || len(src)%n != 0 {
+		panic(errShape)
+	}
+	// Each step needs all of what the one before finds out about a row. So a few rows take one step
+	// after the other together, and the processor need not wait for the end of each. They stay in its
+	// first-level cache meanwhile.
+	var most [softmaxRows]float32
+	for rows := max(1, min(softmaxRows, softmaxElements/n)); len(src) > 0; {
+		k := min(rows, len(src)/n)
+		for i := range k {
+			most[i] = maxVec(src[i*n:][:n])
+		}
+		for i := range k {
+			most[i] = 1 / ExpVec(dst[i*n:][:n], src[i*n:][:n], most[i])
+		}
+		for i := range k {
+			scaleFloor(dst[i*n:][:n], dst[i*n:][:n], most[i], floor)
+		}
+		dst, src = dst[k*n:], src[k*n:]
+	}
 }
+
+const (
+	softmaxRows     = 16   // at most
+	softmaxElements = 4096 // of those rows, at most
+)
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.
 func SoftmaxDeriv(dx, y, dy Matrix) {

@@ -307,25 +307,20 @@ func total[T float32 | float64](sums *[block]T) T {
 	return sums[0]
 }
 
-// maxVec returns the largest element that is not NaN, -Inf if there is none.
+// maxVec returns the largest element that is not NaN, -Inf if there is none. Zero has no sign: of zeros
+// with both, which one is met first depends on the width of vectors.
 func maxVec(x []float32) float32 {
-	most := float32(math.Inf(-1))
+	most := [1]float32{float32(math.Inf(-1))}
 	n := wholeBlocks(len(x))
 	if n > 0 {
-		var parts [block]float32
-		maxBlocks(&x[0], n, &parts)
-		most = largest(most, parts[:])
+		maxBlocks(&x[0], n, &most)
 	}
-	return largest(most, x[n*block:])
-}
-
-func largest(most float32, x []float32) float32 {
-	for _, v := range x {
-		if v > most {
-			most = v
+	for _, v := range x[n*block:] {
+		if v > most[0] {
+			most[0] = v
 		}
 	}
-	return most
+	return most[0] + 0
 }
 
 // ExpVec sets dst to exp(x-shift) and returns the sum.

@@ -796,6 +796,163 @@ next:
 	VZEROUPPER
 	RET
 
+// func geluBlocks(dst, x, t *float32, blocks int)
+TEXT ·geluBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ t+16(FP), DX
+	MOVQ blocks+24(FP), CX
+	VBROADCASTSS consts<>+384(SB), Y10
+	VBROADCASTSS consts<>+512(SB), Y11
+	VBROADCASTSS consts<>+320(SB), Y12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DX)(AX*1), Y13
+	VXORPS  consts<>+896(SB), Y13, Y13
+	VANDPS  consts<>+928(SB), Y13, Y4
+	VMINPS Y4, Y11, Y4
+	VMULPS Y4, Y4, Y0
+	VXORPS  consts<>+896(SB), Y0, Y0
+	VMOVUPS Y0, Y14
+	VFMADD231PS Y4, Y4, Y14
+	VMULPS consts<>+480(SB), Y4, Y4
+	VADDPS Y12, Y4, Y4
+	VDIVPS Y4, Y12, Y15
+	VMAXPS Y0, Y10, Y0
+	VMULPS consts<>+0(SB), Y0, Y1
+	VADDPS consts<>+96(SB), Y1, Y1
+	VSUBPS consts<>+96(SB), Y1, Y1
+	VMULPS consts<>+32(SB), Y1, Y4
+	VSUBPS Y4, Y0, Y2
+	VMULPS consts<>+64(SB), Y1, Y4
+	VSUBPS Y4, Y2, Y2
+	VSUBPS Y14, Y2, Y2
+	VMULPS consts<>+128(SB), Y2, Y3
+	VADDPS consts<>+160(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+192(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+224(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+256(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+288(SB), Y3, Y3
+	VMULPS Y2, Y2, Y4
+	VMULPS Y4, Y3, Y3
+	VADDPS Y2, Y3, Y3
+	VADDPS Y12, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPSRAD $1, Y1, Y4
+	VPSUBD Y4, Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y1, Y1
+	VMULPS Y4, Y3, Y3
+	VMULPS Y1, Y3, Y0
+	VMULPS consts<>+832(SB), Y15, Y3
+	VADDPS consts<>+800(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+768(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+736(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+704(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+672(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+640(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+608(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+576(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+544(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VMULPS Y0, Y3, Y3
+	VANDPS  consts<>+896(SB), Y13, Y4
+	VXORPS  Y4, Y3, Y3
+	VPSRAD $31, Y13, Y13
+	VANDPS  consts<>+352(SB), Y13, Y13
+	VADDPS Y13, Y3, Y3
+	VMULPS 0(SI)(AX*1), Y3, Y3
+	VMOVUPS Y3, 0(DI)(AX*1)
+	VMOVUPS 32(DX)(AX*1), Y13
+	VXORPS  consts<>+896(SB), Y13, Y13
+	VANDPS  consts<>+928(SB), Y13, Y4
+	VMINPS Y4, Y11, Y4
+	VMULPS Y4, Y4, Y0
+	VXORPS  consts<>+896(SB), Y0, Y0
+	VMOVUPS Y0, Y14
+	VFMADD231PS Y4, Y4, Y14
+	VMULPS consts<>+480(SB), Y4, Y4
+	VADDPS Y12, Y4, Y4
+	VDIVPS Y4, Y12, Y15
+	VMAXPS Y0, Y10, Y0
+	VMULPS consts<>+0(SB), Y0, Y1
+	VADDPS consts<>+96(SB), Y1, Y1
+	VSUBPS consts<>+96(SB), Y1, Y1
+	VMULPS consts<>+32(SB), Y1, Y4
+	VSUBPS Y4, Y0, Y2
+	VMULPS consts<>+64(SB), Y1, Y4
+	VSUBPS Y4, Y2, Y2
+	VSUBPS Y14, Y2, Y2
+	VMULPS consts<>+128(SB), Y2, Y3
+	VADDPS consts<>+160(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+192(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+224(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+256(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+288(SB), Y3, Y3
+	VMULPS Y2, Y2, Y4
+	VMULPS Y4, Y3, Y3
+	VADDPS Y2, Y3, Y3
+	VADDPS Y12, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPSRAD $1, Y1, Y4
+	VPSUBD Y4, Y1, Y1
+	VPADDD consts<>+960(SB), Y4, Y4
+	VPADDD consts<>+960(SB), Y1, Y1
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y1, Y1
+	VMULPS Y4, Y3, Y3
+	VMULPS Y1, Y3, Y0
+	VMULPS consts<>+832(SB), Y15, Y3
+	VADDPS consts<>+800(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+768(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+736(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+704(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+672(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+640(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+608(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+576(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VADDPS consts<>+544(SB), Y3, Y3
+	VMULPS Y15, Y3, Y3
+	VMULPS Y0, Y3, Y3
+	VANDPS  consts<>+896(SB), Y13, Y4
+	VXORPS  Y4, Y3, Y3
+	VPSRAD $31, Y13, Y13
+	VANDPS  consts<>+352(SB), Y13, Y13
+	VADDPS Y13, Y3, Y3
+	VMULPS 32(SI)(AX*1), Y3, Y3
+	VMOVUPS Y3, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func tanhBlocks(dst, src *float32, blocks int)
 TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
@@ -1070,6 +1227,24 @@ next:
 	VMOVUPS Y0, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y0
 	VDIVPS 32(DX)(AX*1), Y0, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func negBlocks(dst, x *float32, blocks int)
+TEXT ·negBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+896(SB), Y13
+	XORQ AX, AX
+next:
+	VXORPS 0(SI)(AX*1), Y13, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VXORPS 32(SI)(AX*1), Y13, Y0
 	VMOVUPS Y0, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
@@ -2257,6 +2432,33 @@ next:
 	VZEROUPPER
 	RET
 
+// func maxBlocks(x *float32, blocks int, most *[1]float32)
+TEXT ·maxBlocks(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), DI
+	MOVQ blocks+8(FP), CX
+	MOVQ most+16(FP), R9
+	VBROADCASTSS consts<>+864(SB), Y14
+	VBROADCASTSS consts<>+864(SB), Y13
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DI)(AX*1), Y0
+	VMAXPS Y14, Y0, Y14
+	VMOVUPS 32(DI)(AX*1), Y0
+	VMAXPS Y13, Y0, Y13
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VMAXPS Y13, Y14, Y14
+	VEXTRACTF128 $1, Y14, X13
+	VMAXPS X13, X14, X14
+	VPERMILPS $0x4e, X14, X13
+	VMAXPS X13, X14, X14
+	VPERMILPS $0xb1, X14, X13
+	VMAXPS X13, X14, X14
+	VMOVSS X14, (R9)
+	VZEROUPPER
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI
@@ -2273,27 +2475,6 @@ next:
 	VMOVUPS 32(DI)(AX*1), Y0
 	VMULPS 32(SI)(AX*1), Y0, Y0
 	VADDPS Y0, Y13, Y13
-	ADDQ $64, AX
-	DECQ CX
-	JNZ  next
-	VMOVUPS Y14, 0(R9)
-	VMOVUPS Y13, 32(R9)
-	VZEROUPPER
-	RET
-
-// func maxBlocks(x *float32, blocks int, sums *[16]float32)
-TEXT ·maxBlocks(SB), NOSPLIT, $0-24
-	MOVQ x+0(FP), DI
-	MOVQ blocks+8(FP), CX
-	MOVQ sums+16(FP), R9
-	VBROADCASTSS consts<>+864(SB), Y14
-	VBROADCASTSS consts<>+864(SB), Y13
-	XORQ AX, AX
-next:
-	VMOVUPS 0(DI)(AX*1), Y0
-	VMAXPS Y14, Y0, Y14
-	VMOVUPS 32(DI)(AX*1), Y0
-	VMAXPS Y13, Y0, Y13
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next

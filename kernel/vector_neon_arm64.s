@@ -1238,6 +1238,376 @@ next:
 	BNE next
 	RET
 
+// func geluBlocks(dst, x, t *float32, blocks int)
+TEXT ·geluBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD t+16(FP), R2
+	MOVD blocks+24(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 448(R7), F16
+	FMOVQ 464(R7), F17
+	FMOVQ 240(R7), F18
+	FMOVQ 0(R7), F19
+	FMOVQ 48(R7), F20
+	FMOVQ 16(R7), F21
+	FMOVQ 32(R7), F22
+	FMOVQ 64(R7), F23
+	FMOVQ 80(R7), F24
+	FMOVQ 96(R7), F25
+	FMOVQ 112(R7), F26
+	FMOVQ 128(R7), F27
+	FMOVQ 192(R7), F10
+	FMOVQ 256(R7), F11
+	FMOVQ 160(R7), F12
+next:
+	FMOVQ 0(R2), F13
+	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	FMOVQ 0(R1), F30
+	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
+	FMOVQ F3, 0(R0)
+	FMOVQ 16(R2), F13
+	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	FMOVQ 16(R1), F30
+	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R2), F13
+	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	FMOVQ 32(R1), F30
+	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R2), F13
+	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
+	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
+	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
+	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V14.B16
+	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
+	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
+	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
+	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
+	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	FMOVQ 144(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
+	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
+	FMOVQ 480(R7), F30
+	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	FMOVQ 416(R7), F30
+	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 384(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 352(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 320(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 288(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	FMOVQ 272(R7), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
+	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
+	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
+	FMOVQ 176(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	FMOVQ 48(R1), F30
+	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
+	FMOVQ F3, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func tanhBlocks(dst, src *float32, blocks int)
 TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
@@ -1709,6 +2079,32 @@ next:
 	ADD $64, R0
 	ADD $64, R1
 	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func negBlocks(dst, x *float32, blocks int)
+TEXT ·negBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 448(R7), F13
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x6e3e1da0 // eor v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x6e3e1da0 // eor v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x6e3e1da0 // eor v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x6e3e1da0 // eor v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
 	SUBS $1, R5
 	BNE next
 	RET
@@ -3678,6 +4074,42 @@ next:
 	BNE next
 	RET
 
+// func maxBlocks(x *float32, blocks int, most *[1]float32)
+TEXT ·maxBlocks(SB), NOSPLIT, $0-24
+	MOVD x+0(FP), R0
+	MOVD blocks+8(FP), R5
+	MOVD most+16(FP), R9
+	MOVD $consts<>(SB), R7
+	FMOVQ 432(R7), F14
+	FMOVQ 432(R7), F13
+	FMOVQ 432(R7), F12
+	FMOVQ 432(R7), F11
+next:
+	FMOVQ 0(R0), F0
+	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
+	WORD $0x6ebe1c0e // bit v14.16b, v0.16b, v30.16b
+	FMOVQ 16(R0), F0
+	WORD $0x6eade41e // fcmgt v30.4s, v0.4s, v13.4s
+	WORD $0x6ebe1c0d // bit v13.16b, v0.16b, v30.16b
+	FMOVQ 32(R0), F0
+	WORD $0x6eace41e // fcmgt v30.4s, v0.4s, v12.4s
+	WORD $0x6ebe1c0c // bit v12.16b, v0.16b, v30.16b
+	FMOVQ 48(R0), F0
+	WORD $0x6eabe41e // fcmgt v30.4s, v0.4s, v11.4s
+	WORD $0x6ebe1c0b // bit v11.16b, v0.16b, v30.16b
+	ADD $64, R0
+	SUBS $1, R5
+	BNE next
+	WORD $0x6eabe5de // fcmgt v30.4s, v14.4s, v11.4s
+	WORD $0x6efe1d6e // bif v14.16b, v11.16b, v30.16b
+	WORD $0x6eace5de // fcmgt v30.4s, v14.4s, v12.4s
+	WORD $0x6efe1d8e // bif v14.16b, v12.16b, v30.16b
+	WORD $0x6eade5de // fcmgt v30.4s, v14.4s, v13.4s
+	WORD $0x6efe1dae // bif v14.16b, v13.16b, v30.16b
+	WORD $0x6e30f9ce // fmaxv s14, v14.4s
+	FMOVS F14, (R9)
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0
@@ -3707,38 +4139,6 @@ next:
 	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	ADD $64, R0
 	ADD $64, R1
-	SUBS $1, R5
-	BNE next
-	FMOVQ F14, 0(R9)
-	FMOVQ F13, 16(R9)
-	FMOVQ F12, 32(R9)
-	FMOVQ F11, 48(R9)
-	RET
-
-// func maxBlocks(x *float32, blocks int, sums *[16]float32)
-TEXT ·maxBlocks(SB), NOSPLIT, $0-24
-	MOVD x+0(FP), R0
-	MOVD blocks+8(FP), R5
-	MOVD sums+16(FP), R9
-	MOVD $consts<>(SB), R7
-	FMOVQ 432(R7), F14
-	FMOVQ 432(R7), F13
-	FMOVQ 432(R7), F12
-	FMOVQ 432(R7), F11
-next:
-	FMOVQ 0(R0), F0
-	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
-	WORD $0x6ebe1c0e // bit v14.16b, v0.16b, v30.16b
-	FMOVQ 16(R0), F0
-	WORD $0x6eade41e // fcmgt v30.4s, v0.4s, v13.4s
-	WORD $0x6ebe1c0d // bit v13.16b, v0.16b, v30.16b
-	FMOVQ 32(R0), F0
-	WORD $0x6eace41e // fcmgt v30.4s, v0.4s, v12.4s
-	WORD $0x6ebe1c0c // bit v12.16b, v0.16b, v30.16b
-	FMOVQ 48(R0), F0
-	WORD $0x6eabe41e // fcmgt v30.4s, v0.4s, v11.4s
-	WORD $0x6ebe1c0b // bit v11.16b, v0.16b, v30.16b
-	ADD $64, R0
 	SUBS $1, R5
 	BNE next
 	FMOVQ F14, 0(R9)

@@ -29,6 +29,8 @@ var vectorFuncs = []struct {
 	{"hard sigmoid", func(dst, x, y, z []float32) { HardSigmoidVec(dst, x, 0.2, 0.5, 0, 1) }},
 	{"hard swish", func(dst, x, y, z []float32) { HardSwishVec(dst, x, 1.0/6, 0.5, 0, 1) }},
 	{"leaky ReLU", func(dst, x, y, z []float32) { LeakyReLUVec(dst, x, 0.2, -0.4) }},
+	{"map neg", func(dst, x, y, z []float32) { Float32Map("neg")(dst, x, nil) }},
+	{"gelu", func(dst, x, y, z []float32) { GELUVec(dst, x, y) }},
 	{"map erfc", func(dst, x, y, z []float32) { Float32Map("erfc")(dst, x, nil) }},
 	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
 	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},
@@ -103,7 +105,7 @@ func TestVectors(t *testing.T) {
 		for _, c := range vectorFuncs {
 			t.Run(fmt.Sprintf("%s/%s", set, c.name), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(3, 4))
-				for n := range 100 {
+				for n := range 150 {
 					vec := func() []float32 { return guarded(t, r, 1, n, 0, n%3 == 1).Data }
 					dst, x, y, z := vec(), vec(), vec(), vec()
 					want := slices.Clone(dst)

@@ -21,6 +21,10 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 	return p
 }
 
+// Set packs w, which is W, into p, which may be zero; its memory is used again if it is large enough. No
+// product may use p meanwhile.
+func (p *Weights) Set(w Matrix) { p.become(currentSet(), nil, w, false) }
+
 // Renew packs p again after elements of its matrix have changed. No product may use p
 // meanwhile.
 func (p *Weights) Renew() { (*Threads)(nil).Renew(p) }

@@ -15,6 +15,7 @@ type workspace struct {
 	segs    [1]Segment
 	parts   []part  // memory for the parts of a product
 	next    []part  // and for those of the next one
+	runs    []runs  // where patches are
 	product product // here because it would escape to the heap
 
 	quantized quantProduct
@@ -30,6 +31,7 @@ func (w *workspace) put() {
 	w.used = 0
 	clear(w.parts)
 	clear(w.next)
+	clear(w.runs)
 	w.weights, w.segs, w.product, w.quantized = Weights{}, [1]Segment{}, product{}, quantProduct{}
 	w.tall = tallFactors{}
 	workspaces.Put(w)

@@ -31,6 +31,13 @@ func (f *Function) WriteText(w io.Writer) error {
 	return t.Flush()
 }
 
+// WriteExecution writes the execution table alone.
+func (f *Function) WriteExecution(w io.Writer) error {
+	t := &textWriter{Writer: bufio.NewWriter(w)}
+	t.execution(f.Execution)
+	return t.Flush()
+}
+
 // WriteText writes the optimizer profile in Theano's layout: for each rewriter a
 // line and a block, indented by four columns per level. The rewriters of a sequence
 // are sorted by time; the index in their line is the order in which they ran. Where

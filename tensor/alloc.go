@@ -106,7 +106,7 @@ func (op allocOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], value.dtype, shape...); err != nil {
 			return err
 		}
-		array.CopyTo(out[0], in[0])
+		ws.Copy(out[0], in[0])
 		return nil
 	}, nil
 }

@@ -46,7 +46,7 @@ func (op allocEmptyOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], op.DType, shape...); err != nil {
 			return err
 		}
-		array.CopyTo(out[0], array.Full(op.DType, 0))
+		ws.Copy(out[0], array.Full(op.DType, 0))
 		return nil
 	}, nil
 }

@@ -56,9 +56,9 @@ func (op argmaxOp) Compile(a *fgraph.Apply) (Kernel, error) {
 			return err
 		}
 		if op.Min {
-			return array.ArgMin(out[0], in[0], axes)
+			return ws.ArgMin(out[0], in[0], axes)
 		}
-		return array.ArgMax(out[0], in[0], axes)
+		return ws.ArgMax(out[0], in[0], axes)
 	}, nil
 }
 

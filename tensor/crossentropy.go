@@ -142,7 +142,7 @@ func (op crossentropyGradOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], p.DType(), p.Shape()...); err != nil {
 			return err
 		}
-		array.CopyTo(out[0], array.Full(p.DType(), 0))
+		ws.Copy(out[0], array.Full(p.DType(), 0))
 		return eachClass(op, in[2], p.Dim(0), m, func(i, c int) { out[0].SetFloat(i*m+c, -g.Float(i)/p.Float(i*m+c)) })
 	}, nil
 }
@@ -163,7 +163,7 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := eachClass(op, in[2], n, m, func(i, c int) { nll.SetFloat(i, -sm.Float(i*m+c)) }); err != nil {
 			return err
 		}
-		if err := array.ArgMax(am, sm, 1<<1); err != nil {
+		if err := ws.ArgMax(am, sm, 1<<1); err != nil {
 			return err
 		}
 		for i := range sm.Len() {

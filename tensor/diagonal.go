@@ -169,7 +169,7 @@ func newDiagonal(ws *array.Workspace, out *array.Array, dtype array.DType, rows,
 	if err := ws.New(out, dtype, rows, columns); err != nil {
 		return err
 	}
-	array.CopyTo(out, array.Full(dtype, 0))
+	ws.Copy(out, array.Full(dtype, 0))
 	var diagonal array.Array
 	out.DiagonalTo(&diagonal, k, 0, 1)
 	array.CopyTo(&diagonal, x)

@@ -150,7 +150,7 @@ func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 			}
 		}
 		if op.Set {
-			array.CopyTo(&part, in[1])
+			ws.Copy(&part, in[1])
 		} else {
 			ws.Add(&part, in[1])
 		}

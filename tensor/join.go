@@ -121,7 +121,7 @@ func (op joinOp) Compile(*fgraph.Apply) (Kernel, error) {
 		for _, x := range in {
 			r.Count = x.Dim(int(op.Axis))
 			out[0].RangeTo(place, ranges[:len(shape)]...)
-			array.CopyTo(place, x)
+			ws.Copy(place, x)
 			r.Start += r.Count
 		}
 		return nil

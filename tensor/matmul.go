@@ -84,11 +84,20 @@ func (op matmulOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileP
 
 // compileProduct implements multiplier. A single constant matrix on the right is prepared once.
 func (op matmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
+	dtype := TypeOf(a.Out()).DType()
+	prepared := preparedFactor(a.Inputs()[1], dtype)
+	return productKernel(op, a, func(ws *array.Workspace, y *array.Array, in []*array.Array) error {
+		return ws.BatchMatMul(y, in[0], in[1], prepared(), e, in[2:])
+	}), nil
+}
+
+// productKernel returns the kernel of an op that multiplies the last two dimensions of its first two
+// inputs with run, which sets y, and is given the factors in the type of the result.
+func productKernel(op fgraph.Op, a *fgraph.Apply, run func(ws *array.Workspace, y *array.Array, in []*array.Array) error) Kernel {
 	in := a.Inputs()
 	t := TypeOf(in[0])
 	dtype, d := array.Upcast(t.DType(), TypeOf(in[1]).DType()).Number(), t.NDim()-2
 	specs := []spec{t.h.Value(), TypeOf(in[1]).h.Value()}
-	prepared := preparedFactor(in[1], dtype)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		x, y := in[0], in[1]
 		if n, m := x.Dim(d+1), y.Dim(d); n != m {
@@ -99,20 +108,19 @@ func (op matmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, e
 			return err
 		}
 		shape[d], shape[d+1] = x.Dim(d), y.Dim(d+1)
-		if x.DType() != dtype {
-			x = x.Cast(dtype)
-		}
-		if y.DType() != dtype {
-			y = y.Cast(dtype)
-		}
 		if err := ws.New(out[0], dtype, shape[:d+2]...); err != nil {
 			return err
 		}
 		if err := fitArgs(op, out[0], in[2:]); err != nil {
 			return err
 		}
-		return ws.BatchMatMul(out[0], x, y, prepared(), e, in[2:])
-	}, nil
+		if x.DType() == dtype && y.DType() == dtype {
+			return run(ws, out[0], in)
+		}
+		cast := slices.Clone(in)
+		cast[0], cast[1] = x.Cast(dtype), y.Cast(dtype)
+		return run(ws, out[0], cast)
+	}
 }
 
 // preparedFactor returns what prepares a constant factor of products of a type, of which the last two

@@ -130,7 +130,7 @@ func softmaxWithBias(op fgraph.Op, ws *array.Workspace, out, x, b *array.Array, 
 	if err := ws.New(out, x.DType(), x.Shape()...); err != nil {
 		return err
 	}
-	array.CopyTo(out, x)
+	ws.Copy(out, x)
 	ws.Add(out, b)
 	ws.Softmax(out, out, log)
 	return nil

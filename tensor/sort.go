@@ -62,7 +62,7 @@ func (op sortOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[0].DType(), in[0].Shape()...); err != nil {
 			return err
 		}
-		array.Sort(out[0], in[0], int(op.Axis))
+		ws.Sort(out[0], in[0], int(op.Axis))
 		return nil
 	}, nil
 }
@@ -72,7 +72,7 @@ func (op argsortOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], array.Int64, in[0].Shape()...); err != nil {
 			return err
 		}
-		array.ArgSort(out[0], in[0], int(op.Axis))
+		ws.ArgSort(out[0], in[0], int(op.Axis))
 		return nil
 	}, nil
 }

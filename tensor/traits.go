@@ -87,7 +87,7 @@ func target(ws *array.Workspace, inplace bool, out, operand *array.Array, factor
 		return err
 	}
 	if factor != 0 {
-		array.CopyTo(out, operand)
+		ws.Copy(out, operand)
 	}
 	return nil
 }

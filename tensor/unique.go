@@ -69,7 +69,7 @@ func (op uniqueOp) Compile(*fgraph.Apply) (Kernel, error) {
 			flat = *in[0].Clone().Reshape(n)
 		}
 		sorted := array.New(flat.DType(), n)
-		array.Sort(sorted, &flat, 0)
+		ws.Sort(sorted, &flat, 0)
 		// Equal elements are neighbours now, and the first one of them stays.
 		var first []int64
 		for i := range n {

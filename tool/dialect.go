@@ -76,9 +76,9 @@ type Source struct {
 	// Record optimizes a subject for a page, and says in what the page may ask for again. Without
 	// it, what Open returns is recorded.
 	Record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)
-	// Profile optimizes a subject, and runs it on random inputs. Without it, what Open returns is
-	// optimized.
-	Profile func(ctx context.Context, c *Console, arg string, runs int) (*profile.Function, error)
+	// Profile optimizes a subject, and runs it on random inputs, each time with some threads. Without
+	// it, what Open returns is optimized.
+	Profile func(ctx context.Context, c *Console, arg string, runs, threads int) (*profile.Function, error)
 	// Tune reads a subject and draws its inputs, and returns how it is run under any query. Without
 	// it, subjects can't be tuned.
 	Tune func(ctx context.Context, c *Console, arg string) (*tune.Subject, error)

@@ -32,6 +32,7 @@ $0 profile --diff=before.json --query=fast_compile my.graph`,
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
 			diff := fs.String("diff", "", "Print the differences from an earlier profile (a file of --format=json) instead of the profile")
 			runs := fs.Int("run", 0, "Execute it this many times on random inputs")
+			threads := DeclareThreads(fs)
 			return Taking(1, 1, cfg.arguments("profile"), func(ctx context.Context, c *Console, args []string) error {
 				write := profileWriter(*format)
 				if write == nil {
@@ -40,10 +41,13 @@ $0 profile --diff=before.json --query=fast_compile my.graph`,
 				if err := c.InVainIf(*diff != "", "beside --diff, which prints text", "format"); err != nil {
 					return err
 				}
+				if err := c.InVainIf(*runs <= 0, "without --run", "threads"); err != nil {
+					return err
+				}
 				if SameFile(args[0], *output) {
 					return Usagef("%s is an input and would be overwritten", args[0])
 				}
-				f, err := subject.profile(ctx, c, args[0], *runs)
+				f, err := subject.profile(ctx, c, args[0], *runs, threads.Of(1))
 				if err != nil {
 					return err
 				}
@@ -70,13 +74,13 @@ $0 profile --diff=before.json --query=fast_compile my.graph`,
 }
 
 // profile optimizes what an argument names.
-func (f *SubjectFlags) profile(ctx context.Context, c *Console, arg string, runs int) (*profile.Function, error) {
+func (f *SubjectFlags) profile(ctx context.Context, c *Console, arg string, runs, threads int) (*profile.Function, error) {
 	source, err := f.sourceOf(c, arg)
 	if err != nil {
 		return nil, err
 	}
 	if source.Profile != nil {
-		return source.Profile(ctx, c, arg, runs)
+		return source.Profile(ctx, c, arg, runs, threads)
 	}
 	if err := c.InVainIf(runs > 0, "for "+source.What+", which nothing runs", "run"); err != nil {
 		return nil, err

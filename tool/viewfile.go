@@ -206,7 +206,7 @@ func (e *viewEngine) export(ctx context.Context, in view.Input, format string) (
 		return nil, err
 	}
 	if write := profileWriter(format); write != nil {
-		p, err := g.profile(ctx, g.console, g.arg, 0)
+		p, err := g.profile(ctx, g.console, g.arg, 0, 1)
 		if err == nil {
 			err = write(p, &out)
 		}

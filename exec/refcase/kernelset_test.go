@@ -1,6 +1,7 @@
 package refcase_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -39,42 +40,63 @@ func TestSameBits(t *testing.T) {
 	}
 	var sums kerneltest.Checksums
 	for _, root := range []string{recipes, "../../nnet3/testdata/random"} {
-		dirs, err := refcase.Find(os.DirFS(root), ".")
+		addBits(t, &sums, root, func(dir, query, part string) string { return dir + "," + query + "," + part })
+	}
+	sums.Golden(t, "testdata/bits.txt", "reference cases", *update)
+}
+
+// TestSameBitsOfAll is TestSameBits for all reference cases, where they are. A checksum is of a case.
+func TestSameBitsOfAll(t *testing.T) {
+	if all == "" || !kernel.HasDGemm() {
+		t.Skip("NNOPT_GOLDEN names no more reference cases, or products are gonum's")
+	}
+	var sums kerneltest.Checksums
+	for _, root := range []string{"recipes", "random"} {
+		addBits(t, &sums, filepath.Join(all, root), func(dir, query, _ string) string { return root + "/" + dir + "," + query })
+	}
+	sums.Golden(t, "testdata/bitsofall.txt", "reference cases", *update)
+}
+
+// addBits computes the cases below a folder, as they are and optimized, and adds their numbers to the
+// checksums that name names.
+func addBits(t *testing.T, sums *kerneltest.Checksums, root string, name func(dir, query, part string) string) {
+	t.Helper()
+	dirs, err := refcase.Find(os.DirFS(root), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		c, err := refcase.LoadDir(filepath.Join(root, dir))
+		if errors.Is(err, nnet3.ErrUnsupported) {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, dir := range dirs {
-			c, err := refcase.Load(os.DirFS(filepath.Join(root, dir)), dir)
+		for _, query := range []string{"none", "+fast_run"} {
+			plan, err := pipeline.Build(t.Context(), c.Net, c.Request, pipeline.Options{Optimizer: passtest.Optimizer(t, query)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, query := range []string{"none", "+fast_run"} {
-				plan, err := pipeline.Build(t.Context(), c.Net, c.Request, pipeline.Options{Optimizer: passtest.Optimizer(t, query)})
-				if err != nil {
-					t.Fatal(err)
+			res, err := pipeline.Run(t.Context(), plan.Optimized, c.Net, c.Request, pipeline.Values{Inputs: c.Inputs, OutputDerivs: c.OutputDerivs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range slices.Concat(res.Outputs, res.InputDerivs) {
+				for i := range m.Matrix.Rows {
+					sums.Float32s(name(dir, query, m.Name), kernel.Row(m.Matrix, i)...)
 				}
-				res, err := pipeline.Run(t.Context(), plan.Optimized, c.Net, c.Request, pipeline.Values{Inputs: c.Inputs, OutputDerivs: c.OutputDerivs})
-				if err != nil {
-					t.Fatal(err)
-				}
-				name := dir + "," + query + ","
-				for _, m := range slices.Concat(res.Outputs, res.InputDerivs) {
-					for i := range m.Matrix.Rows {
-						sums.Float32s(name+m.Name, kernel.Row(m.Matrix, i)...)
-					}
-				}
-				if res.Gradient == nil {
-					continue
-				}
-				for _, g := range res.Gradient.Components {
-					if g, ok := g.(component.UpdatableComponent); ok {
-						sums.Float32s(name+"gradient", component.Vectorize(g, nil)...)
-					}
+			}
+			if res.Gradient == nil {
+				continue
+			}
+			for _, g := range res.Gradient.Components {
+				if g, ok := g.(component.UpdatableComponent); ok {
+					sums.Float32s(name(dir, query, "gradient"), component.Vectorize(g, nil)...)
 				}
 			}
 		}
 	}
-	sums.Golden(t, "testdata/bits.txt", "reference cases", *update)
 }
 
 // TestRowsAlone: a sequence has the same bits alone and among others, and so has a single time.

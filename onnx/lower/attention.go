@@ -42,12 +42,13 @@ func (c *call) attention() []*value {
 		c.fail("queries of shape %v, keys of %v and values of %v", qs, ks, vs)
 	}
 	c.bounded([]int{qs[0], qs[1], qs[2], ks[2]})
+	// Both factors get the root of the scale, so that products of half floats don't overflow.
+	root := math.Sqrt(c.float("scale", 1/math.Sqrt(float64(max(qs[3], 1)))))
+	q, k = tensor.Mul(q, number(root, q)), tensor.Mul(k, number(root, k))
 	if n := qs[1] / ks[1]; n > 1 {
 		k, v = tensor.Repeat(k, tensor.Int(n), 1), tensor.Repeat(v, tensor.Int(n), 1)
 	}
-	// Both factors get the root of the scale, so that products of half floats don't overflow.
-	root := math.Sqrt(c.float("scale", 1/math.Sqrt(float64(max(qs[3], 1)))))
-	scores := tensor.Matmul(tensor.Mul(q, number(root, q)), tensor.DimShuffle(tensor.Mul(k, number(root, k)), 0, 1, 3, 2))
+	scores := tensor.Matmul(q, tensor.DimShuffle(k, 0, 1, 3, 2))
 	stages := []variable{scores}
 	if cap := c.float("softcap", 0); cap > 0 {
 		// Before the mask: what is masked must stay infinite.

@@ -22,11 +22,11 @@ func productEpilogue() rewrite.GraphRewriter {
 }
 
 func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range slices.Collect(h.Graph().Ordered()) {
+	for i, a := range those(h.Graph(), hasEpilogue) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !h.Graph().Contains(a) || len(a.Outputs()) != 1 || !hasEpilogue(a) {
+		if !h.Graph().Contains(a) || len(a.Outputs()) != 1 {
 			continue
 		}
 		reader := onlyClient(a.Out())
@@ -48,19 +48,33 @@ func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
 // hasEpilogue reports whether an apply is a product of float32s with a constant factor. Others are
 // left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
+	var w *array.Array
 	switch a.Op().(type) {
-	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op:
-		w := tensor.FixedFactor(a.Inputs()[len(a.Inputs())-1])
-		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
+	case tensor.MatmulOp, tensor.Dot22Op:
+		w = tensor.FixedFactor(a.Inputs()[1])
+	case tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp:
+		w = tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
 	}
-	return false
+	return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 }
 
 // withEpilogue returns what an element-wise apply computes from a product, as one op, or nil.
 func withEpilogue(a, reader *apply) *variable {
-	product := a.Out()
-	// The product is the first input of the program. Its shape must be that of the result: what is
-	// broadcast would be computed before there is room for it.
+	p, in := programOf(a.Out(), reader)
+	if p == nil {
+		return nil
+	}
+	op := tensor.NewEpilogue(a.Op().(tensor.Op), p)
+	if op == nil {
+		return nil
+	}
+	return tensor.MustApply(op, append(slices.Clone(a.Inputs()), in[1:]...)...)
+}
+
+// programOf returns what an element-wise apply with one output does to a product, as a program whose first
+// input is the product, and its inputs. It returns nothing if the result is of another type or shape: what
+// is broadcast would be computed before there is room for it.
+func programOf(product *variable, reader *apply) (*array.Program, []*variable) {
 	types := []array.DType{dtypeOf(product)}
 	in := []*variable{product}
 	args := make([]int, len(reader.Inputs()))
@@ -70,7 +84,7 @@ func withEpilogue(a, reader *apply) *variable {
 		}
 	}
 	if dtypeOf(reader.Out()) != dtypeOf(product) || !slices.Equal(typeOf(reader.Out()).Shape(), typeOf(product).Shape()) {
-		return nil
+		return nil, nil
 	}
 	p := array.NewProgram(types...)
 	for i, v := range reader.Inputs() {
@@ -86,11 +100,7 @@ func withEpilogue(a, reader *apply) *variable {
 	case *tensor.CompositeOp:
 		p.Return(p.Inline(op.Program(), args...)...)
 	}
-	op := tensor.NewEpilogue(a.Op().(tensor.Op), p)
-	if op == nil {
-		return nil
-	}
-	return tensor.MustApply(op, append(slices.Clone(a.Inputs()), in[1:]...)...)
+	return p, in
 }
 
 // spliceProducts returns the pass splice_products: a product of joined tensors and a constant matrix
@@ -106,10 +116,7 @@ func spliceProducts() rewrite.GraphRewriter {
 const maxSpliced = 32
 
 func spliceAll(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		if !hasEpilogue(a) || !isProduct(a) {
-			continue
-		}
+	for _, a := range those(h.Graph(), func(a *apply) bool { return hasEpilogue(a) && isProduct(a) }) {
 		v, err := tensor.Try(func() *variable {
 			parts := joinedParts(a.Inputs()[0])
 			if parts == nil {

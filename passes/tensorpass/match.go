@@ -112,6 +112,24 @@ func onlyClient(v *variable) *apply {
 	return v.Clients()[0].Apply
 }
 
+// those returns the applies that satisfy a condition, in the order of the graph, which may then change. Most
+// graphs have none of what a pass looks for, and for these it costs no memory.
+func those(g *fgraph.FunctionGraph, is func(*apply) bool) []*apply {
+	var list []*apply
+	for a := range g.Ordered() {
+		if is(a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// isA reports whether the op of an apply has type T.
+func isA[T fgraph.Op](a *apply) bool {
+	_, ok := a.Op().(T)
+	return ok
+}
+
 func typeOf(v *variable) tensor.Type  { return tensor.TypeOf(v) }
 func dtypeOf(v *variable) array.DType { return tensor.TypeOf(v).DType() }
 func isFloat(v *variable) bool        { return dtypeOf(v).IsFloat() }

@@ -25,6 +25,7 @@ import (
 //   - composite_elemwise_fusion makes one op of several element-wise ones.
 //   - multiply_rows_once multiplies once what is the same in many rows; order_product_terms puts the products first in sums.
 //   - channels_last moves the channels of convolutions, and of what lies between them.
+//   - products_to_int8 and products_to_int16 multiply integers; limit_integer_error gives some more bits.
 //   - splice_products lets products read what is joined; fuse_product_epilogue lets products complete their results.
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
 //     memory that nothing reads any more.
@@ -51,6 +52,14 @@ func Pass(name string) rewrite.GraphRewriter {
 		return channelsLast()
 	case "winograd":
 		return winograd()
+	case "products_to_int8":
+		return productsToInt8()
+	case "products_to_int16":
+		return productsToInt16()
+	case "limit_integer_error":
+		return limitIntegerError(defaultError)
+	case "attention":
+		return attention()
 	case "splice_products":
 		return spliceProducts()
 	case "fuse_product_epilogue":

@@ -22,10 +22,7 @@ func multiplyRowsOnce() rewrite.GraphRewriter {
 }
 
 func multiplyOnce(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		if _, ok := a.Op().(tensor.MatmulOp); !ok || !hasEpilogue(a) {
-			continue
-		}
+	for _, a := range those(h.Graph(), func(a *apply) bool { return isA[tensor.MatmulOp](a) && hasEpilogue(a) }) {
 		v, err := tensor.Try(func() *variable { return dividedProduct(a) })
 		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
 			continue
@@ -130,10 +127,10 @@ func orderProductTerms() rewrite.GraphRewriter {
 }
 
 func orderTerms(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		if op, ok := elemOf(a); !ok || op != array.Add || len(a.Inputs()) < 3 || dtypeOf(a.Out()) != array.Float32 {
-			continue
-		}
+	for _, a := range those(h.Graph(), func(a *apply) bool {
+		op, ok := elemOf(a)
+		return ok && op == array.Add && len(a.Inputs()) >= 3 && dtypeOf(a.Out()) == array.Float32
+	}) {
 		terms := orderedTerms(a)
 		if slices.Equal(terms, a.Inputs()) {
 			continue

@@ -21,11 +21,8 @@ func winograd() rewrite.GraphRewriter {
 }
 
 func findWinograd(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		op, ok := a.Op().(tensor.ConvLastOp)
-		if !ok {
-			continue
-		}
+	for _, a := range those(h.Graph(), isA[tensor.ConvLastOp]) {
+		op := a.Op().(tensor.ConvLastOp)
 		tile := winogradTile(a, op)
 		if tile == 0 {
 			continue

@@ -465,7 +465,7 @@ func TestLargeSoftmax(t *testing.T) {
 func TestLargeIntegers(t *testing.T) {
 	a, b := Of([]int64{1<<62 + 1, math.MinInt64}, 2), Of([]int64{1 << 62, math.MaxInt64}, 2)
 	at := New(Int64)
-	if err := ArgMax(at, Of([]int64{1 << 62, 1<<62 + 1, 1<<62 - 1}, 3), 1); err != nil || at.Int(0) != 1 {
+	if err := new(Workspace).ArgMax(at, Of([]int64{1 << 62, 1<<62 + 1, 1<<62 - 1}, 3), 1); err != nil || at.Int(0) != 1 {
 		t.Errorf("argmax is %v, %v", at, err)
 	}
 	if d := MaxRelDiff(a, b); d != 2 {

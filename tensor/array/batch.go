@@ -41,7 +41,7 @@ func (ws *Workspace) batchMatMul(c, a, b *Array) error {
 	case c.Len() == 0:
 		return nil
 	case a.shape[d+1] == 0: // sums of nothing
-		CopyTo(c, Full(c.dtype, 0))
+		ws.Copy(c, Full(c.dtype, 0))
 		return nil
 	}
 	// Copies that each product would make of its factors are made once for all of them,

@@ -7,23 +7,32 @@ func (ws *Workspace) Cumulate(out, in *Array, axis int, products bool) {
 	if in.dtype != out.dtype {
 		in = in.Cast(out.dtype)
 	}
-	CopyTo(out, in)
+	ws.Copy(out, in)
 	inner := 1
 	for _, n := range out.shape[axis+1 : out.ndim] {
 		inner *= n
 	}
-	n := out.shape[axis]
-	switch out.dtype {
-	case Int64:
-		cumulate(Slice[int64](out), make([]int64, inner), n, products)
-	case Uint64:
-		cumulate(Slice[uint64](out), make([]uint64, inner), n, products)
-	case Float32:
-		cumulate(Slice[float32](out), ws.accumulators(inner), n, products)
-	case Float64:
-		cumulate(Slice[float64](out), ws.accumulators(inner), n, products)
+	group := out.shape[axis] * inner
+	if out.Len() == 0 {
+		return
 	}
+	ws.pieces(out.Len()*cumulated, out.Len()/group, 1, func(ws *Workspace, first, next int) {
+		lo, hi, n := first*group, next*group, out.shape[axis]
+		switch out.dtype {
+		case Int64:
+			cumulate(Slice[int64](out)[lo:hi], make([]int64, inner), n, products)
+		case Uint64:
+			cumulate(Slice[uint64](out)[lo:hi], make([]uint64, inner), n, products)
+		case Float32:
+			cumulate(Slice[float32](out)[lo:hi], ws.accumulators(inner), n, products)
+		case Float64:
+			cumulate(Slice[float64](out)[lo:hi], ws.accumulators(inner), n, products)
+		}
+	})
 }
+
+// cumulated is what an element takes, in picoseconds.
+const cumulated = 1000
 
 // accumulators returns scratch memory of n float64s.
 func (ws *Workspace) accumulators(n int) []float64 {

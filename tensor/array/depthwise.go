@@ -4,29 +4,32 @@ package array
 // row of the result. Each sum takes the elements of the window in order.
 
 // directRowsOf calls f for each row of the result that a channel of the input has a part in: with
-// the row of the input, the row of the result, and the row of the window.
-func directRowsOf[T float](c *convolution, f func(x, y, w []T)) {
+// the row of the input, the row of the result, and the row of the window. Channels of the result are
+// independent in a product forward or of the weights, and groups in one backward: several threads
+// compute some of them at a time if that is worth it.
+func directRowsOf[T float](c *convolution, unit int, f func(x, y, w []T)) {
 	s := c.slide
 	xs, ys, ws := Slice[T](c.x), Slice[T](c.y), Slice[T](c.w)
 	lines, size := s.out[0]*s.out[1], s.window()
-	for item := range c.x.shape[0] {
-		for channel := range c.groups * c.out { // of the result
-			group := channel / c.out
-			plane := xs[c.inputAt(item, group):][:s.inputs()]
-			window := ws[channel*size:][:size]
-			result := ys[(item*c.groups*c.out+channel)*c.columns:][:c.columns]
-			for line := range lines {
-				y := result[line*s.out[2]:][:s.out[2]]
-				s.rows(line, func(in, k int) { f(plane[in*s.in[2]:][:s.in[2]], y, window[k:][:s.size[2]]) })
+	c.ws.pieces(c.y.Len()*size*multipliedDirectly, c.groups*c.out, unit, func(_ *Workspace, first, next int) {
+		for item := range c.x.shape[0] {
+			for channel := first; channel < next; channel++ { // of the result
+				plane := xs[c.inputAt(item, channel/c.out):][:s.inputs()]
+				window := ws[channel*size:][:size]
+				result := ys[(item*c.groups*c.out+channel)*c.columns:][:c.columns]
+				for line := range lines {
+					y := result[line*s.out[2]:][:s.out[2]]
+					s.rows(line, func(in, k int) { f(plane[in*s.in[2]:][:s.in[2]], y, window[k:][:s.size[2]]) })
+				}
 			}
 		}
-	}
+	})
 }
 
 func directForward[T float](c *convolution) {
 	s := c.slide
 	c.y.zero()
-	directRowsOf(c, func(x, y, w []T) {
+	directRowsOf(c, 1, func(x, y, w []T) {
 		for k, v := range w {
 			r := s.ranges[k]
 			if r.lo >= r.hi {
@@ -47,7 +50,7 @@ func directForward[T float](c *convolution) {
 
 func directBackward[T float](c *convolution) {
 	s := c.slide
-	directRowsOf(c, func(x, y, w []T) {
+	directRowsOf(c, c.out, func(x, y, w []T) {
 		for k, v := range w {
 			r := s.ranges[k]
 			if r.lo >= r.hi {
@@ -68,7 +71,7 @@ func directBackward[T float](c *convolution) {
 
 func directWeights[T float](c *convolution) {
 	s := c.slide
-	directRowsOf(c, func(x, y, w []T) {
+	directRowsOf(c, 1, func(x, y, w []T) {
 		for k := range w {
 			r := s.ranges[k]
 			if r.lo >= r.hi {

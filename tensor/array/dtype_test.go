@@ -208,15 +208,15 @@ func TestSmallIntegerReductions(t *testing.T) {
 			}
 		}
 		at := New(Int64)
-		if err := ArgMax(at, x, 1); err != nil || at.Int(0) != c.mostAt {
+		if err := new(Workspace).ArgMax(at, x, 1); err != nil || at.Int(0) != c.mostAt {
 			t.Errorf("the place of the largest of %v is %v, %v", x, at, err)
 		}
-		if err := ArgMin(at, x, 1); err != nil || at.Int(0) != c.leastAt {
+		if err := new(Workspace).ArgMin(at, x, 1); err != nil || at.Int(0) != c.leastAt {
 			t.Errorf("the place of the smallest of %v is %v, %v", x, at, err)
 		}
 		sorted, order, sums := New(c.dtype, x.Len()), New(Int64, x.Len()), New(c.dtype.Sum(), x.Len())
-		Sort(sorted, x, 0)
-		ArgSort(order, x, 0)
+		new(Workspace).Sort(sorted, x, 0)
+		new(Workspace).ArgSort(order, x, 0)
 		ws.Cumulate(sums, x, 0, false)
 		for got, want := range map[*Array]string{sorted: c.sorted, order: c.order, sums: c.sums} {
 			if !Equal(got, vector(t, got.DType().String(), want)) {

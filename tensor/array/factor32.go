@@ -20,14 +20,20 @@ func NewFactor(b *Array) *Factor {
 	if b = &m; !b.fitsFactor() {
 		return nil
 	}
-	f := &Factor{rows: b.shape[0], cols: b.shape[1]}
+	f := new(Factor)
+	f.become(b)
+	return f
+}
+
+// become prepares a matrix of which the rows or the columns are contiguous. Nobody may use f meanwhile.
+func (f *Factor) become(b *Array) {
+	f.rows, f.cols = b.shape[0], b.shape[1]
 	// The form decides the order of long sums: it is that of Gemm.
 	if rowsFit(b.shape[0], b.shape[1], b.strides[0], b.strides[1]) {
 		f.weights.SetTransposed(general32(b))
 	} else {
-		f.weights = *kernel.NewWeights(general32(b.turned()))
+		f.weights.Set(general32(b.turned()))
 	}
-	return f
 }
 
 // MulRows sets c, a matrix, to a·b, and completes it, if there is an epilogue, whose other inputs are

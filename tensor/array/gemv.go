@@ -181,6 +181,9 @@ func gemvRows[T float](alpha T, a, x *Array, beta T, y *Array) {
 // fourDots returns four scalar products with x at once, as additions to one sum have to wait for
 // each other.
 func fourDots[T float](a, b, c, d, x []T) (sums [4]T) {
+	if x, ok := any(x).([]float32); ok {
+		return any(kernel.FourDots(any(a).([]float32), any(b).([]float32), any(c).([]float32), any(d).([]float32), x)).([4]T)
+	}
 	a, b, c, d = a[:len(x)], b[:len(x)], c[:len(x)], d[:len(x)]
 	var s0, s1, s2, s3 T
 	for i, v := range x {

@@ -115,3 +115,19 @@ func TestGemvGer(t *testing.T) {
 		}
 	}
 }
+
+// TestGemvAllocates: what a product allocates does not depend on the number of rows.
+func TestGemvAllocates(t *testing.T) {
+	var ws Workspace
+	count := func(rows int) float64 {
+		a, x, y := New(Float32, rows, 40), New(Float32, 40), New(Float32, rows)
+		return testing.AllocsPerRun(20, func() {
+			if err := ws.Gemv(1, a, x, 0, y, false); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := count(4), count(400); many > few {
+		t.Errorf("%v allocations for 4 rows, %v for 400", few, many)
+	}
+}

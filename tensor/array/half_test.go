@@ -52,15 +52,15 @@ func numpyOf(t *testing.T, name string, args []*Array, want *Array) *Array {
 	case "cast":
 		return x.Cast(want.DType())
 	case "sort":
-		Sort(out, x, 0)
+		ws.Sort(out, x, 0)
 	case "argsort":
-		ArgSort(out, x, 0)
+		ws.ArgSort(out, x, 0)
 	case "cumsum":
 		ws.Cumulate(out, x, 0, false)
 	case "argmax", "argmin":
-		f := ArgMax
+		f := ws.ArgMax
 		if name == "argmin" {
-			f = ArgMin
+			f = ws.ArgMin
 		}
 		if err := f(out, x.Reshape(1, x.Len()), 2); err != nil {
 			t.Fatal(err)

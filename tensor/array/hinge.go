@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 )
 
-// A hinge is a function of float32s that consists of straight lines, or x times one. One instruction
-// with a hinge takes the place of several, which would go through the block one by one. It has their
-// bits.
+// A hinge is a function of float32s that consists of straight lines, or x times one; or what GELU comes
+// to, x·erfc(-t). One instruction with a hinge takes the place of several, which would go through the
+// block one by one. It has their bits.
 type hinge struct {
 	kind                  hingeKind
 	slope, offset, lo, hi float32
@@ -21,12 +21,15 @@ const (
 	hardSigmoid hingeKind = iota // max(lo, min(hi, slope·x + offset))
 	hardSwish                    // x times that
 	leakyReLU                    // max(max(x, slope·x), lo)
+	gelu                         // x·erfc(-t), of two arguments
 )
 
-// run computes a block.
-func (h *hinge) run(dst, x []float32) {
+// run computes a block. Of two arguments, t is the second one.
+func (h *hinge) run(dst, x, t []float32) {
 	x = x[:len(dst)]
 	switch h.kind {
+	case gelu:
+		kernel.GELUVec(dst, x, t)
 	case hardSigmoid:
 		kernel.HardSigmoidVec(dst, x, h.slope, h.offset, h.lo, h.hi)
 	case hardSwish:
@@ -39,7 +42,8 @@ func (h *hinge) run(dst, x []float32) {
 // withHinges returns a copy of the code with hinges in place of what computes them.
 func (p *Program) withHinges() []instr {
 	code := slices.Clone(p.code)
-	if len(code) < 2 {
+	// Each of them has one of these.
+	if !slices.ContainsFunc(code, func(in instr) bool { return in.op == Maximum || in.op == Erfc }) {
 		return code
 	}
 	f := &folding{p: p, uses: make([]int, len(p.types))}
@@ -57,11 +61,16 @@ func (p *Program) withHinges() []instr {
 		if h == nil {
 			steps, h, x = f.leaky(i)
 		}
+		in := instr{typ: Float32, args: [maxArgs]int32{x}, numArgs: 1, hinge: h}
 		if h == nil {
+			steps, in = f.gelu(i)
+		}
+		if in.hinge == nil {
 			continue
 		}
 		last := steps[len(steps)-1]
-		code[last] = instr{typ: Float32, args: [maxArgs]int32{x}, dst: code[last].dst, numArgs: 1, hinge: h}
+		in.dst = code[last].dst
+		code[last] = in
 		for _, k := range steps[:len(steps)-1] {
 			gone[k] = true
 		}
@@ -83,6 +92,9 @@ type folding struct {
 
 // match returns the instructions of a hinge that begins with one, and its argument, or nothing.
 func (f *folding) match(i int) (steps []int, h *hinge, x int32) {
+	if f.p.code[i].op != Mul {
+		return nil, nil, 0
+	}
 	h = new(hinge)
 	v := int32(-1)
 	for k, step := range []struct {
@@ -122,10 +134,13 @@ func (f *folding) match(i int) (steps []int, h *hinge, x int32) {
 
 // leaky is match for leaky ReLUs.
 func (f *folding) leaky(i int) (steps []int, h *hinge, x int32) {
+	if f.p.code[i].op != Mul {
+		return nil, nil, 0
+	}
 	x, slope, ok := f.withConstant(f.p.code[i])
 	v := f.p.code[i].dst
 	k := f.reader(v, i)
-	if !ok || f.p.code[i].op != Mul || !(slope > 0) || k < 0 {
+	if !ok || !(slope > 0) || k < 0 {
 		return nil, nil, 0
 	}
 	// With a positive slope both have the same sign, and so the order does not matter.
@@ -142,6 +157,28 @@ func (f *folding) leaky(i int) (steps []int, h *hinge, x int32) {
 		}
 	}
 	return steps, h, x
+}
+
+// gelu is match for x·erfc(-t): it returns the instruction with the hinge, but for its result.
+func (f *folding) gelu(i int) (steps []int, in instr) {
+	neg := f.p.code[i]
+	if neg.op != Neg || neg.typ != Float32 {
+		return nil, instr{}
+	}
+	k := f.reader(neg.dst, i)
+	if k < 0 || f.p.code[k].op != Erfc {
+		return nil, instr{}
+	}
+	tail := f.p.code[k].dst
+	last := f.reader(tail, k)
+	if last < 0 || f.p.code[last].op != Mul {
+		return nil, instr{}
+	}
+	x := f.p.code[last].args[0]
+	if x == tail {
+		x = f.p.code[last].args[1]
+	}
+	return []int{i, k, last}, instr{typ: Float32, args: [maxArgs]int32{x, neg.args[0]}, numArgs: 2, hinge: &hinge{kind: gelu}}
 }
 
 // reader returns the only instruction behind i that reads a value, or -1.

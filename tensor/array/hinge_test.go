@@ -61,6 +61,44 @@ func TestHinges(t *testing.T) {
 	}
 }
 
+// TestGELU: what GELU comes to is one instruction, and what looks similar is not.
+func TestGELU(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	x := New(Float32, 777)
+	for i := range x.Len() {
+		x.SetFloat(i, 20*r.Float64()-10)
+	}
+	for i, v := range []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), -15, 15} {
+		x.SetFloat(i, v)
+	}
+	for _, c := range []struct {
+		name         string
+		build        func(p *Program, t int) int
+		instructions int // with the one that makes t
+	}{
+		{"gelu", func(p *Program, t int) int { return p.Append(Mul, 0, p.Append(Erfc, p.Append(Neg, t))) }, 2},
+		{"other order", func(p *Program, t int) int { return p.Append(Mul, p.Append(Erfc, p.Append(Neg, t)), 0) }, 2},
+		{"times t", func(p *Program, t int) int { return p.Append(Mul, p.Append(Erfc, p.Append(Neg, t)), t) }, 2},
+		{"more follows", func(p *Program, t int) int {
+			return p.Append(Sqr, p.Append(Mul, p.Append(Erfc, p.Append(Neg, t)), 0))
+		}, 3},
+		{"no negation", func(p *Program, t int) int { return p.Append(Mul, 0, p.Append(Erfc, t)) }, 3},
+		{"the square", func(p *Program, t int) int {
+			e := p.Append(Erfc, p.Append(Neg, t))
+			return p.Append(Mul, e, e)
+		}, 4},
+		{"read twice", func(p *Program, t int) int {
+			e := p.Append(Erfc, p.Append(Neg, t))
+			return p.Append(Add, e, p.Append(Mul, 0, e))
+		}, 5},
+		{"of something else", func(p *Program, t int) int { return p.Append(Mul, 0, p.Append(Abs, p.Append(Neg, t))) }, 4},
+	} {
+		p := NewProgram(Float32)
+		p.Return(c.build(p, p.Append(TrueDiv, 0, p.Constant(Full(Float32, 1.4142135)))))
+		checkHinges(t, c.name, p, x, c.instructions)
+	}
+}
+
 // checkHinges compares a program of x with its operations one at a time.
 func checkHinges(t *testing.T, name string, p *Program, x *Array, instructions int) {
 	if n := len(p.placed); n != instructions {

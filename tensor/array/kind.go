@@ -5,8 +5,8 @@ type kind interface {
 	make(n int) any  // n zeros
 	spread(data any) // sets all elements to the first one
 	sameMemory(a, b any) bool
-	copy(dst, src *Array, n int)
-	take(out *Array, s *selection)
+	copy(dst, src *Array, part, parts int) // a part of the elements; dst and src have one shape
+	take(out *Array, s *selection, first, next int)
 
 	// Of blocks, see loop.
 	reserve(blocks *lane, n int)
@@ -49,9 +49,11 @@ func (kindOf[T]) sameMemory(a, b any) bool {
 	return ok && ok2 && len(d) > 0 && len(e) > 0 && &d[0] == &e[0]
 }
 
-func (kindOf[T]) copy(dst, src *Array, n int) { copyElements[T](dst, src, n) }
+func (kindOf[T]) copy(dst, src *Array, part, parts int) { copyElements[T](dst, src, part, parts) }
 
-func (kindOf[T]) take(out *Array, s *selection) { takeElements[T](out, s) }
+func (kindOf[T]) take(out *Array, s *selection, first, next int) {
+	takeElements[T](out, s, first, next)
+}
 
 // A lane is a block of elements of one type, in the field of that type.
 type lane struct {

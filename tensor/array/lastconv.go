@@ -1,7 +1,5 @@
 package array
 
-import "sync"
-
 const (
 	// lastPatchBytes bounds the patches of a convolution with channels last that are gathered at a
 	// time, and minLastRows is the least number of them: every product of some reads all weights.
@@ -14,8 +12,7 @@ const (
 // LastWeights are weights of convolutions with channels last, prepared once. Any number of
 // goroutines may use them.
 type LastWeights struct {
-	groups func() []*Factor // for patches, by group
-	lines  func() []*Factor // by block of columns and line of the window, if there is one group
+	groups []*Factor
 }
 
 // NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns
@@ -26,32 +23,11 @@ func NewLastWeights(weights *Array, groups int) *LastWeights {
 		return nil
 	}
 	c := lastConvolution{w: weights, groups: groups, out: weights.shape[n-1] / groups, terms: weights.Len() / weights.shape[n-1]}
-	// Which form is needed depends on the input.
-	return &LastWeights{
-		groups: sync.OnceValue(func() []*Factor {
-			var list []*Factor
-			for g := range groups {
-				list = append(list, NewFactor(c.weightsOf(g)))
-			}
-			return list
-		}),
-		lines: sync.OnceValue(func() []*Factor {
-			line := weights.shape[n-2]
-			if n > 2 {
-				line *= weights.shape[n-3]
-			}
-			var list []*Factor
-			for at := 0; at < c.out; {
-				n := blockOfColumns(c.out, c.terms, at)
-				for first := 0; first < c.terms; first += line {
-					w := weights.rowsAt(first*c.out+at, line, n, c.out)
-					list = append(list, NewFactor(w))
-				}
-				at += n
-			}
-			return list
-		}),
+	p := &LastWeights{}
+	for g := range groups {
+		p.groups = append(p.groups, NewFactor(c.weightsOf(g)))
 	}
+	return p
 }
 
 // directLast is convolution.direct.
@@ -98,26 +74,27 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		if (*p).Contiguous() {
 			continue
 		}
-		t, err := ws.scratchCopy(*p)
-		if err != nil {
+		t := new(Array)
+		if err := ws.New(t, x.dtype, (*p).Shape()...); err != nil {
 			return err
 		}
 		defer ws.Release(t)
+		if !interleave(t, *p) {
+			CopyTo(t, *p)
+		}
 		*p = t
 	}
 	switch {
 	case directLast(c.in, c.out) && x.dtype == Float32:
-		directLastForward[float32](c)
+		return c.sharedDirect(e, args, directLastForward[float32])
 	case directLast(c.in, c.out):
-		directLastForward[float64](c)
+		return c.sharedDirect(e, args, directLastForward[float64])
 	case c.slide.plain():
-		return c.shared(1, e, args, (*lastConvolution).plain)
-	case c.inLines():
-		return c.shared(c.slide.out[2], e, args, (*lastConvolution).lines)
-	default:
-		return c.shared(1, e, args, (*lastConvolution).gathered)
+		return c.shared(e, args, (*lastConvolution).plain)
+	case c.inPlace():
+		return c.shared(e, args, (*lastConvolution).windows)
 	}
-	return nil
+	return c.shared(e, args, (*lastConvolution).gathered)
 }
 
 // weightsOf returns the weights of a group, a column for each channel of y.
@@ -130,7 +107,7 @@ func (c *lastConvolution) multiply(patches *Array, group, first int) error {
 	m, n := c.groups*c.out, patches.shape[0]
 	y := c.y.rowsAt(first*m+group*c.out, n, c.out, m)
 	if c.prepared != nil {
-		return c.ws.mulFactor(y, patches, c.prepared.groups()[group], c.complete.of(first, n, group*c.out, c.out))
+		return c.ws.mulFactor(y, patches, c.prepared.groups[group], c.complete.of(first, n, group*c.out, c.out))
 	}
 	return c.ws.Gemm(1, patches, c.weightsOf(group), 0, y)
 }

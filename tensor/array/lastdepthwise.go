@@ -4,11 +4,11 @@ import "github.com/nnopt/nnopt/kernel"
 
 // directLastForward computes a convolution of groups with one channel of the input, row by row of
 // the result. Sums have the order of directForward.
-func directLastForward[T float](c *lastConvolution) {
+func directLastForward[T float](c *lastConvolution) error {
 	s := c.slide
 	m := c.groups * c.out
 	taps := make([]kernel.Tap, 0, s.window())
-	for line := range c.y.shape[0] * s.out[0] * s.out[1] {
+	for line := c.first / s.out[2]; line < c.rows/s.out[2]; line++ {
 		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
 		x := Slice[T](c.x)[item*s.inputs()*c.groups:][:s.inputs()*c.groups]
 		y := Slice[T](c.y)[line*s.out[2]*m:][:s.out[2]*m]
@@ -29,6 +29,7 @@ func directLastForward[T float](c *lastConvolution) {
 		}
 		c.complete.run(line*s.out[2]*m, s.out[2]*m)
 	}
+	return nil
 }
 
 // taps appends the elements of the window that are in the input at a position: elements lo to hi of

@@ -13,18 +13,28 @@ func (ws *Workspace) PoolLast(y, x *Array, w Window, kind Pooling) error {
 		last := int(x.ndim) - 1
 		p := &lastPool{pool: pool{slide: newSlide(&w, x.Shape()[1:last], y.Shape()[1:last])}, items: x.shape[0], channels: x.shape[last], kind: kind}
 		p.countCovered(&w, kind)
-		switch {
-		case x.dtype == Float32 && kind == PoolMax:
-			p.largest(Slice[float32](x), Slice[float32](y))
-			return
-		case x.dtype == Float32:
-			poolLast(p, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(p.channels))
-			return
+		n := p.items * p.out[0] * p.out[1]
+		each := poolingLast
+		if x.dtype == Float64 {
+			each *= 2
 		}
-		add := func(sums, x []float64) { kernel.Float64Map("add")(sums, sums, x) }
-		poolLast(p, Slice[float64](x), Slice[float64](y), math.Inf(-1), float64Kernels[Maximum], add, ws.accumulators(p.channels))
+		ws.pieces(n*p.out[2]*p.slide.window()*p.channels*each, n, 1, func(ws *Workspace, first, next int) {
+			some := span{first, next}
+			switch {
+			case x.dtype == Float32 && kind == PoolMax:
+				p.largest(some, Slice[float32](x), Slice[float32](y))
+			case x.dtype == Float32:
+				poolLast(p, some, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(p.channels))
+			default:
+				add := func(sums, x []float64) { kernel.Float64Map("add")(sums, sums, x) }
+				poolLast(p, some, Slice[float64](x), Slice[float64](y), math.Inf(-1), float64Kernels[Maximum], add, ws.accumulators(p.channels))
+			}
+		})
 	})
 }
+
+// poolingLast is what a float32 of a window takes, in picoseconds.
+const poolingLast = 60
 
 // A lastPool is a pool with channels last.
 type lastPool struct {
@@ -33,9 +43,11 @@ type lastPool struct {
 	kind            Pooling
 }
 
-func poolLast[T float](p *lastPool, x, y []T, lowest T, larger func(dst, x, y []T), add func(sums []float64, x []T), sums []float64) {
+// poolLast computes some lines of the result.
+func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(dst, x, y []T), add func(sums []float64, x []T), sums []float64) {
 	lines, size := p.out[0]*p.out[1], p.inputs()*p.channels
-	for line := range p.items * lines {
+	y = y[some.lo*p.out[2]*p.channels:]
+	for line := some.lo; line < some.hi; line++ {
 		data := x[line/lines*size:][:size]
 		position := [MaxSpatial]int{line % lines / p.out[1], line % p.out[1], 0}
 		for k := range p.out[2] {
@@ -57,12 +69,13 @@ func poolLast[T float](p *lastPool, x, y []T, lowest T, larger func(dst, x, y []
 	}
 }
 
-// largest finds the largest float32s. Positions whose windows are in the input in the same way are
+// largest finds the largest float32s for some lines of the result. Positions whose windows are in the input in the same way are
 // computed together.
-func (p *lastPool) largest(x, y []float32) {
+func (p *lastPool) largest(some span, x, y []float32) {
 	lines, size := p.out[0]*p.out[1], p.inputs()*p.channels
 	taps := make([]kernel.Tap, 0, p.slide.window())
-	for line := range p.items * lines {
+	y = y[some.lo*p.out[2]*p.channels:]
+	for line := some.lo; line < some.hi; line++ {
 		data := x[line/lines*size:][:size]
 		for k := 0; k < p.out[2]; {
 			lo, hi := p.covered(k)

@@ -231,7 +231,7 @@ func (lp *loop) block(p *Program, lo, n int) {
 func (in *instr) run(l []lane, n int) {
 	dst, a := &l[in.dst], &l[in.args[0]]
 	if in.hinge != nil {
-		in.hinge.run(dst.f[:n], a.f)
+		in.hinge.run(dst.f[:n], a.f, l[in.args[in.numArgs-1]].f)
 		return
 	}
 	// Missing arguments are the first one, so that every kernel can cut its slices to one length.

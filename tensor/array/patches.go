@@ -2,19 +2,18 @@ package array
 
 // patches sets the rows of dst, stride elements apart, to the elements of the input x, some channels,
 // that belong to n positions from first on: a row for each channel at each element of the window,
-// and a column for each position. Padding is 0.
-func patches[T float](dst []T, stride int, x []T, channels int, s *slide, first, n int) {
+// and a column for each position. Padding is 0. Only some rows are set.
+func patches[T float](dst []T, stride int, x []T, channels int, s *slide, first, n int, some span) {
 	size := s.inputs()
-	for a := range s.size[0] {
-		for b := range s.size[1] {
-			for k := range s.size[2] {
-				for c := range channels {
-					patchRow(dst[:n], x[c*size:][:size], s, [...]int{a, b, k}, first)
-					dst = dst[min(stride, len(dst)):]
-				}
-			}
-		}
+	for row := some.lo; row < some.hi; row++ {
+		k, c := row/channels, row%channels
+		patchRow(dst[row*stride:][:n], x[c*size:][:size], s, s.element(k), first)
 	}
+}
+
+// element returns element k of the window.
+func (s *slide) element(k int) [MaxSpatial]int {
+	return [...]int{k / s.size[2] / s.size[1], k / s.size[2] % s.size[1], k % s.size[2]}
 }
 
 // patchRow is a row of patches: that of one element of the window in one channel.
@@ -51,17 +50,13 @@ func patchRow[T float](dst, plane []T, s *slide, k [MaxSpatial]int, first int) {
 	}
 }
 
-// addPatches adds the rows of src to the elements of x that patches takes them from.
-func addPatches[T float](x, src []T, stride, channels int, s *slide, first, n int) {
+// addPatches adds the rows of src to the elements of x that patches takes them from: those of some of
+// the channels.
+func addPatches[T float](x, src []T, stride, channels int, s *slide, first, n int, some span) {
 	size := s.inputs()
-	for a := range s.size[0] {
-		for b := range s.size[1] {
-			for k := range s.size[2] {
-				for c := range channels {
-					addPatchRow(x[c*size:][:size], src[:n], s, [...]int{a, b, k}, first)
-					src = src[min(stride, len(src)):]
-				}
-			}
+	for k := range s.window() {
+		for c := some.lo; c < some.hi; c++ {
+			addPatchRow(x[c*size:][:size], src[(k*channels+c)*stride:][:n], s, s.element(k), first)
 		}
 	}
 }

@@ -22,15 +22,25 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 		p := newPool(w, x, y, kind)
 		switch {
 		case kind != PoolMax && x.dtype == Float32:
-			poolSums(p, Slice[float32](x), Slice[float32](y), ws.accumulators(p.out[2]))
+			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
+				poolSums(p, lines, Slice[float32](x), Slice[float32](y), ws.accumulators(p.out[2]))
+			})
 		case kind != PoolMax:
-			poolSums(p, Slice[float64](x), Slice[float64](y), ws.accumulators(p.out[2]))
+			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
+				poolSums(p, lines, Slice[float64](x), Slice[float64](y), ws.accumulators(p.out[2]))
+			})
 		case x.dtype == Float32:
-			poolMax(p, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)))
+			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
+				poolMax(p, lines, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)))
+			})
 		case x.dtype == Float64:
-			poolMax(p, Slice[float64](x), Slice[float64](y), math.Inf(-1))
+			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
+				poolMax(p, lines, Slice[float64](x), Slice[float64](y), math.Inf(-1))
+			})
 		default:
-			poolMax(p, Slice[int64](x), Slice[int64](y), math.MinInt64)
+			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
+				poolMax(p, lines, Slice[int64](x), Slice[int64](y), math.MinInt64)
+			})
 		}
 	})
 }
@@ -40,14 +50,16 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 func (ws *Workspace) PoolPlaces(y, x *Array, w Window) error {
 	return ws.pooled(y, x, func(x *Array) {
 		p, places := newPool(w, x, y, PoolMax), Slice[int64](y)
-		switch x.dtype {
-		case Float32:
-			poolPlaces(p, Slice[float32](x), places)
-		case Float64:
-			poolPlaces(p, Slice[float64](x), places)
-		default:
-			poolPlaces(p, Slice[int64](x), places)
-		}
+		ws.poolLines(p, 1, func(_ *Workspace, lines span) {
+			switch x.dtype {
+			case Float32:
+				poolPlaces(p, lines, Slice[float32](x), places)
+			case Float64:
+				poolPlaces(p, lines, Slice[float64](x), places)
+			default:
+				poolPlaces(p, lines, Slice[int64](x), places)
+			}
+		})
 	})
 }
 
@@ -57,11 +69,14 @@ func (ws *Workspace) PoolGrad(x, y *Array, w Window, kind Pooling) error {
 	x.zero()
 	return ws.pooled(x, y, func(y *Array) {
 		p := newPool(w, x, y, kind)
-		if x.dtype == Float32 {
-			poolGrad(p, Slice[float32](x), Slice[float32](y))
-		} else {
-			poolGrad(p, Slice[float64](x), Slice[float64](y))
-		}
+		// The windows of several lines have elements of x in common, but not those of several planes.
+		ws.poolLines(p, p.out[0]*p.out[1], func(_ *Workspace, lines span) {
+			if x.dtype == Float32 {
+				poolGrad(p, lines, Slice[float32](x), Slice[float32](y))
+			} else {
+				poolGrad(p, lines, Slice[float64](x), Slice[float64](y))
+			}
+		})
 	})
 }
 
@@ -121,15 +136,21 @@ func (p *pool) count(position [MaxSpatial]int) float64 {
 	return n
 }
 
-// lines calls f for each row of the result: with its plane, its number in the plane, and the number of
+// pooling is what an element of a window takes, in picoseconds.
+const pooling = 700
+
+// poolLines calls f for all rows of the result, or for some of them at a time, a multiple of unit.
+func (ws *Workspace) poolLines(p *pool, unit int, f func(ws *Workspace, lines span)) {
+	n := p.planes * p.out[0] * p.out[1]
+	ws.pieces(n*p.out[2]*p.window()*pooling, n, unit, func(ws *Workspace, first, next int) { f(ws, span{first, next}) })
+}
+
+// lines calls f for some rows of the result: with its plane, its number in the plane, and the number of
 // its first element among all.
-func (p *pool) lines(f func(plane, line, first int)) {
-	first := 0
-	for plane := range p.planes {
-		for line := range p.out[0] * p.out[1] {
-			f(plane, line, first)
-			first += p.out[2]
-		}
+func (p *pool) lines(some span, f func(plane, line, first int)) {
+	n := p.out[0] * p.out[1]
+	for row := some.lo; row < some.hi; row++ {
+		f(row/n, row%n, row*p.out[2])
 	}
 }
 
@@ -145,9 +166,9 @@ func (p *pool) elements(line int, f func(r span, at int)) {
 	})
 }
 
-func poolMax[T number](p *pool, x, y []T, lowest T) {
+func poolMax[T number](p *pool, some span, x, y []T, lowest T) {
 	size, step := p.inputs(), p.stride[2]
-	p.lines(func(plane, line, first int) {
+	p.lines(some, func(plane, line, first int) {
 		row, data := y[first:][:p.out[2]], x[plane*size:][:size]
 		fill(row, lowest)
 		p.elements(line, func(r span, at int) {
@@ -160,9 +181,9 @@ func poolMax[T number](p *pool, x, y []T, lowest T) {
 	})
 }
 
-func poolPlaces[T number](p *pool, x []T, places []int64) {
+func poolPlaces[T number](p *pool, some span, x []T, places []int64) {
 	size, step := p.inputs(), p.stride[2]
-	p.lines(func(plane, line, first int) {
+	p.lines(some, func(plane, line, first int) {
 		row, start := places[first:][:p.out[2]], plane*size
 		fill(row, -1)
 		p.elements(line, func(r span, at int) {
@@ -180,9 +201,9 @@ func poolPlaces[T number](p *pool, x []T, places []int64) {
 	})
 }
 
-func poolSums[T float](p *pool, x, y []T, sums []float64) {
+func poolSums[T float](p *pool, some span, x, y []T, sums []float64) {
 	size, step := p.inputs(), p.stride[2]
-	p.lines(func(plane, line, first int) {
+	p.lines(some, func(plane, line, first int) {
 		data := x[plane*size:][:size]
 		clear(sums)
 		p.elements(line, func(r span, at int) {
@@ -200,10 +221,10 @@ func poolSums[T float](p *pool, x, y []T, sums []float64) {
 	})
 }
 
-func poolGrad[T float](p *pool, x, y []T) {
+func poolGrad[T float](p *pool, some span, x, y []T) {
 	size, step := p.inputs(), p.stride[2]
 	share := make([]T, p.out[2])
-	p.lines(func(plane, line, first int) {
+	p.lines(some, func(plane, line, first int) {
 		position := [MaxSpatial]int{line / p.out[1], line % p.out[1], 0}
 		for i := range share {
 			position[2] = i

@@ -28,7 +28,7 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 		if err := ws.Gemm(alpha, a, b, beta, t); err != nil {
 			return err
 		}
-		CopyTo(c, t)
+		ws.Copy(c, t)
 		return nil
 	}
 	if c.Len() == 0 {
@@ -85,7 +85,7 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 	if err := ws.New(t, a.dtype, a.Shape()...); err != nil {
 		return nil, err
 	}
-	CopyTo(t, a)
+	ws.Copy(t, a)
 	return t, nil
 }
 
@@ -203,26 +203,38 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 	}
 	switch c.dtype {
 	case Int8:
-		mulInts[int8](c, a, b)
+		ws.mulRows(c, a, b, mulInts[int8])
 	case Int16:
-		mulInts[int16](c, a, b)
+		ws.mulRows(c, a, b, mulInts[int16])
 	case Int32:
-		mulInts[int32](c, a, b)
+		ws.mulRows(c, a, b, mulInts[int32])
 	case Int64:
-		mulInts[int64](c, a, b)
+		ws.mulRows(c, a, b, mulInts[int64])
 	case Uint8:
-		mulInts[uint8](c, a, b)
+		ws.mulRows(c, a, b, mulInts[uint8])
 	case Uint16:
-		mulInts[uint16](c, a, b)
+		ws.mulRows(c, a, b, mulInts[uint16])
 	case Uint32:
-		mulInts[uint32](c, a, b)
+		ws.mulRows(c, a, b, mulInts[uint32])
 	case Uint64:
-		mulInts[uint64](c, a, b)
+		ws.mulRows(c, a, b, mulInts[uint64])
 	default:
-		mulBools(c, a, b)
+		ws.mulRows(c, a, b, mulBools)
 	}
 	return nil
 }
+
+// mulRows is MatMul by a function that computes it, for some rows of a and c at a time.
+func (ws *Workspace) mulRows(c, a, b *Array, mul func(c, a, b *Array)) {
+	rows := c.shape[0]
+	ws.pieces(c.Len()*a.shape[1]*multiplied, rows, 1, func(_ *Workspace, first, next int) {
+		some, part := a.stretch(0, first, next), c.stretch(0, first, next)
+		mul(&part, &some, b)
+	})
+}
+
+// multiplied is what a multiply-add of integers takes, in picoseconds.
+const multiplied = 500
 
 // mulBools is MatMul of bools.
 func mulBools(c, a, b *Array) {

@@ -161,6 +161,11 @@ func fold[T Element, A any](acc []A, v *Array, red reducedDims, f folder[T, A]) 
 		var w walker
 		w.start(v.offset, red.shape, red.strides, 0)
 		for i := 0; i < n; i++ {
+			if keptShape[k-1] == len(acc) { // one run, most of the time, and often a short one
+				f.rows(acc, data[w.at:][:len(acc)])
+				w.advance(1)
+				continue
+			}
 			var kept walker
 			kept.start(w.at, keptShape, keptSteps, 0)
 			for k := 0; k < len(acc); {

@@ -19,7 +19,9 @@ func (ws *Workspace) Softmax(dst, src *Array, logarithm bool) {
 const softened = 1500
 
 func softmaxOf(dst, src, _ *Array, logarithm bool) {
-	CopyTo(dst, src)
+	if dst != src {
+		CopyTo(dst, src)
+	}
 	n := src.shape[src.ndim-1]
 	switch {
 	case dst.dtype == Float64:
@@ -29,9 +31,7 @@ func softmaxOf(dst, src, _ *Array, logarithm bool) {
 	default:
 		// Only the sum needs double precision. Without it, rows take a quarter of the
 		// time.
-		for data := Slice[float32](dst); len(data) > 0; data = data[n:] {
-			kernel.SoftmaxVec(data[:n], data[:n], 0)
-		}
+		kernel.SoftmaxRows(Slice[float32](dst), Slice[float32](dst), n, 0)
 	}
 }
 

@@ -5,15 +5,15 @@ import "math"
 // Sort sets out to the elements of in, sorted along a dimension: the smallest first, NaN last, and
 // equal ones, such as zeros of both signs, in their order. Out is contiguous and has the type and
 // shape of in.
-func Sort(out, in *Array, axis int) { sorters[in.dtype].values(out, in, axis) }
+func (ws *Workspace) Sort(out, in *Array, axis int) { sorters[in.dtype].values(ws, out, in, axis) }
 
 // ArgSort sets out to the positions of the elements of in along a dimension, in the order of Sort.
 // Out holds integers, is contiguous and has the shape of in.
-func ArgSort(out, in *Array, axis int) { sorters[in.dtype].places(out, in, axis) }
+func (ws *Workspace) ArgSort(out, in *Array, axis int) { sorters[in.dtype].places(ws, out, in, axis) }
 
 // A sorter sorts elements of one type.
 type sorter struct {
-	values, places func(out, in *Array, axis int)
+	values, places func(ws *Workspace, out, in *Array, axis int)
 }
 
 var sorters = [numDTypes]sorter{
@@ -26,8 +26,8 @@ var sorters = [numDTypes]sorter{
 
 func sorterOf[T Element](key func(T) uint64) sorter {
 	return sorter{
-		func(out, in *Array, axis int) { sortLines(in, out, axis, key, pickValues[T]) },
-		func(out, in *Array, axis int) { sortLines(in, out, axis, key, pickPlaces[T]) },
+		func(ws *Workspace, out, in *Array, axis int) { sortLines(ws, in, out, axis, key, pickValues[T]) },
+		func(ws *Workspace, out, in *Array, axis int) { sortLines(ws, in, out, axis, key, pickPlaces[T]) },
 	}
 }
 
@@ -74,8 +74,7 @@ func pickPlaces[T Element](dst []int64, _ []T, order []keyed) {
 
 // sortLines sorts each line of in along a dimension by the keys of its elements. Pick makes the
 // line of out.
-func sortLines[T, R Element](in, out *Array, axis int, key func(T) uint64, pick func(dst []R, line []T, order []keyed)) {
-	n := in.shape[axis]
+func sortLines[T, R Element](ws *Workspace, in, out *Array, axis int, key func(T) uint64, pick func(dst []R, line []T, order []keyed)) {
 	if in.Len() == 0 {
 		return
 	}
@@ -87,13 +86,24 @@ func sortLines[T, R Element](in, out *Array, axis int, key func(T) uint64, pick 
 	}
 	order = append(order, axis)
 	src, dst := in.Transpose(order...), out.Transpose(order...)
+	ws.pieces(in.Len()*sorted, in.Len()/in.shape[axis], 1, func(_ *Workspace, first, next int) {
+		sortSome(src, dst, first, next, key, pick)
+	})
+}
+
+// sorted is what an element takes to be sorted, in picoseconds.
+const sorted = 20_000
+
+// sortSome sorts lines first to next along the last dimension.
+func sortSome[T, R Element](src, dst *Array, first, next int, key func(T) uint64, pick func(dst []R, line []T, order []keyed)) {
+	d := int(src.ndim) - 1
+	n := src.shape[d]
 	data, results := dataOf[T](src), dataOf[R](dst)
 	line, result, keys, spare := make([]T, n), make([]R, n), make([]keyed, n), make([]keyed, n)
-	d := int(in.ndim) - 1
 	var from, to walker
-	from.start(src.offset, src.shape[:d], src.strides[:d], 0)
-	to.start(dst.offset, dst.shape[:d], dst.strides[:d], 0)
-	for range in.Len() / n {
+	from.start(src.offset, src.shape[:d], src.strides[:d], first)
+	to.start(dst.offset, dst.shape[:d], dst.strides[:d], first)
+	for range next - first {
 		for i := range line {
 			v := data[from.at+i*src.strides[d]]
 			line[i], keys[i] = v, keyed{key(v), int64(i)}

@@ -23,8 +23,8 @@ func TestSort(t *testing.T) {
 			}
 			axis := try % 3
 			sorted, order := New(dtype, shape...), New(Int64, shape...)
-			Sort(sorted, a, axis)
-			ArgSort(order, a, axis)
+			new(Workspace).Sort(sorted, a, axis)
+			new(Workspace).ArgSort(order, a, axis)
 			checkSorted(t, a, sorted, order, axis)
 		}
 	}
@@ -62,9 +62,9 @@ func checkSorted(t *testing.T, a, sorted, order *Array, axis int) {
 func TestSortLargeIntegers(t *testing.T) {
 	a := Of([]int64{1<<60 + 2, 1 << 60, 1<<60 + 1, -1<<60 - 1, -1 << 60}, 5)
 	sorted, order, least := New(Int64, 5), New(Int64, 5), New(Int64)
-	Sort(sorted, a, 0)
-	ArgSort(order, a, 0)
-	if err := ArgMin(least, a, 1); err != nil {
+	new(Workspace).Sort(sorted, a, 0)
+	new(Workspace).ArgSort(order, a, 0)
+	if err := new(Workspace).ArgMin(least, a, 1); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(Slice[int64](order), []int64{3, 4, 1, 2, 0}) || !slices.IsSorted(Slice[int64](sorted)) || least.Int(0) != 3 {

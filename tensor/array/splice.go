@@ -9,7 +9,7 @@ func NewFactors(b *Array, rows []int) []*Factor {
 		return nil
 	}
 	m := b.matrixAt(b.offset)
-	if !kernel.Divisible(m.shape[1], m.shape[0]) {
+	if m.shape[0] > maxTerms {
 		return nil
 	}
 	var list []*Factor
@@ -17,8 +17,8 @@ func NewFactors(b *Array, rows []int) []*Factor {
 		part := m
 		part.shape[0] = min(n, m.shape[0])
 		f := NewFactor(&part)
-		// Transposed weights may be narrow, and then have sums that can't be continued.
-		if f == nil || m.strides[1] != 1 {
+		// Sums in lanes can't be continued.
+		if f == nil || m.strides[1] != 1 || !f.weights.Divisible() {
 			return nil
 		}
 		list = append(list, f)
@@ -85,7 +85,7 @@ func (ws *Workspace) joinedMatMul(c *Array, x []*Array, b *Array, e *Epilogue, a
 	for _, a := range x {
 		part := *t
 		part.offset, part.shape[d] = t.offset+at, a.shape[d]
-		CopyTo(&part, a)
+		ws.Copy(&part, a)
 		at += a.shape[d]
 	}
 	return ws.BatchMatMul(c, t, b, nil, e, args)

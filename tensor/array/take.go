@@ -73,12 +73,37 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 	if err := ws.New(out, a.dtype, append(append(buf[:0], first...), last...)...); err != nil {
 		return err
 	}
-	kinds[a.dtype].take(out, &s)
+	ws.take(out, &s)
 	if !s.outer {
 		return nil
 	}
 	return out.TransposeTo(out, leadFirst(&buf, len(lead), len(rest))...)
 }
+
+// take sets out to what is selected, by several threads if that is worth it.
+func (ws *Workspace) take(out *Array, s *selection) {
+	things := len(s.places)
+	if s.outer {
+		things = s.size
+	}
+	take := kinds[out.dtype].take
+	// Elements that are taken one by one lie anywhere.
+	work := len(s.places) * s.size * 2 * moved * out.dtype.Size()
+	if s.size == 1 || s.outer {
+		work = len(s.places) * s.size * taken
+	}
+	unit := max(leastMoved*things/max(len(s.places)*s.size, 1), 1)
+	parts := ws.partsOf(work, things, unit)
+	if parts <= 1 {
+		take(out, s, 0, things)
+		return
+	}
+	chosen := *s
+	ws.inParts(parts, things, unit, func(_ *Workspace, first, next int) { take(out, &chosen, first, next) })
+}
+
+// taken is what it takes to move an element from anywhere, in picoseconds.
+const taken = 1000
 
 // leadFirst returns the order that moves lead dimensions before rest others.
 func leadFirst(buf *[2 * MaxDims]int, lead, rest int) []int {
@@ -89,38 +114,47 @@ func leadFirst(buf *[2 * MaxDims]int, lead, rest int) []int {
 	return order
 }
 
-func takeElements[T Element](out *Array, s *selection) {
+// takeElements takes the elements of subarrays first to next, or if the loop over subarrays is the
+// inner one, elements first to next of each of them.
+func takeElements[T Element](out *Array, s *selection, first, next int) {
 	dst, src := dataOf[T](out), dataOf[T](&s.rest)
-	switch {
-	case len(s.places) == 0 || s.size == 0:
-	case s.size == 1:
-		for i, at := range s.places {
-			dst[i] = src[at]
-		}
-	case s.outer:
-		s.each(func(r, at int) {
+	if s.outer {
+		s.each(first, next, func(r, at int) {
 			part := dst[r*len(s.places):][:len(s.places)]
 			for i, p := range s.places {
 				part[i] = src[p+at]
 			}
 		})
+		return
+	}
+	places := s.places[first:next]
+	dst = dst[first*s.size:]
+	switch {
+	case s.size == 0:
+	case s.size == 1:
+		for i, at := range places {
+			dst[i] = src[at]
+		}
 	case s.rest.Contiguous():
-		for i, at := range s.places {
+		for i, at := range places {
 			copy(dst[i*s.size:][:s.size], src[at:])
 		}
 	default:
-		for i, at := range s.places {
+		for i, at := range places {
 			gather(dst[i*s.size:][:s.size], src, at, s.rest.Shape(), s.rest.strides[:s.rest.ndim], 0)
 		}
 	}
 }
 
-// each calls f for each element of a subarray, in row-major order, with its offset from the first
-// one.
-func (s *selection) each(f func(r, at int)) {
+// each calls f for elements first to next of a subarray, in row-major order, with their offsets from
+// the first one.
+func (s *selection) each(first, next int, f func(r, at int)) {
+	if first >= next {
+		return
+	}
 	var w walker
-	w.start(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], 0)
-	for r := range s.size {
+	w.start(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], first)
+	for r := first; r < next; r++ {
 		f(r, w.at)
 		w.advance(1)
 	}
@@ -180,7 +214,7 @@ func putElements[T number](y *Array, s *selection, add bool) {
 	// Indexes may repeat, and then each of the terms counts. So additions go one by one, in the
 	// order of the indexes for each element.
 	case s.outer && add:
-		s.each(func(r, at int) {
+		s.each(0, s.size, func(r, at int) {
 			for i, v := range src[r*len(s.places):][:len(s.places)] {
 				dst[s.places[i]+at] += v
 			}
@@ -193,7 +227,7 @@ func putElements[T number](y *Array, s *selection, add bool) {
 			}
 		}
 	case add:
-		s.each(func(r, at int) {
+		s.each(0, s.size, func(r, at int) {
 			for i, p := range s.places {
 				dst[p+at] += src[i*s.size+r]
 			}
@@ -215,7 +249,7 @@ func putBy[T Element](y *Array, s *selection, add bool, sum func(x, y T) T) {
 		setElements(dst, src, s)
 		return
 	}
-	s.each(func(r, at int) {
+	s.each(0, s.size, func(r, at int) {
 		for i, p := range s.places {
 			k := i*s.size + r
 			if s.outer {
@@ -229,7 +263,7 @@ func putBy[T Element](y *Array, s *selection, add bool, sum func(x, y T) T) {
 func setElements[T Element](dst, src []T, s *selection) {
 	switch {
 	case s.outer:
-		s.each(func(r, at int) {
+		s.each(0, s.size, func(r, at int) {
 			for i, v := range src[r*len(s.places):][:len(s.places)] {
 				dst[s.places[i]+at] = v
 			}
@@ -239,7 +273,7 @@ func setElements[T Element](dst, src []T, s *selection) {
 			copy(dst[p:], src[i*s.size:][:s.size])
 		}
 	default:
-		s.each(func(r, at int) {
+		s.each(0, s.size, func(r, at int) {
 			for i, p := range s.places {
 				dst[p+at] = src[i*s.size+r]
 			}

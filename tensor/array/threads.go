@@ -20,6 +20,7 @@ type crew struct {
 	convolution convJob
 	batch       batchJob
 	vector      gemvJob
+	pieces      piecesJob
 }
 
 // crewOf returns the crew of a workspace with threads.
@@ -240,33 +241,74 @@ type convJob struct {
 	run    func(c *lastConvolution) error
 	e      *Epilogue
 	args   []*Array
-	unit   int // positions
+	unit   int // positions that stay together
 	parts  int
 	failed error
 }
 
-// shared is run, by several threads if that is worth it, each of which computes some positions, a
-// multiple of unit.
-func (c *lastConvolution) shared(unit int, e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
+// shared is run, by several threads if that is worth it. Where products do all of the work, they are
+// what threads share; otherwise each computes some positions.
+func (c *lastConvolution) shared(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
+	if c.shares() {
+		return run(c)
+	}
+	return c.divided(e, args, run)
+}
+
+// divided is run, by several threads if that is worth it, each for some positions.
+func (c *lastConvolution) divided(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	t := c.ws.Threads
 	if t == nil || c.x.dtype != Float32 {
 		return run(c)
 	}
 	// All parts read all weights, and their products should not be too low.
-	least := max(unit, minLastRows/2)
+	least := minLastRows / 2
 	if divide.Always.Load() {
-		least = unit
+		least = 1
 	}
-	parts := min(t.Parts(kernel.ProductTime(c.rows, c.out*c.groups, c.terms)), c.rows/least)
+	takes := kernel.ProductTime(c.rows, c.out*c.groups, c.terms)
+	if left := c.complete.left; left != nil {
+		takes += time.Duration(c.y.Len()*left.Work()) / 1000
+	}
+	return c.inParts(min(t.Parts(takes), c.rows/least), 1, e, args, run)
+}
+
+// sharedDirect is shared for sums without products, line by line.
+func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
+	each := summedDirectly
+	if c.x.dtype == Float64 || c.out > 1 {
+		each = multipliedDirectly
+	}
+	line := c.slide.out[2]
+	return c.inParts(c.ws.partsOf(c.y.Len()*c.terms*each, c.rows, line), line, e, args, run)
+}
+
+// What a multiply-add takes in a convolution without products, in picoseconds: by the kernel of float32s
+// for one channel of the result for each of the input, and others.
+const (
+	summedDirectly     = 100
+	multipliedDirectly = 1000
+)
+
+// inParts is run for a number of parts.
+func (c *lastConvolution) inParts(parts, unit int, e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	if parts <= 1 {
 		return run(c)
 	}
+	if size := c.ws.Threads.Size(); parts > size {
+		parts -= parts % size
+	}
 	j := &c.ws.crewOf().convolution
 	*j = convJob{c: c, run: run, e: e, args: args, unit: unit, parts: parts}
-	t.Do(parts, j)
+	c.ws.Threads.Do(parts, j)
 	err := j.failed
 	*j = convJob{}
 	return err
+}
+
+// shares reports whether products do all of the work.
+func (c *lastConvolution) shares() bool {
+	return c.prepared != nil && c.complete.left == nil && (c.slide.plain() || c.inPlace())
 }
 
 // Part computes some positions.

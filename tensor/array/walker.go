@@ -136,44 +136,51 @@ func CopyTo(dst, src *Array) {
 		dst.data = &csr{s.values.Clone(), slices.Clone(s.columns), slices.Clone(s.pointers)}
 		return
 	}
-	n := dst.Len()
-	if n == 0 {
-		return
+	if dst.Len() > 0 {
+		kinds[dst.dtype].copy(dst, src.broadcastAs(dst), 0, 1)
 	}
-	if src.ndim != dst.ndim || src.Len() != n {
-		v, err := src.BroadcastTo(dst.Shape()...)
-		if err != nil {
-			panic(err)
-		}
-		src = v
-	}
-	kinds[dst.dtype].copy(dst, src, n)
 }
 
-func copyElements[T Element](dst, src *Array, n int) {
+// broadcastAs returns a, broadcast to the shape of b, which has elements. It panics if that is
+// impossible.
+func (a *Array) broadcastAs(b *Array) *Array {
+	if a.ndim == b.ndim && a.Len() == b.Len() {
+		return a
+	}
+	v, err := a.BroadcastTo(b.Shape()...)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func copyElements[T Element](dst, src *Array, part, parts int) {
 	d, s := dataOf[T](dst), dataOf[T](src)
+	lo, next := piece(part, parts, dst.Len(), leastMoved)
+	n := next - lo
 	// Copying into contiguous memory or from it takes one pass. If neither is contiguous, runs of
 	// both would have to be matched: blocks in between avoid that.
 	switch {
 	case dst.Contiguous() && src.Contiguous():
 		// A walk goes by rows, which may be as short as those of a kernel of 3×3.
-		copy(d[dst.offset:][:n], s[src.offset:][:n])
+		copy(d[dst.offset+lo:][:n], s[src.offset+lo:][:n])
 	case dst.Contiguous():
 		var shape, steps [MaxDims]int
 		k := src.joined(&shape, &steps)
-		if k > 1 && steps[k-1] >= turnStep && n >= leastTurned {
-			turn(d[dst.offset:][:n], s, src.offset, shape[:k], steps[:k])
+		if k > 1 && steps[k-1] >= turnStep && dst.Len() >= leastTurned {
+			turn(d[dst.offset:][:dst.Len()], s, src.offset, shape[:k], steps[:k], part, parts)
 			return
 		}
-		gather(d[dst.offset:][:n], s, src.offset, shape[:k], steps[:k], 0)
+		gather(d[dst.offset+lo:][:n], s, src.offset, shape[:k], steps[:k], lo)
 	case src.Contiguous():
-		scatter(d, s[src.offset:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], 0)
+		scatter(d, s[src.offset+lo:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
 	default:
 		block := make([]T, min(n, blockSize))
-		for lo := 0; lo < n; lo += len(block) {
-			part := block[:min(len(block), n-lo)]
-			gather(part, s, src.offset, src.Shape(), src.strides[:src.ndim], lo)
-			scatter(d, part, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
+		for ; n > 0; n -= len(block) {
+			block = block[:min(len(block), n)]
+			gather(block, s, src.offset, src.Shape(), src.strides[:src.ndim], lo)
+			scatter(d, block, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
+			lo += len(block)
 		}
 	}
 }
@@ -187,42 +194,53 @@ const (
 	leastTurned = 1 << 14
 )
 
-// turn copies all elements of a view whose last dimension has a long step, such as weights whose
-// channels change places. It takes some of the last dimension at a time, and the other dimensions in the
-// order in which memory has them, so that lines that are read are used before they leave the cache.
-func turn[T any](dst, src []T, at int, shape, steps []int) {
+// turn copies a part of the elements of a view whose last dimension has a long step, such as weights
+// whose channels change places. It takes some of the last dimension at a time, and the other dimensions
+// in the order in which memory has them, so that lines that are read are used before they leave the
+// cache.
+func turn[T any](dst, src []T, at int, shape, steps []int, part, parts int) {
 	last := len(shape) - 1
-	var order, index, to [MaxDims]int
-	size := shape[last]
-	for d := last - 1; d >= 0; d-- {
+	var order, index, to, from, end [MaxDims]int
+	size := 1
+	longest := 0 // dimension: the one that is divided
+	for d := last; d >= 0; d-- {
 		to[d], size = size, size*shape[d]
+		end[d] = shape[d]
+		if shape[d] > shape[longest] {
+			longest = d
+		}
 		order[d] = d
 	}
+	from[longest], end[longest] = piece(part, parts, shape[longest], turnBlock)
 	dims := order[:last]
 	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(steps[j], steps[i]) })
-	for first := 0; first < shape[last]; first += turnBlock {
-		run := min(turnBlock, shape[last]-first)
-		from, out := at+first*steps[last], first
-		clear(index[:])
-		for {
-			part := dst[out:][:run]
-			p := from
-			for i := range part {
-				part[i] = src[p]
+	for first := from[last]; first < end[last]; first += turnBlock {
+		run := min(turnBlock, end[last]-first)
+		in, out := at+first*steps[last], first
+		for _, d := range dims {
+			index[d] = from[d]
+			in, out = in+from[d]*steps[d], out+from[d]*to[d]
+		}
+		for from[longest] < end[longest] {
+			row := dst[out:][:run]
+			p := in
+			for i := range row {
+				row[i] = src[p]
 				p += steps[last]
 			}
 			k := last - 1
 			for ; k >= 0; k-- {
 				d := dims[k]
 				index[d]++
-				from += steps[d]
+				in += steps[d]
 				out += to[d]
-				if index[d] < shape[d] {
+				if index[d] < end[d] {
 					break
 				}
-				from -= shape[d] * steps[d]
-				out -= shape[d] * to[d]
-				index[d] = 0
+				n := end[d] - from[d]
+				in -= n * steps[d]
+				out -= n * to[d]
+				index[d] = from[d]
 			}
 			if k < 0 {
 				break

@@ -1,6 +1,9 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import (
+	"github.com/nnopt/nnopt/internal/divide"
+	"github.com/nnopt/nnopt/kernel"
+)
 
 // winogradRows is about how many tiles are multiplied at a time. With fewer, products wait for the
 // weights; the values of more would leave the second-level cache.
@@ -87,20 +90,40 @@ func (ws *Workspace) Winograd(y, x, weights *Array, prepared *WinogradWeights, w
 	}
 	c.slide = newSlide(&w, x.Shape()[1:3], y.Shape()[1:3])
 	c.down, c.across = (c.slide.out[1]+tile-1)/tile, (c.slide.out[2]+tile-1)/tile
-	if err := ws.complete(&c.complete, e, y, args, false); err != nil {
+	rows := x.shape[0] * c.down
+	// All products of a part read all weights, so parts should not be low.
+	unit := max(min(winogradRows/4/c.across, rows), 1)
+	if divide.Always.Load() {
+		unit = 1
+	}
+	var failed error
+	picoseconds := 1000 * int(kernel.ProductTime(rows*c.across*c.points*c.points, c.out, c.in))
+	ws.pieces(picoseconds, rows, unit, func(ws *Workspace, first, next int) {
+		if err := c.compute(ws, first, next, e, args); err != nil {
+			ws.crewOf().fail(&failed, err)
+		}
+	})
+	return failed
+}
+
+// compute computes some rows of tiles, with memory of its own.
+func (c *winograd) compute(ws *Workspace, first, next int, e *Epilogue, args []*Array) error {
+	own, convolution := *c, *c.lastConvolution
+	c = &own
+	c.lastConvolution = &convolution
+	if err := ws.complete(&c.complete, e, c.y, args, false); err != nil {
 		return err
 	}
 	defer c.complete.end()
-	rows := x.shape[0] * c.down
-	most := min(max(winogradRows/c.across, 1), rows) // rows of tiles at a time
+	most := min(max(winogradRows/c.across, 1), next-first) // rows of tiles at a time
 	memory := new(Array)
 	if err := ws.New(memory, Float32, c.divide(nil, most)); err != nil {
 		return err
 	}
 	defer ws.Release(memory)
 	c.divide(Slice[float32](memory), most)
-	for first := 0; first < rows; first += most {
-		c.tiles(first, min(most, rows-first))
+	for ; first < next; first += most {
+		c.tiles(first, min(most, next-first))
 	}
 	return nil
 }

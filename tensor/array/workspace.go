@@ -24,22 +24,24 @@ type Workspace struct {
 	// Threads compute together what is worth dividing. Nil is one thread.
 	Threads *kernel.Threads
 
-	headers  [3]Array // of the part of a thread
-	rowParts [2]Array // of a product that is computed some rows at a time
-	sorted   Array    // what a reduction reads
-	views    [3]Array // see View
-	crew     *crew    // of the threads; nil until they need it
-	loop     loop
-	epilogue *loop    // of an Epilogue, if there was one: products need the other loop meanwhile
-	args     []*Array // of the epilogue
-	zeros    []float32
-	segments []kernel.Segment
-	sums     []float64
-	places   []int                         // of Take and Put
-	free     *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
-	lent     []Array                       // see Lend
-	inUse    int64
-	most     int64
+	headers   [3]Array // of the part of a thread
+	rowParts  [2]Array // of a product that is computed some rows at a time
+	sorted    Array    // what a reduction reads
+	views     [3]Array // see View
+	crew      *crew    // of the threads; nil until they need it
+	loop      loop
+	epilogue  *loop    // of an Epilogue, if there was one: products need the other loop meanwhile
+	args      []*Array // of the epilogue
+	zeros     []float32
+	segments  []kernel.Segment
+	integers  *integers // if there was a product of them
+	sums      []float64
+	places    []int // of Take and Put
+	attention *attentionMemory
+	free      *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
+	lent      []Array                       // see Lend
+	inUse     int64
+	most      int64
 }
 
 // A buffer has 2^k * (8+i)/8 elements, k >= minShift, 0 <= i < 8.
@@ -133,7 +135,7 @@ func (ws *Workspace) Lend(a, src *Array) error {
 	if err := ws.New(a, src.dtype, src.Shape()...); err != nil {
 		return err
 	}
-	CopyTo(a, src)
+	ws.Copy(a, src)
 	ws.lent = append(ws.lent, *a)
 	return nil
 }

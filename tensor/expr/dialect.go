@@ -13,8 +13,8 @@ import (
 )
 
 // Dialect is how graphs of tensors are written to files, see package graphfile: ops by the names
-// that the language has for them, types as they print, constants to the bit. A Composite and
-// an Epilogue are written with their programs.
+// that the language has for them, types as they print, constants to the bit. A Composite,
+// an Epilogue and an Attention are written with their programs.
 type Dialect struct {
 	// Language has the names of ops. The default is [Default].
 	Language *Language
@@ -28,7 +28,7 @@ func (d Dialect) language() *Language {
 	return d.Language
 }
 
-const compositeName, epilogueName = "Composite", "Epilogue"
+const compositeName, epilogueName, attentionName = "Composite", "Epilogue", "Attention"
 
 // OpText returns an op as text.
 func (d Dialect) OpText(op fgraph.Op) (string, error) {
@@ -53,6 +53,15 @@ func (d Dialect) OpText(op fgraph.Op) (string, error) {
 			text += "{" + params
 		}
 		return text, nil
+	case *tensor.AttentionOp:
+		text := attentionName
+		if op.Program() != nil {
+			text += "{" + op.Program().Listing() + "}"
+		}
+		if op.Turned() {
+			text += "{" + turnedParam + "}"
+		}
+		return text, nil
 	case tensor.AssertOp:
 		return "Assert{" + strconv.Quote(op.Message) + "}", nil
 	}
@@ -72,6 +81,8 @@ func (d Dialect) ParseOp(text string) (fgraph.Op, error) {
 		return parseComposite(params)
 	case name == epilogueName && len(params) > 1:
 		return d.parseEpilogue(params)
+	case name == attentionName:
+		return parseAttention(params)
 	case name == "Assert" && len(params) > 0:
 		message, err := strconv.Unquote(strings.Join(params, "}{"))
 		return tensor.AssertOp{Message: message}, err
@@ -118,6 +129,31 @@ func (d Dialect) parseEpilogue(params []string) (fgraph.Op, error) {
 		}
 	}
 	return nil, fmt.Errorf("%w: no product with an epilogue: %q", ErrSyntax, fileio.Excerpt(text, 0))
+}
+
+// turnedParam says that the result of an Attention is turned.
+const turnedParam = "turned"
+
+// parseAttention makes an attention, perhaps of a program, whose result may be turned.
+func parseAttention(params []string) (fgraph.Op, error) {
+	rest := params
+	turned := len(rest) > 0 && rest[len(rest)-1] == turnedParam
+	if turned {
+		rest = rest[:len(rest)-1]
+	}
+	var p *array.Program
+	if len(rest) == 1 {
+		var err error
+		if p, err = array.ParseProgram(rest[0]); err != nil {
+			return nil, err
+		}
+	}
+	if len(rest) < 2 {
+		if op := tensor.NewAttention(p, turned); op != nil {
+			return op, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no attention: %q", ErrSyntax, fileio.Excerpt(strings.Join(params, "}{"), 0))
 }
 
 // ParseType returns the type of a text.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -65,10 +66,11 @@ var ops = map[string]maker{
 		op, ok := single(params, 100)
 		return tensor.SpliceMatmulOp{N: int8(op)}, ok && op > 0
 	},
-	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
-	"cumprod": onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
-	"sort":    onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
-	"argsort": onAxis(func(axis int8) tensor.Op { return tensor.ArgsortOp{Axis: axis} }),
+	"Integers": integersOp,
+	"cumsum":   onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
+	"cumprod":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
+	"sort":     onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
+	"argsort":  onAxis(func(axis int8) tensor.Op { return tensor.ArgsortOp{Axis: axis} }),
 	"IfElse": func(params []string) (tensor.Op, bool) {
 		if len(params) == 0 {
 			return tensor.IfElseOp{Outputs: 1}, true
@@ -344,4 +346,27 @@ func offsets(params []string, n int) ([]int, bool) {
 		list[i] = int(k)
 	}
 	return list, len(list) == n
+}
+
+// integersOp makes a product of integers, given the precision, the name of the product and its parameters.
+func integersOp(params []string) (tensor.Op, bool) {
+	if len(params) < 2 {
+		return nil, false
+	}
+	precision := map[string]kernel.Precision{"int8": kernel.Int8, "int16": kernel.Int16}[params[0]]
+	var base tensor.Op
+	ok := false
+	switch name := params[1]; name {
+	case "Matmul":
+		base, ok = plain(tensor.MatmulOp{})(params[2:])
+	case "Dot22":
+		base, ok = plain(tensor.Dot22Op{})(params[2:])
+	case "ConvLast":
+		base, ok = windowOps[name](params[2:])
+	}
+	if !ok {
+		return nil, false
+	}
+	op := tensor.NewIntegers(base, precision)
+	return op, op != nil
 }

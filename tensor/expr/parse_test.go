@@ -139,7 +139,7 @@ func TestOpNamesRoundTrip(t *testing.T) {
 		"add", "cast{float32}", "mul{inplace=1}", "sum", "sum{axis=0,2}", "sum{axis=}", "argmax{axis=1}", "DimShuffle{x,1,0}", "DimShuffle{}", "InplaceDimShuffle{1,0}", "Shape_i{2}",
 		"AllocEmpty{int64}", "MakeVector{bool}", "Reshape{3}", "Join{1}", "Gemm{inplace}", "BlasGemv", "BlasGer{inplace}", "Usmm{inplace}", "Subtensor{1:3,_,::-1,_:_}", "Subtensor{1:2:_,::_}", "SpecifyShape{[_, 3, ?]}", "Unique", "Subtensor{}", "IncSubtensor{1:}{inplace}",
 		"SetSubtensor{0}", "AdvancedSubtensor1", "AdvancedSubtensor{2}", "AdvancedIncSubtensor1{inplace}", "AdvancedSetSubtensor{2}{inplace}", "SpecifyShape{[?, 3]}", "Assert{no way}", "LogSoftmaxGrad", "ARange", "Eye{bool}", "AllocDiag{-2}", "ExtractDiag{-1,2,0}", "Nonzero", "RepeatIndex", "Det", "SLogDet", "MatrixInverse",
-		"Conv{2}", "Winograd{4}{pads=1,1,0,2}", "Winograd{2}", "ConvLast{2}{pads=1,1,0,0}{groups=2}", "Conv{1}{strides=2}{dilations=3}{pads=-1,2}{groups=4}", "ConvTranspose{3}{pads=0,0,1,0,0,0}", "ConvWeights{2}{strides=1,2}", "MaxPool{3,3}{strides=2,2}{pads=1,1,1,1}{ceil}", "MaxPoolPlaces{2}",
+		"Integers{int8}{Matmul}", "Integers{int16}{Dot22}", "Integers{int8}{ConvLast}{2}{pads=1,1,0,0}", "Conv{2}", "Winograd{4}{pads=1,1,0,2}", "Winograd{2}", "ConvLast{2}{pads=1,1,0,0}{groups=2}", "Conv{1}{strides=2}{dilations=3}{pads=-1,2}{groups=4}", "ConvTranspose{3}{pads=0,0,1,0,0,0}", "ConvWeights{2}{strides=1,2}", "MaxPool{3,3}{strides=2,2}{pads=1,1,1,1}{ceil}", "MaxPoolPlaces{2}",
 		"AveragePool{2,2}{ceil}{count_include_pad}", "AveragePoolGrad{2}{count_include_pad}", "SumPool{1}", "SumPoolGrad{2,1,2}{dilations=1,1,2}", "ResizePlaces{half_pixel}", "ResizePlaces{asymmetric}{floor}",
 	} {
 		op, ok := expr.Default().Op(name)
@@ -153,7 +153,7 @@ func TestOpNamesRoundTrip(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "foo", "cast", "cast{foo}", "sum{foo}", "sum{axis=9}", "DimShuffle{9}", "DimShuffle{a}", "Shape_i", "Shape_i{-1}", "Subtensor", "Subtensor{::0}", "Subtensor{1:2:a}", "Gemm{foo}", "add{inplace=-1}", "add}{", "SpecifyShape{3}", "Eye", "Eye{int24}", "AllocDiag", "AllocDiag{}", "AllocDiag{99999999999}", "ExtractDiag{0}", "ExtractDiag{0,0,8}", "ExtractDiag{0,-1,1}",
-		"Winograd", "Winograd{}", "Winograd{a}", "Winograd{4}{groups=2}", "Conv", "Conv{}", "Conv{0}", "Conv{4}", "Conv{2}{strides=1}", "Conv{1}{pads=1}", "Conv{1}{groups=0}", "Conv{1}{groups=1,2}", "Conv{1}{groups=2}{strides=2}", "Conv{1}{foo}", "MaxPool", "MaxPool{}", "MaxPool{a}", "MaxPool{1,1,1,1}", "MaxPool{2}{count_include_pad}", "AveragePool{2}{count_include_pad}{ceil}", "ResizePlaces", "ResizePlaces{floor}", "ResizePlaces{half_pixel}{}"} {
+		"Integers", "Integers{int8}", "Integers{float32}{Matmul}", "Integers{int8}{Join}{1}", "Integers{int8}{ConvLast}", "Integers{int8}{ConvLast}{2}{groups=2}", "Integers{int8}{Matmul}{1}", "Winograd", "Winograd{}", "Winograd{a}", "Winograd{4}{groups=2}", "Conv", "Conv{}", "Conv{0}", "Conv{4}", "Conv{2}{strides=1}", "Conv{1}{pads=1}", "Conv{1}{groups=0}", "Conv{1}{groups=1,2}", "Conv{1}{groups=2}{strides=2}", "Conv{1}{foo}", "MaxPool", "MaxPool{}", "MaxPool{a}", "MaxPool{1,1,1,1}", "MaxPool{2}{count_include_pad}", "AveragePool{2}{count_include_pad}{ceil}", "ResizePlaces", "ResizePlaces{floor}", "ResizePlaces{half_pixel}{}"} {
 		if op, ok := expr.Default().Op(name); ok {
 			t.Errorf("%s is %v", name, op)
 		}

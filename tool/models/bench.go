@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 )
@@ -29,7 +30,8 @@ func (o Options) benchVerb() tool.Verb {
 		Of:       aModel,
 		Detail: `
 "bench onnx --model MODEL.onnx" lowers an ONNX model for inputs like those of "$0 eval", optimizes it and runs it. It reports the best
-and the median of at least fifteen runs, and the time to lower and optimize.`,
+and the median of at least fifteen runs, and the time to lower and optimize. With --profile it says for each op what it takes, in runs of
+their own, and with several threads how many worked on average.`,
 		Examples: `$0 bench onnx --model model.onnx --shape x=2x3`,
 		Claims:   func(arg string) bool { return arg == "onnx" },
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
@@ -38,6 +40,7 @@ and the median of at least fifteen runs, and the time to lower and optimize.`,
 			model := fs.String("model", "", "or an ONNX model")
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			threads := tool.DeclareThreads(fs)
+			byOp := fs.Bool("profile", false, "Report times by op")
 			return tool.Taking(1, 1, `"onnx"`, func(ctx context.Context, c *tool.Console, args []string) error {
 				if *model == "" {
 					return tool.Usagef("--model expected")
@@ -67,11 +70,16 @@ and the median of at least fifteen runs, and the time to lower and optimize.`,
 				if err := r.measure(ctx, f, inputs); err != nil {
 					return err
 				}
+				if *byOp {
+					options.Profile = true
+					if r.ByOp, err = costs(ctx, m, options, inputs); err != nil {
+						return err
+					}
+				}
 				if *asJSON {
 					return tool.WriteJSON(c.Stdout, r)
 				}
-				r.print(c)
-				return nil
+				return r.print(c)
 			})
 		},
 	}
@@ -89,6 +97,23 @@ type benchReport struct {
 	ReadSeconds      float64 `json:"read_seconds"`
 	LowerSeconds     float64 `json:"lower_seconds"` // to make and optimize the graph
 	Threads          int     `json:"threads"`       // that a computation uses
+	// ByOp is of runs of its own.
+	ByOp []profile.OpCost `json:"by_op,omitempty"`
+}
+
+// costs runs a model as often as it is measured at least, and returns what its ops take.
+func costs(ctx context.Context, m *onnx.Model, options lower.Options, inputs map[string]*array.Array) ([]profile.OpCost, error) {
+	f, err := lower.Model(ctx, m, options, inputs)
+	if err != nil {
+		return nil, err
+	}
+	r := f.NewRunner()
+	for range leastRuns {
+		if _, err := r.Run(ctx, inputs); err != nil {
+			return nil, err
+		}
+	}
+	return r.Profile().Execution, nil
 }
 
 // measure runs a function and keeps the times.
@@ -112,10 +137,15 @@ func (r *benchReport) measure(ctx context.Context, f *lower.Function, inputs map
 }
 
 // print prints the report for people.
-func (r *benchReport) print(c *tool.Console) {
+func (r *benchReport) print(c *tool.Console) error {
 	c.Print("%-16s %14s\n", r.Model, r.Query)
 	c.Print("%-16s %14d\n", "applies", r.Applies)
 	c.Print("%-16s %14s\n", "run, quickest", duration(r.RunSeconds))
 	c.Print("%-16s %14s\n", "run, median", duration(r.RunSecondsMedian))
 	c.Print("read in %s, lowered and optimized in %s, %d threads\n", duration(r.ReadSeconds), duration(r.LowerSeconds), r.Threads)
+	if r.ByOp == nil {
+		return nil
+	}
+	c.Print("\n")
+	return (&profile.Function{Execution: r.ByOp}).WriteExecution(c.Stdout)
 }

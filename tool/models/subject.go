@@ -280,7 +280,7 @@ func (f *modelFlags) record(ctx context.Context, c *tool.Console, arg string, in
 }
 
 // profile optimizes a model.
-func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, _ int) (*profile.Function, error) {
+func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, _, _ int) (*profile.Function, error) {
 	s, err := f.open(arg)
 	if err != nil {
 		return nil, err

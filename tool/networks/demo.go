@@ -180,7 +180,7 @@ func (d *demo) optimize(ctx context.Context) error {
 	f := newFunctionProfile(d.Config().Name+" demo, "+d.query, d.plan)
 	if d.full {
 		d.Print("\n")
-		if err := link(ctx, f, d.plan, 0, 0); err != nil {
+		if err := link(ctx, f, d.plan, 0, 1, 0); err != nil {
 			return err
 		}
 		if err := f.WriteText(d.Stdout); err != nil {
@@ -210,7 +210,7 @@ func (d *demo) page(ctx context.Context) error {
 		return err
 	}
 	f := newFunctionProfile(s.Recording.Title, p)
-	if err := errors.Join(link(ctx, f, p, 3, demoSeed), s.AddMisses(ctx), s.Recording.AddProfile(f)); err != nil {
+	if err := errors.Join(link(ctx, f, p, 3, 1, demoSeed), s.AddMisses(ctx), s.Recording.AddProfile(f)); err != nil {
 		return err
 	}
 	return tool.WriteTo(ctx, d.Stdout, d.html, func(w io.Writer) error { return view.WritePage(w, s.Recording) })

@@ -42,7 +42,7 @@ const aNetwork = "a network"
 
 // networkOnly returns the flags that have a meaning for networks alone.
 func networkOnly() []string {
-	return append([]string{"request", "srand", "quantize.error"}, chunkFlags...)
+	return append([]string{"request", "srand"}, chunkFlags...)
 }
 
 // isFile reports whether an argument is a file, which a directory that is named like a variable is

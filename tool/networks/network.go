@@ -24,8 +24,9 @@ import (
 // network on random inputs, to estimate a look at the parameters: so the estimate is the default, and
 // who names a limit gets what holds for it.
 const (
-	limitsError = "limit_quantization_error"
-	boundsError = "bound_quantization_error"
+	limitsError  = "limit_quantization_error"
+	boundsError  = "bound_quantization_error"
+	limitsTensor = "limit_integer_error" // of graphs of tensors
 )
 
 // switches are Kaldi's, and the limit of the error of quantized products.
@@ -38,7 +39,7 @@ type switches struct {
 func declareSwitches(fs *flag.FlagSet, prefix string) tool.Switches {
 	s := &switches{kaldi: passes.DefaultOptimizeOptions()}
 	s.kaldi.Register(fs, prefix)
-	fs.StringVar(&s.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm, measured on random inputs: the worst products get 16 bits or stay in float32; 0 for no limit (default = an estimate, for +int8)")
+	fs.StringVar(&s.most, "quantize.error", "", "With +int8 or +int16, the largest error of an output relative to its norm, measured on random inputs: the worst products get 16 bits or stay in float32; 0 for no limit (default = 0.08; for networks with +int8 an estimate of it)")
 	return s
 }
 
@@ -46,7 +47,7 @@ func declareSwitches(fs *flag.FlagSet, prefix string) tool.Switches {
 func (s *switches) Query(q optdb.Query) optdb.Query {
 	q = s.kaldi.Query(q)
 	if s.most != "" {
-		q = q.Excluding(boundsError).Including(limitsError).Set(limitsError, "error", s.most)
+		q = q.Excluding(boundsError).Including(limitsError, limitsTensor).Set(limitsError, "error", s.most).Set(limitsTensor, "error", s.most)
 	}
 	return q
 }
@@ -64,7 +65,7 @@ func (s *switches) Check(q optdb.Query, opt *optdb.Optimizer) error {
 func (s *switches) Off() bool { return !s.kaldi.Optimize }
 
 // quantizers are the entries that quantize products.
-var quantizers = []string{"quantize_to_int8", "quantize_to_int16"}
+var quantizers = []string{"quantize_to_int8", "quantize_to_int16", "products_to_int8", "products_to_int16"}
 
 // networkFlags are the flags for a network and a request.
 type networkFlags struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // profile optimizes a request to a network, and runs it on random inputs.
-func (f *networkFlags) profile(ctx context.Context, c *tool.Console, model string, runs int) (*profile.Function, error) {
+func (f *networkFlags) profile(ctx context.Context, c *tool.Console, model string, runs, threads int) (*profile.Function, error) {
 	f.random = runs > 0
 	_, p, err := f.build(ctx, c, model, pipeline.Options{Record: true})
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *networkFlags) profile(ctx context.Context, c *tool.Console, model strin
 		return nil, err
 	}
 	fn := newFunctionProfile(model, p)
-	return fn, link(ctx, fn, p, runs, f.seed)
+	return fn, link(ctx, fn, p, runs, threads, f.seed)
 }
 
 // newFunctionProfile returns the profile of compiling and optimizing a plan.
@@ -48,7 +48,7 @@ func newFunctionProfile(message string, p *pipeline.Plan) *profile.Function {
 
 // link makes a program of the optimized computation, runs it, and adds the times to
 // the profile.
-func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, seed uint64) error {
+func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs, threads int, seed uint64) error {
 	start := time.Now()
 	program, err := exec.NewProgram(p.Optimized, p.Net)
 	if err != nil {
@@ -65,12 +65,12 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs int, 
 	}
 	pipeline.Prepare(p.Optimized, p.Net)
 	timing := new(exec.Timing)
-	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, exec.ComputerOptions{Timing: timing}); err != nil {
+	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, exec.ComputerOptions{Timing: timing, Threads: threads}); err != nil {
 		return err
 	}
 	f.Calls, f.CallTime = runs, timing.Total()
 	for _, row := range timing.ByComponent() {
-		f.Execution = append(f.Execution, profile.OpCost{Name: row.Name, Applies: row.Commands, Calls: int(row.Runs), Time: row.Time, Bytes: row.Bytes})
+		f.Execution = append(f.Execution, profile.OpCost{Name: row.Name, Applies: row.Commands, Calls: int(row.Runs), Time: row.Time, Helped: row.Helped, Waited: row.Waited, Bytes: row.Bytes})
 	}
 	return nil
 }

@@ -304,6 +304,7 @@ func TestBenchONNX(t *testing.T) {
 		t.Errorf("%s: %v", out, err)
 	}
 	bench := func(more ...string) result { return nnopt(t, append([]string{"bench"}, more...)...) }
+	contains(t, bench("onnx", "--profile", "--model", model, "--shape=x=2x3").ok(t).stdout, "run, quickest", "Execution", "<#apply> <name>")
 	bench("onnx").fails(t, statusUsage, "--model expected")
 	bench("onnx", "--model", model, "--unit=x").fails(t, statusUsage, "--unit has no meaning for an ONNX model")
 	bench("onnx", "--model", model, "--threads=-1").fails(t, statusUsage, "threads")

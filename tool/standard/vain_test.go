@@ -34,7 +34,7 @@ func TestNothingInVain(t *testing.T) {
 		{"profile|--diff=" + missing + "|--format=json|" + config, "--format has no meaning beside --diff"},
 		{"graph|--vars=x: vector|" + config, "--vars has no meaning for a network"},
 		{"graph|--request=" + missing + "|x + y", "--request has no meaning for an expression"},
-		{"graph|--quantize.error=0.1|x + y", "--quantize.error has no meaning for an expression"},
+		{"graph|--quantize.error=0.1|x + y", "add +int8 or +int16"},
 		{"view|--outputs=all|x + y", "--outputs has no meaning for an expression"},
 		{"view|--grad=x|" + config, "--grad has no meaning for a network"},
 		{"view|--query=none|" + file(t, "page.html", "<!DOCTYPE html>"), "--query has no meaning for a page"},

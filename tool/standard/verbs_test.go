@@ -105,6 +105,9 @@ func TestProfile(t *testing.T) {
 	config := file(t, "net.config", smallConfig)
 	contains(t, nnopt(t, "profile", "--run=2", config).ok(t).stdout,
 		"Function profiling", "Optimizer Profile", "'canonicalize', 'EquilibriumOptimizer'", "Execution", "AcceptInput")
+	contains(t, nnopt(t, "profile", "--run=2", "--threads=2", config).ok(t).stdout, "Execution", "AcceptInput")
+	contains(t, nnopt(t, "profile", "--run=2", "--threads=2", "--vars=x: vector", "tanh(x)").ok(t).stdout, "Execution", "tanh(x)")
+	nnopt(t, "profile", "--threads=2", config).fails(t, statusUsage, "--threads", "--run")
 	f, err := profile.ReadJSON(strings.NewReader(nnopt(t, "profile", "--format=json", config).ok(t).stdout))
 	if err != nil {
 		t.Fatal(err)

@@ -133,8 +133,8 @@ func (o Options) subjects(d *tool.Dialect, flags *tool.SubjectFlags, fs *flag.Fl
 		Record: func(ctx context.Context, c *tool.Console, arg string, in *view.Input) (*view.Subject, error) {
 			return f.record(ctx, c, d, arg, flags.Passes, in)
 		},
-		Profile: func(ctx context.Context, c *tool.Console, arg string, runs int) (*profile.Function, error) {
-			return f.measure(ctx, c, arg, flags.Passes, runs)
+		Profile: func(ctx context.Context, c *tool.Console, arg string, runs, threads int) (*profile.Function, error) {
+			return f.measure(ctx, c, arg, flags.Passes, runs, threads)
 		},
 		Tune: func(ctx context.Context, c *tool.Console, arg string) (*tune.Subject, error) {
 			return f.tune(ctx, arg, flags.Passes)
@@ -226,7 +226,7 @@ func (f *exprFlags) failedText(ctx context.Context, c *tool.Console, err error, 
 }
 
 // measure optimizes an expression, and evaluates it for random arguments.
-func (f *exprFlags) measure(ctx context.Context, c *tool.Console, text string, flags *tool.Selection, runs int) (*profile.Function, error) {
+func (f *exprFlags) measure(ctx context.Context, c *tool.Console, text string, flags *tool.Selection, runs, threads int) (*profile.Function, error) {
 	opt, err := f.use(text, flags)
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (f *exprFlags) measure(ctx context.Context, c *tool.Console, text string, f
 	}
 	inputs := usedInputs(scope, outputs)
 	watched, told := f.watch.Start(ctx, c, opt)
-	fn, err := exec.NewFunction(watched, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: true})
+	fn, err := exec.NewFunction(watched, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: true, Threads: threads})
 	if err != nil {
 		return nil, f.failed(ctx, c, err, inputs, outputs)
 	}

@@ -107,6 +107,7 @@
 
   if (text("engine")) {
     view.transport = new Inside();
-    addEventListener("DOMContentLoaded", () => requestAnimationFrame(() => setTimeout(() => view.transport.start())));
+    // Unpacking takes longer than the first picture, and goes on beside it.
+    view.transport.start();
   }
 })((globalThis.nnopt ??= {}));

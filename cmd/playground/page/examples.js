@@ -35,12 +35,13 @@
   view.exampleBox = (app) => {
     const box = el("select", { name: "example", "aria-label": "Examples", onchange: () => choose(app, examples[box.value]) },
       el("option", { value: "" }, "Examples"), examples.map((x, i) => el("option", { value: i }, x.name)));
-    return el("p", null, box);
+    return box;
   };
 
   async function choose(app, x) {
-    if (!x) return;
+    if (!x || document.body.hasAttribute("data-asking")) return;
     note(el("p", null, el("b", null, x.name + ". "), x.note));
+    if (x.rules) app.openTab("live");
     await view.ask(app, { expr: x.expr, variables: x.variables, grad: x.grad ?? "", query: x.query ?? "fast_run", rules: x.rules ?? "" });
   }
 
@@ -52,10 +53,14 @@
   }
 
   addEventListener("DOMContentLoaded", () => {
+    // Most passes find nothing in a small graph.
+    $("busy").click();
+    $("theme").before(el("a.about", { href: "https://github.com/nnopt/nnopt", target: "_blank", rel: "noopener", title: "What nnopt is, and its source" }, "About"));
     if (view.remembered.get("visited")) return;
     view.remembered.set("visited", "1");
-    note(el("p", null, "Three steps: ", el("b", null, "1"), " type an expression below, choose an example, or drop a file, such as a model of ONNX. ", el("b", null, "2"),
-      " Press Optimize, and step through the passes with the arrow keys. ", el("b", null, "3"), " Choose an apply: its details say which rule made it, and why others did not fire. Nothing leaves this page."));
+    note(el("ol", null, el("li", null, "Type an expression, choose an example, or drop a file, such as an ONNX model. It stays in this page."),
+      el("li", null, "Press ", el("b", null, "Optimize"), ", and step through the passes with ", el("b", null, "→"), ": what is new is green, what goes is red."),
+      el("li", null, "Choose a box: its details name the rule that made or took it, and say why other rules did not fire.")));
   });
 
   Object.assign(view, { examples });

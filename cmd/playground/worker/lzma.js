@@ -15,30 +15,63 @@ function unpacked(text) {
 }
 
 // unlzma decompresses a file in LZMA's first format, as lzma.go writes it: without contexts of positions.
+//
+// The range and the code have 32 bits. As variables that functions share they would be objects of the
+// heap, since an engine of JavaScript keeps 31 bits in a variable; in an array they are numbers, and
+// the loop that most bits go through has them in variables of its own.
 function unlzma(input) {
   const lc = input[0], size = new DataView(input.buffer, input.byteOffset).getUint32(5, true), out = new Uint8Array(size);
   const isMatch = 0, isRep = 192, isRep0 = 204, isRep1 = 216, isRep2 = 228, isLong = 240, slots = 432, special = 688, align = 802, lens = 818, repLens = 1332, literals = 1846;
-  const probs = new Uint16Array(literals + (768 << lc)).fill(1024);
-  let pos = 13, range = -1, code = 0;
-  for (let i = 0; i < 5; i++) code = (code << 8) | input[pos++];
-
+  const probs = new Uint16Array(literals + (768 << lc)).fill(1024), shared = new Int32Array([-1, 0]); // the range and the code
+  let pos = 13;
+  for (let i = 0; i < 5; i++) shared[1] = (shared[1] << 8) | input[pos++];
   const bit = (i) => {
-    const p = probs[i], bound = Math.imul(range >>> 11, p);
-    let b = 0;
-    if (code >>> 0 < bound >>> 0) {
-      range = bound;
+    const p = probs[i], range = shared[0], bound = Math.imul(range >>> 11, p);
+    if (shared[1] >>> 0 < bound >>> 0) {
       probs[i] = p + ((2048 - p) >> 5);
-    } else {
-      range = (range - bound) | 0;
-      code = (code - bound) | 0;
-      probs[i] = p - (p >> 5);
-      b = 1;
+      shared[0] = bound;
+      normalize();
+      return 0;
     }
-    if ((range & 0xff000000) === 0) {
-      range <<= 8;
-      code = (code << 8) | input[pos++];
+    probs[i] = p - (p >> 5);
+    shared[0] = range - bound;
+    shared[1] -= bound;
+    normalize();
+    return 1;
+  };
+  const normalize = () => {
+    if (shared[0] & 0xff000000) return;
+    shared[0] <<= 8;
+    shared[1] = (shared[1] << 8) | input[pos++];
+  };
+  // literal reads a byte in the contexts from base on. As long as its bits are those of expected, if
+  // that has any, they have contexts of their own.
+  const literal = (base, expected, matched) => {
+    let range = shared[0], code = shared[1], at = pos, m = 1;
+    while (m < 256) {
+      const x = (expected >> 7) & 1, i = base + m + (matched ? (1 + x) << 8 : 0), p = probs[i], bound = Math.imul(range >>> 11, p);
+      expected <<= 1;
+      let b = 0;
+      if (code >>> 0 < bound >>> 0) {
+        range = bound;
+        probs[i] = p + ((2048 - p) >> 5);
+      } else {
+        range = (range - bound) | 0;
+        code = (code - bound) | 0;
+        probs[i] = p - (p >> 5);
+        b = 1;
+      }
+      if ((range & 0xff000000) === 0) {
+        range <<= 8;
+        code = (code << 8) | input[at++];
+      }
+      m = (m << 1) | b;
+      matched &&= x === b;
     }
-    return b;
+    shared[0] = range;
+    shared[1] = code;
+    pos = at;
+    return m;
   };
   const tree = (base, n) => {
     let m = 1;
@@ -57,14 +90,11 @@ function unlzma(input) {
   const direct = (n) => {
     let v = 0;
     for (; n > 0; n--) {
-      range >>>= 1;
-      const b = code >>> 0 < range >>> 0 ? 0 : 1;
-      if (b) code = (code - range) | 0;
+      shared[0] >>>= 1;
+      const b = shared[1] >>> 0 < shared[0] >>> 0 ? 0 : 1;
+      if (b) shared[1] -= shared[0];
       v = (v << 1) | b;
-      if ((range & 0xff000000) === 0) {
-        range <<= 8;
-        code = (code << 8) | input[pos++];
-      }
+      normalize();
     }
     return v;
   };
@@ -80,16 +110,8 @@ function unlzma(input) {
   while (n < size) {
     if (!bit(isMatch + (state << 4))) {
       const base = literals + 768 * ((n ? out[n - 1] : 0) >> (8 - lc));
-      let m = 1;
-      if (state >= 7) {
-        for (let expected = out[n - r0 - 1]; m < 256; expected <<= 1) {
-          const x = (expected >> 7) & 1, b = bit(base + ((1 + x) << 8) + m);
-          m = (m << 1) | b;
-          if (x !== b) break;
-        }
-      }
-      while (m < 256) m = (m << 1) | bit(base + m);
-      out[n++] = m;
+      out[n] = literal(base, state >= 7 ? out[n - r0 - 1] : 0, state >= 7);
+      n++;
       state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
       continue;
     }

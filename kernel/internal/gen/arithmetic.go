@@ -20,6 +20,7 @@ func (g *vectors) arithmetic() {
 		{"sum", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VADDPS y, Y0, Y0"},
 		{"sub", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VSUBPS y, Y0, Y0"},
 		{"div", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VDIVPS y, Y0, Y0"},
+		{"neg", "dst, x *float32, blocks int", "VBROADCASTSS sign, Y13", "VXORPS x, Y13, Y0"},
 		{"sqrt", "dst, x *float32, blocks int", "", "VSQRTPS x, Y0"},
 		// VMAXPS and VMINPS return their first operand, x, where one of both is NaN, or both are
 		// zeros. So what is left is a y that is NaN: it does not equal itself.
@@ -61,19 +62,36 @@ func (g *vectors) arithmetic() {
 	g.pairMoments("nextMoments", false)
 	g.doubles("sums", "")
 	g.doubles("squares", "VMULPD Y0, Y0, Y0; ")
-	for _, f := range []struct{ name, params, start, ops string }{ // ops add to the partial results, which start as start
-		{"dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14"},
-		{"max", "x *float32, blocks int, sums *[16]float32", "VBROADCASTSS minusInf, Y14", "VMOVUPS x, Y0; VMAXPS Y14, Y0, Y14"},
-	} {
-		// The partial results of the vectors of a block are in Y14, Y13 and so on.
-		part := func(ops string, i int) string { return strings.ReplaceAll(ops, "Y14", fmt.Sprintf("Y%d", 14-i)) }
-		g.function(function{
-			name: f.name, params: f.params,
-			before: func() { g.parts(func(i int) { g.p("%s", part(f.start, i)) }) },
-			body:   func(i int) { g.p("%s", part(f.ops, i)) },
-			after:  func() { g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) }) },
-		})
+	// Of NaN and a number, VMAXPS returns its first operand, the largest number so far.
+	g.partial("max", "x *float32, blocks int, most *[1]float32", "VBROADCASTSS minusInf, Y14", "VMOVUPS x, Y0; VMAXPS Y14, Y0, Y14", g.storeLargest)
+	g.partial("dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14", func() {
+		g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) })
+	})
+}
+
+// partial writes a reduction. The ops add to partial results, which begin as start. Those of the vectors of
+// a block are in Y14, Y13 and so on.
+func (g *vectors) partial(name, params, start, ops string, after func()) {
+	part := func(ops string, i int) string { return strings.ReplaceAll(ops, "Y14", fmt.Sprintf("Y%d", 14-i)) }
+	g.function(function{
+		name: name, params: params,
+		before: func() { g.parts(func(i int) { g.p("%s", part(start, i)) }) },
+		body:   func(i int) { g.p("%s", part(ops, i)) },
+		after:  after,
+	})
+}
+
+// storeLargest stores the largest of partial results, of which none is NaN.
+func (g *vectors) storeLargest() {
+	for i := block/g.lanes - 1; i > 0; i-- {
+		g.p("VMAXPS Y%d, Y14, Y14", 14-i)
 	}
+	if g.arm() {
+		g.line("\tWORD $0x%08x // fmaxv s14, v14.4s\n\tFMOVS F14, (R9)\n", words["fmaxv"]|14<<5|14)
+		return
+	}
+	g.p("VEXTRACTF128 $1, Y14, X13; VMAXPS X13, X14, X14; VPERMILPS $0x4e, X14, X13; VMAXPS X13, X14, X14")
+	g.p("VPERMILPS $0xb1, X14, X13; VMAXPS X13, X14, X14; VMOVSS X14, (R9)")
 }
 
 // parts calls f for each vector of a block.

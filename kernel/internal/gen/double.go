@@ -103,9 +103,10 @@ func (g *doubles) polynomialNEON(p, x string, coefficients []string) {
 
 // Predicates of comparisons.
 const (
-	equal   = 0
-	less    = 0x11
-	notLess = 0x15
+	equal          = 0
+	less           = 0x11
+	notLess        = 0x15
+	notLessOrEqual = 0x16
 )
 
 // choose sets dst to a where x compares with y, and to b elsewhere.

@@ -217,10 +217,16 @@ type function struct {
 	before func()
 	body   func(i int) // for each vector i of a block; the names of vectors are operands
 	after  func()
+
+	// Some bodies are long chains of instructions that wait for each other. Where there are registers for
+	// it, as many blocks as there are streams are computed together, one instruction of each at a time:
+	// a processor looks ahead by fewer instructions than two bodies have.
+	streams   int
+	registers func(stream int) // names the registers of a stream
 }
 
-// function writes a function. The registers for numbers are the last ones of AVX2, downwards, or
-// for arm64 the last ones that constants leave.
+// function writes a function. The registers for numbers are the last ones, downwards, or for arm64 the
+// last ones that constants leave.
 func (e *emitter) function(f function) {
 	list, _ := parse(f.params)
 	var registers []string
@@ -229,9 +235,13 @@ func (e *emitter) function(f function) {
 		register := "CX"
 		switch {
 		case p.typ == "float32":
-			register = e.vec(15 - numbers)
-			if e.arm() {
+			switch {
+			case e.arm():
 				register = e.vec(temp - 1 - numbers)
+			case e.lanes == 16:
+				register = e.vec(31 - numbers)
+			default:
+				register = e.vec(15 - numbers)
 			}
 			e.names[p.name] = register
 			numbers++
@@ -242,6 +252,9 @@ func (e *emitter) function(f function) {
 			vectors[p.name] = register
 		}
 		registers = append(registers, register)
+	}
+	if f.registers != nil {
+		f.registers(0)
 	}
 	e.open(f.name, f.params, registers...)
 	hoisted := e.hoist(f, vectors)
@@ -259,9 +272,22 @@ func (e *emitter) function(f function) {
 		e.p("DECQ CX; JNZ next")
 	} else {
 		e.p("XORQ AX, AX")
+		woven := f.streams > 1 && e.lanes == 16
+		if woven {
+			e.p("SUBQ $%d, CX; JLT  few", f.streams)
+			e.label("several")
+			e.weave(f, vectors)
+			e.p("ADDQ $%d, AX; SUBQ $%d, CX; JGE  several", f.streams*blockBytes, f.streams)
+			e.label("few")
+			e.p("ADDQ $%d, CX; JZ   done", f.streams)
+			f.registers(0)
+		}
 		e.label("next")
 		e.body(f, vectors)
 		e.p("ADDQ $%d, AX; DECQ CX; JNZ  next", blockBytes)
+		if woven {
+			e.label("done")
+		}
 	}
 	if f.after != nil {
 		f.after()
@@ -285,6 +311,28 @@ func (e *emitter) body(f function, vectors map[string]string) {
 			}
 		}
 		f.body(i)
+	}
+}
+
+// weave writes the bodies of several blocks of one vector, one instruction of each at a time. So what
+// adds to the same register does so in the order of the blocks.
+func (e *emitter) weave(f function, vectors map[string]string) {
+	text := e.buf
+	bodies := make([][]string, f.streams)
+	for s := range bodies {
+		e.buf = bytes.Buffer{}
+		f.registers(s)
+		for v, register := range vectors {
+			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", s*blockBytes, register)
+		}
+		f.body(0)
+		bodies[s] = strings.SplitAfter(e.buf.String(), "\n")
+	}
+	e.buf = text
+	for i := range bodies[0] {
+		for _, b := range bodies {
+			e.line("%s", b[i])
+		}
 	}
 }
 

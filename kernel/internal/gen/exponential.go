@@ -1,10 +1,15 @@
 package main
 
+import "fmt"
+
 // exponentials writes the functions of exp.go for vectors. They do the same operations in the same
 // order, so the bits are the same.
 func (g *vectors) exponentials() {
-	g.registers(0, "X", "N", "R", "Q", "T") // then partial sums
-	free := max(10, 5+g.sums())
+	streams := g.chains("X", "N", "R", "Q", "T") // then partial sums, and what all use
+	free := g.firstSum() + max(5, g.sums())
+	if g.lanes == 16 {
+		free = g.firstSum() + g.sums()
+	}
 	g.registers(free, "Least", "Most", "One")
 	limits := func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS most, Most; VBROADCASTSS one, One") }
 	limitsAndSums := func() {
@@ -23,13 +28,13 @@ func (g *vectors) exponentials() {
 		name: "exp", params: "dst, src *float32, blocks int, shift float32, sums *[16]float64",
 		before: limitsAndSums,
 		body:   func(i int) { shifted(); g.p("VMOVUPS X, dst"); g.addToSums(i) },
-		after:  storeSums,
+		after:  storeSums, streams: 4, registers: streams,
 	})
 	g.function(function{
 		name: "expSum", params: "src *float32, blocks int, shift float32, sums *[16]float64",
 		before: limitsAndSums,
 		body:   func(i int) { shifted(); g.addToSums(i) },
-		after:  storeSums,
+		after:  storeSums, streams: 4, registers: streams,
 	})
 	g.function(function{
 		name: "logSoftmaxDeriv", params: "dst, y, dy *float32, blocks int, sum float32",
@@ -39,6 +44,7 @@ func (g *vectors) exponentials() {
 			g.exp()
 			g.p("VMULPS  sum, X, X; VMOVUPS dy, R; VSUBPS  X, R, X; VMOVUPS X, dst")
 		},
+		streams: 4, registers: streams,
 	})
 	g.function(function{
 		name: "sigmoid", params: "dst, src *float32, blocks int",
@@ -48,9 +54,17 @@ func (g *vectors) exponentials() {
 			g.exp()
 			g.p("VADDPS  One, X, X; VDIVPS  X, One, X; VMOVUPS X, dst")
 		},
+		streams: 4, registers: streams,
 	})
 	g.erfc()
-	g.registers(free, "Arg", "Far", "One")
+	streams = g.chains("X", "N", "R", "Q", "T", "Arg")
+	if g.lanes == 16 {
+		free = 24
+	} else {
+		g.registers(free, "Arg")
+		free++
+	}
+	g.registers(free, "Far", "One")
 	g.function(function{
 		name: "tanh", params: "dst, src *float32, blocks int",
 		before: func() { g.p("VBROADCASTSS far, Far; VBROADCASTSS one, One") },
@@ -63,36 +77,61 @@ func (g *vectors) exponentials() {
 			g.p("VADDPS two, Q, T; VDIVPS T, Q, Q")
 			g.p("AND sign, Arg, Arg; OR Arg, Q, Q; VMOVUPS Q, dst")
 		},
+		streams: 4, registers: streams,
 	})
 }
 
-// erfc is erfc for vectors. It has no sums, whose registers it uses: constants have those from
+// chains returns a function that names the registers of a stream. Where there is one stream only, its
+// registers are the first five, and the sixth and later ones have their names already.
+func (g *vectors) chains(names ...string) func(stream int) {
+	return func(stream int) {
+		if g.lanes < 16 {
+			g.registers(0, names[:5]...)
+			return
+		}
+		g.registers(stream*len(names), names...)
+		g.names["Large"] = fmt.Sprintf("K%d", 1+stream)
+	}
+}
+
+// erfc is erfc for vectors, and x times that of -t, see GELUVec. It has no sums, whose registers it uses: constants have those from
 // firstHoisted on.
 func (g *vectors) erfc() {
-	g.registers(10, "Least", "Wide", "One", "Arg", "Low", "Arm")
-	g.function(function{
-		name: "erfc", params: "dst, src *float32, blocks int",
-		before: func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS wide, Wide; VBROADCASTSS one, One") },
-		body: func(int) {
-			g.p("VMOVUPS src, Arg; AND  abs, Arg, T")
-			g.bound("MINPS", "Wide", "T")
-			// The square as two float32s: -X and Low.
-			g.p("VMULPS T, T, X; XOR  sign, X, X; VMOVUPS X, Low; VFMADD231PS T, T, Low")
-			g.p("VMULPS half, T, T; VADDPS One, T, T; VDIVPS T, One, Arm")
-			g.bound("MAXPS", "Least", "X")
-			g.reduce()
-			g.p("VSUBPS Low, R, R")
-			g.expm1Reduced()
-			g.scaled()
-			g.p("VMULPS erfc%d, Arm, Q", erfcTerms-1)
-			for i := erfcTerms - 2; i > 0; i-- {
-				g.p("VADDPS erfc%d, Q, Q; VMULPS Arm, Q, Q", i)
-			}
-			g.p("VADDPS erfc0, Q, Q; VMULPS Arm, Q, Q; VMULPS X, Q, Q")
-			// For negative arguments, 2 less the result.
-			g.p("AND  sign, Arg, T; XOR  T, Q, Q; VPSRAD $31, Arg, Arg; AND  two, Arg, Arg; VADDPS Arg, Q, Q; VMOVUPS Q, dst")
-		},
-	})
+	streams := g.chains("X", "N", "R", "Q", "T", "Arg", "Low", "Arm")
+	if g.lanes == 16 {
+		g.registers(24, "Least", "Wide", "One")
+	} else {
+		g.registers(10, "Least", "Wide", "One", "Arg", "Low", "Arm")
+	}
+	for _, f := range []struct{ name, params, load, store string }{
+		{"erfc", "dst, src *float32, blocks int", "VMOVUPS src, Arg", "VMOVUPS Q, dst"},
+		{"gelu", "dst, x, t *float32, blocks int", "VMOVUPS t, Arg; XOR  sign, Arg, Arg", "VMULPS x, Q, Q; VMOVUPS Q, dst"},
+	} {
+		g.function(function{
+			name: f.name, params: f.params,
+			before: func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS wide, Wide; VBROADCASTSS one, One") },
+			body: func(int) {
+				g.p("%s; AND  abs, Arg, T", f.load)
+				g.bound("MINPS", "Wide", "T")
+				// The square as two float32s: -X and Low.
+				g.p("VMULPS T, T, X; XOR  sign, X, X; VMOVUPS X, Low; VFMADD231PS T, T, Low")
+				g.p("VMULPS half, T, T; VADDPS One, T, T; VDIVPS T, One, Arm")
+				g.bound("MAXPS", "Least", "X")
+				g.reduce()
+				g.p("VSUBPS Low, R, R")
+				g.expm1Reduced()
+				g.scaled()
+				g.p("VMULPS erfc%d, Arm, Q", erfcTerms-1)
+				for i := erfcTerms - 2; i > 0; i-- {
+					g.p("VADDPS erfc%d, Q, Q; VMULPS Arm, Q, Q", i)
+				}
+				g.p("VADDPS erfc0, Q, Q; VMULPS Arm, Q, Q; VMULPS X, Q, Q")
+				// For negative arguments, 2 less the result.
+				g.p("AND  sign, Arg, T; XOR  T, Q, Q; VPSRAD $31, Arg, Arg; AND  two, Arg, Arg; VADDPS Arg, Q, Q; %s", f.store)
+			},
+			streams: 2, registers: streams,
+		})
+	}
 }
 
 // expm1 computes Q = e**r - 1 and N of X = n·ln 2 + r.
@@ -118,6 +157,15 @@ func (g *vectors) expm1Reduced() {
 
 // exp replaces X by e**X.
 func (g *vectors) exp() {
+	if g.lanes == 16 {
+		// Up to the least argument the result is zero. It must not come out of the scaling: a result that
+		// underflows takes as long as hundreds of others, and what a softmax masks is there.
+		g.p("VCMPPS $%d, Least, X, Large", notLessOrEqual)
+		g.bound("MINPS", "Most", "X")
+		g.expm1()
+		g.p("VADDPS One, Q, Q; VSCALEFPS.Z N, Q, Large, X")
+		return
+	}
 	g.bound("MAXPS", "Least", "X")
 	g.bound("MINPS", "Most", "X")
 	g.expm1()
@@ -139,8 +187,16 @@ func (g *vectors) scaled() {
 // sums is the number of registers that hold partial sums.
 func (g *vectors) sums() int { return 2 * blockBytes / g.width() }
 
+// firstSum is the first register for partial sums.
+func (g *vectors) firstSum() int {
+	if g.lanes == 16 {
+		return 20
+	}
+	return 5
+}
+
 // sum is a register for partial sums.
-func (g *vectors) sum(i int) string { return g.vec(5 + i) }
+func (g *vectors) sum(i int) string { return g.vec(g.firstSum() + i) }
 
 // addToSums adds X, vector i of a block, to the partial sums.
 func (g *vectors) addToSums(i int) {
@@ -151,9 +207,9 @@ func (g *vectors) addToSums(i int) {
 		}
 		return
 	}
-	half, upper := "X0", "VEXTRACTF128"
+	half, upper := "X"+g.names["X"][1:], "VEXTRACTF128"
 	if g.lanes == 16 {
-		half, upper = "Y0", "VEXTRACTF64X4"
+		half, upper = "Y"+g.names["X"][1:], "VEXTRACTF64X4"
 	}
 	g.p("VCVTPS2PD %s, T; VADDPD T, %s, %[2]s", half, g.sum(2*i))
 	g.p("%s $1, X, %s; VCVTPS2PD %[2]s, T; VADDPD T, %s, %[3]s", upper, half, g.sum(2*i+1))

@@ -34,7 +34,8 @@ const unroll = 4
 //	CX        remaining steps
 //	R14, R12  what is read next, and the distance of two fetches of it, in bytes
 //
-// R12, R13, AX and CX are scratch outside of the loop over k.
+// R12, R13, AX and CX are scratch outside of the loop over k. See runs.go for the registers of rows that
+// are made of runs.
 //
 // The accumulators come first among the vector registers, then the vectors of W of the current
 // step, then the elements of x.
@@ -182,6 +183,7 @@ func (g *tiles) start() {
 
 // loop writes the sum over k.
 func (g *tiles) loop() {
+	g.loopOverRuns()
 	if g.arm() {
 		g.loopNEON()
 		return

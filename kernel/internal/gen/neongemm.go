@@ -33,9 +33,7 @@ func (g *tiles) loopNEON() {
 	g.label("single")
 	g.line("\tCBZ R5, done\n")
 	g.label("step")
-	for row := range g.rows {
-		g.line("\tFMOVS (%s)(%s), F%d\n", rowPointers[row], stepOffset, number(g.vec(g.x+row)))
-	}
+	g.loadElements()
 	g.stepNEON(0)
 	g.line("\tADD R10, %s\n\tSUBS $1, R5\n\tBNE step\n", stepOffset)
 	g.label("done")
@@ -45,6 +43,13 @@ func (g *tiles) loopNEON() {
 func (g *tiles) loadRows() {
 	for row := range g.rows {
 		g.line("\tWORD $0x%08x // ldr q%d, [x%s,x%s]\n", g.loadIndexed(row), number(g.vec(g.x+row)), rowPointers[row][1:], stepOffset[1:])
+	}
+}
+
+// loadElements loads an element of each row of x.
+func (g *tiles) loadElements() {
+	for row := range g.rows {
+		g.line("\tFMOVS (%s)(%s), F%d\n", rowPointers[row], stepOffset, number(g.vec(g.x+row)))
 	}
 }
 

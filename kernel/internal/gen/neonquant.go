@@ -100,12 +100,18 @@ func writeQuantizeNEON(e *emitter) {
 		e.line("\tMOVD quantizing_k(R0), R2\n\tSUB $4, R2, R11\n\tVMOVI $0, V12.B16\n\tMOVWU quantizing_flip(R0), R6\n\tVDUP R6, V13.B16\n")
 		e.line("\tFMOVS quantizing_magic(R0), F14\n\tVDUP V14.S[0], V14.S4\n\tFMOVS quantizing_levels(R0), F15\n")
 		e.label("row")
+		e.line("\tMOVBU quantizing_step(R0), R6\n\tFMOVS quantizing_low(R0), F0\n\tFMOVS quantizing_perUnit(R0), F5\n\tCMP $%d, R6\n\tBEQ coding\n", encodeStep)
 		extremesNEON(e)
+		// The sum of what is strange is 0 or NaN.
+		e.line("\tMOVBU quantizing_step(R0), R6\n\tCMP $%d, R6\n\tBNE all\n\tFADDS F16, F0, F0\n\tFMOVS F0, (R10)\n\tFMOVS F4, 4(R10)\n\tJMP next\n", searchStep)
+		e.label("all")
 		parametersNEON(e)
+		e.label("coding")
 		e.line("\tVDUP V0.S[0], V0.S4\n\tVDUP V5.S[0], V5.S4\n\tMOVD R8, R4\n")
 		loopsNEON(e, "encode", func(n int) { encodeNEON(e, n, size, "R4"); e.line("\tADD $%d, R4\n", 4*n*size) })
 		e.line("\tADD R11<<2, R1, R3\n\tADD R11<<%d, R8, R4\n\tFMOVQ (R3), F8\n", size-1)
 		encodeNEON(e, 1, size, "R4")
+		e.label("next")
 		for _, f := range []struct{ field, reg string }{{"xRow", "R1"}, {"codesRow", "R8"}} {
 			e.line("\tMOVD quantizing_%s(R0), R6\n\tADD R6, %s\n", f.field, f.reg)
 		}

@@ -29,13 +29,25 @@ func writeQuantize(e *emitter) {
 		e.p("MOVQ quantizing_x(DI), SI; MOVQ quantizing_codes(DI), R8; MOVQ quantizing_rows(DI), R9; MOVQ quantizing_params(DI), R10")
 		e.p("MOVQ quantizing_k(DI), DX; LEAQ -%d(DX), R11; VXORPS X15, X15, X15; VMOVSS quantizing_levels(DI), X14", e.lanes)
 		e.label("row")
+		e.p("VMOVSS quantizing_low(DI), X0; VMOVSS quantizing_perUnit(DI), X5; CMPB quantizing_step(DI), $%d; JEQ coding", encodeStep)
 		extremes(e)
+		// The sum of what is strange is 0 or NaN.
+		e.p("CMPB quantizing_step(DI), $%d; JNE all; VADDSS X8, X0, X0; VMOVSS X0, (R10); VMOVSS X4, 4(R10); JMP next", searchStep)
+		e.label("all")
 		parameters(e)
+		e.label("coding")
 		encode(e, words)
+		e.label("next")
 		e.p("ADDQ quantizing_xRow(DI), SI; ADDQ quantizing_codesRow(DI), R8; ADDQ $8, R10; DECQ R9; JNZ  row")
 		e.end()
 	}
 }
+
+// What a function does for a row, as quantize.go has it: find the extremes, or use given parameters.
+const (
+	searchStep = 1
+	encodeStep = 2
+)
 
 // writeByteOrder writes the order of the dwords of four vectors whose elements are packed to bytes.
 func (e *emitter) writeByteOrder() {

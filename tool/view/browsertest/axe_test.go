@@ -30,44 +30,58 @@ func TestAxe(t *testing.T) {
 		}
 	}
 	load := chromedp.Evaluate[chromedp.Void](string(axe))
-	for _, size := range []int64{400, 1400, 2560} {
+	for _, size := range []int64{400, 1280, 2560} {
 		for _, name := range []string{"light", "dark"} {
 			before := []action{window(size, max(800, size/2))}
 			if name == "dark" {
 				before = append(before, dark())
 			}
 			where := fmt.Sprintf("%s, %d pixels", name, size)
+			// Colours are those of the theme, and all elements are there at one of the widths: the parts
+			// of the page are looked at one by one there, and all together at the others.
+			all := size == 1280
 			b := openFile(t, recordNetwork(t, demoNetwork), before...)
 			b.do(load)
 			b.key("n")
 			b.key("c")
 			check(b, "a network, "+where)
-			for _, tab := range []string{"commands", "ops", "rules", "report"} {
-				b.click("#tab-" + tab)
-				check(b, tab+", "+where)
+			if all {
+				for _, tab := range []string{"commands", "ops", "rules", "report"} {
+					b.click("#tab-" + tab)
+					check(b, tab+", "+where)
+				}
+				b.key("?")
+				check(b, "keys, "+where)
 			}
-			b.key("?")
-			check(b, "keys, "+where)
 
 			p := openPlayground(t, "", before...)
 			p.do(load)
-			p.until(`document.querySelector("#ticks input")`)
+			p.shot(fmt.Sprintf("first-%d-%s", size, name))
 			check(p, "playground, "+where)
-			p.click("[name=use]")
-			p.fill("#liveForm [name=expr]", "exp(x + )")
-			p.click("#liveForm button.main")
-			p.asked()
-			check(p, "playground with an error, "+where)
+			p.panel("live")
+			p.until(`document.querySelector("#ticks input")`)
+			p.click("#ticks summary")
+			p.shot(fmt.Sprintf("rules-%d-%s", size, name))
+			check(p, "passes and rules, "+where)
+			p.do(chromedp.Evaluate[chromedp.Void](`nnopt.app.toggleDock(); nnopt.app.showView("graph")`))
 			p.optimize("x: vector", "tanh(x)*x + 0*exp(x)")
 			p.key(kb.End)
+			p.click("#besideButton")
+			p.shot(fmt.Sprintf("beside-%d-%s", size, name))
 			p.click("[data-do=run]")
 			if got := p.asked(); !strings.Contains(got, "same") {
 				t.Errorf("%s: %s", where, got)
 			}
-			p.click("#ticks summary")
-			p.click("#besideButton")
-			check(p, "playground beside, "+where)
-			p.shot(fmt.Sprintf("playground-%d-%s", size, name))
+			check(p, "two steps beside each other, "+where)
+			if all {
+				p.click("#liveForm [data-do=share]")
+				check(p, "an address, "+where)
+				p.fill("#liveForm [name=expr]", "exp(x + )")
+				p.click("#liveForm button.main")
+				p.asked()
+				p.shot(fmt.Sprintf("error-%d-%s", size, name))
+				check(p, "an error, "+where)
+			}
 		}
 	}
 }

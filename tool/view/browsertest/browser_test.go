@@ -134,7 +134,8 @@ func open(t testing.TB, address string, before ...action) *tab {
 	})
 	b.do(call(network.Enable, network.EnableParams{}), call(cdplog.Enable, cdp.Empty{}))
 	b.do(before...)
-	b.do(chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("html[data-ready]")))
+	b.do(chromedp.Navigate(address))
+	b.until(`document.querySelector("html[data-ready]")`) // and if it never is, the cleanup says what the page said
 	return b
 }
 
@@ -214,6 +215,12 @@ func (b *tab) click(selector string) {
 	if !eval[bool](b, fmt.Sprintf(`(e => { e?.dispatchEvent(new MouseEvent("click", { bubbles: true })); return !!e })(document.querySelector(%q))`, selector)) {
 		b.t.Fatalf("there is no %s", selector)
 	}
+}
+
+// panel opens a tab below the graph.
+func (b *tab) panel(name string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`nnopt.app.openTab(%q)`, name)))
 }
 
 // texts returns the texts of all elements that a selector finds.

@@ -76,6 +76,7 @@ func TestLive(t *testing.T) {
 	b.until(`document.querySelectorAll("[data-node]").length === 0`)
 
 	// Without a pass, another graph.
+	b.panel("live")
 	b.until(`document.querySelectorAll("#ticks input[type=checkbox]").length > 20`)
 	for _, name := range []string{"canonicalize", "specialize", "stabilize"} {
 		b.click(fmt.Sprintf("#ticks input[name=%s]", name))
@@ -111,7 +112,7 @@ func TestLive(t *testing.T) {
 	}
 	b.fill("#rulesForm [name=rules]", "my_broken: (add x")
 	b.click("#rulesForm button")
-	b.until(`document.querySelector("#answer .error")`)
+	b.until(`document.querySelector("#verdicts .error")`)
 }
 
 // TestLiveWhyNot asks why rules do not fire at a node in the middle of a run.

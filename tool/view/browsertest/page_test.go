@@ -205,10 +205,10 @@ func TestProfileAlone(t *testing.T) {
 	if got := b.texts("[data-pass] .name"); len(got) != 2 || got[1] != "merge1" {
 		t.Errorf("the timeline: %q", got)
 	}
+	b.click("#tab-rules")
 	if got := b.texts("#panel-rules [data-rule] td:first-child"); len(got) != 1 || !strings.Contains(got[0], "local_rule") {
 		t.Errorf("the rules: %q", got)
 	}
-	b.click("#tab-rules")
 	b.key(kb.ArrowRight, "c", "f", "w", kb.ArrowDown, "0", "+", "d", kb.Escape) // nothing to do, and no error
 	b.shot("profile")
 }

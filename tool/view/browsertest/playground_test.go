@@ -55,7 +55,7 @@ func openPlayground(t testing.TB, fragment string, before ...action) *tab {
 func (b *tab) asked() string {
 	b.t.Helper()
 	b.until(`!document.body.hasAttribute("data-asking")`)
-	return strings.Join(b.texts("#answer"), "")
+	return strings.Join(b.texts(".answer"), "")
 }
 
 // optimize types an expression and optimizes it.
@@ -180,6 +180,7 @@ func TestPlaygroundRules(t *testing.T) {
 	b := openPlayground(t, "")
 	b.until(`document.documentElement.dataset.engine`)
 	begin := eval[float64](b, `performance.now()`)
+	b.panel("live")
 	b.fill("#rulesForm [name=rules]", "# Wrong.\nmy_wrong: canonicalize\n    (add x x) => (mul 3 x)\n")
 	b.click("#rulesForm button")
 	b.asked()
@@ -212,7 +213,7 @@ func TestPlaygroundStop(t *testing.T) {
 	}
 	took := eval[float64](b, `(async () => { const t = performance.now(); document.querySelector("[data-do=stop]").click(); while (document.body.hasAttribute("data-asking")) await new Promise(f => setTimeout(f)); return performance.now() - t })()`, chromedp.EvalAwaitPromise)
 	fmt.Printf("playground: stopped after %.0f ms (bar 200)\n", took)
-	if got := strings.Join(b.texts("#answer"), ""); !strings.Contains(got, "Stopped") || took > slack*200 {
+	if got := strings.Join(b.texts(".answer"), ""); !strings.Contains(got, "Stopped") || took > slack*200 {
 		t.Errorf("after %.0f ms: %s", took, got)
 	}
 	if got := b.optimize("x: vector", "exp(log(x))"); !strings.Contains(got, "rewrite") {
@@ -253,6 +254,7 @@ func TestPlaygroundFiles(t *testing.T) {
 		if got := b.asked(); !strings.Contains(got, "rewrite") {
 			t.Errorf("%s: %s", name, got)
 		}
+		b.panel("commands")
 		if eval[int](b, `document.querySelectorAll("[data-command]").length`) == 0 {
 			t.Errorf("%s has no commands", name)
 		}
@@ -297,7 +299,7 @@ func TestPlaygroundShare(t *testing.T) {
 	b.click("[data-do=share]")
 	address := eval[string](b, `document.querySelector("#answer input").value`)
 	c := openPlayground(t, address[strings.Index(address, "#"):])
-	c.until(`document.querySelector("#answer")?.textContent.includes("rewrite")`)
+	c.until(`document.querySelector(".answer")?.textContent.includes("rewrite")`)
 	if got := c.ops(); got != b.ops() {
 		t.Errorf("the address leads to %s, not %s", got, b.ops())
 	}
@@ -325,6 +327,7 @@ func TestPlaygroundExamples(t *testing.T) {
 		}
 	}
 	b.optimize("x: vector", "exp(log(x))")
+	b.panel("live")
 	b.until(`document.querySelector("#ticks input[name=canonicalize]")`)
 	b.click("#ticks input[name=canonicalize]")
 	if got := eval[string](b, `document.querySelector("#liveForm [name=query]").value`); !strings.HasSuffix(got, "-canonicalize") {

@@ -2,12 +2,13 @@
 (function (view) {
   "use strict";
 
+  // What is in a tab is made when it is opened: it may be thousands of rows.
   const tabs = [
-    ["commands", "Commands", (app) => view.commandsTab(app)],
-    ["ops", "Ops", (app) => view.opsTab(app)],
-    ["rules", "Rules", (app) => view.rulesTab(app)],
-    ["report", "Report", (app) => view.reportTab(app)],
-    ["live", "Live", (app) => view.liveTab(app)],
+    ["commands", "Commands", (app) => view.commandsTab(app), (app) => view.hasCommands(app)],
+    ["ops", "Ops", (app) => view.opsTab(app), (app) => app.run.hasGraph],
+    ["rules", "Rules", (app) => view.rulesTab(app), (app) => app.run.passes.some((p) => p.rules?.length)],
+    ["report", "Report", (app) => view.reportTab(app), () => true],
+    ["live", "Choose passes, write rules", (app) => view.liveTab(app), (app) => app.live],
   ];
   const views = [["passes", "Passes"], ["graph", "Graph"], ["detail", "Details"], ["dock", "More"]];
 
@@ -37,7 +38,7 @@
       picture.render();
     });
     $("views").replaceChildren(...views.map(([id, text]) =>
-      el("button", { "data-to": id, "aria-pressed": id === "graph", onclick: () => app.showView(id) }, text)));
+      el("button", { "data-to": id, "aria-pressed": String(id === "graph"), onclick: () => app.showView(id) }, text)));
   }
 
   // tabMethods are the methods of the page that open tabs and views.
@@ -45,12 +46,12 @@
     // drawTabs makes the tabs that the recording has something for.
     drawTabs(wanted) {
       const { $, el } = view;
+      const before = document.body.classList.contains("docked") ? this.tab : "";
       this.panels = new Map();
-      for (const [id, title, make] of tabs) {
-        const content = make(this);
-        if (!content) continue;
+      for (const [id, title, make, has] of tabs) {
+        if (!has(this)) continue;
         const tab = el("button", { role: "tab", id: "tab-" + id, "aria-controls": "panel-" + id, onclick: () => (this.tab === id && wide() ? this.toggleDock() : this.openTab(id)) }, title);
-        this.panels.set(id, { tab, panel: el("div", { role: "tabpanel", tabindex: 0, id: "panel-" + id, "aria-labelledby": "tab-" + id }, content) });
+        this.panels.set(id, { tab, make, panel: el("div", { role: "tabpanel", tabindex: 0, id: "panel-" + id, "aria-labelledby": "tab-" + id }) });
       }
       const list = [...this.panels.values()];
       $("tabs").replaceChildren(...list.map((p) => p.tab));
@@ -60,10 +61,10 @@
         if (i >= 0 && by) list[(i + by + list.length) % list.length].tab.focus();
       };
       this.tab = "";
+      // A tab that is open stays open for another run.
+      if (this.panels.has(wanted || before)) return this.openTab(wanted || before, false);
       document.body.classList.remove("docked");
-      if (wanted) this.openTab(wanted);
-      else if (!this.run.hasGraph) this.openTab(this.panels.has("report") ? "report" : [...this.panels.keys()][0]);
-      else if (this.live?.expr !== undefined) this.openTab("live");
+      if (!this.run.hasGraph) this.openTab(this.panels.has("report") ? "report" : [...this.panels.keys()][0]);
       else this.chooseTab([...this.panels.keys()][0]);
     },
 
@@ -75,18 +76,25 @@
       }
     },
 
-    openTab(id) {
+    // openTab opens a tab, and the view that it is in unless it is to stay as it is.
+    openTab(id, show = true) {
       if (!this.panels.has(id)) return;
       this.chooseTab(id);
-      if (id === "ops") this.drawOps();
       document.body.classList.add("docked");
+      this.fillTab();
+      if (show && !wide()) this.showView("dock");
+    },
+
+    // fillTab makes what is in the tab that is open.
+    fillTab() {
+      const p = this.panels.get(this.tab);
+      if (!p.panel.firstChild) p.panel.append(p.make(this));
+      if (this.tab === "ops") this.drawOps();
       if (this.diff) view.markCommands(this);
-      if (!wide()) this.showView("dock");
     },
 
     toggleDock() {
-      document.body.classList.toggle("docked");
-      if (this.diff) view.markCommands(this);
+      if (document.body.classList.toggle("docked")) this.fillTab();
     },
 
     // showView shows one of the views of a narrow window.
@@ -94,6 +102,7 @@
       document.body.dataset.view = id;
       for (const b of view.$("views").children) b.setAttribute("aria-pressed", String(b.dataset.to === id));
       this.picture.camera.forgetSize();
+      if (id === "dock") this.fillTab();
       if (id === "graph" && this.picture.graph) this.picture.render();
     },
 

@@ -33,7 +33,7 @@
 
   // duration writes nanoseconds.
   function duration(ns) {
-    if (!(ns >= 0)) return "";
+    if (!(ns > 0)) return ""; // the clock of a browser counts in tenths of a millisecond
     const units = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
     const [size, name] = units.find(([s]) => ns >= s) || units[3];
     const x = ns / size;

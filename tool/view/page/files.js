@@ -21,7 +21,6 @@
 
   // take takes files: the first that can be optimized is, the others may be its data.
   async function take(app, files) {
-    app.openTab("live");
     let chosen = null;
     await view.busy(app, async () => {
       const total = files.reduce((n, f) => n + f.size, 0), { largest } = view.transport;
@@ -45,14 +44,14 @@
   function show(app, data) {
     if (data.format !== "nnopt-view" || data.version !== 1) throw new Error("This is no recording that this page can show.");
     const live = app.live;
-    app.open({ ...data, live: { ...live, query: data.query } }, "live");
+    app.open({ ...data, live: { ...live, query: data.query } });
     view.say(app, el("p", null, "A recording: the graph above is what it holds."));
   }
 
   function rules(app, text) {
-    app.liveForms.rules.elements.rules.value = text;
-    app.liveForms.rules.elements.use.checked = true;
-    view.say(app, el("p", null, "The rules are on the left. Check them, or optimize with them."));
+    app.openTab("live");
+    view.useRules(app, text);
+    view.say(app, el("p", null, "The rules are below. Check them, or optimize with them."));
   }
 
   // saveBox chooses what to download.

@@ -20,8 +20,9 @@
       this.question = {}; // what asks about this run; the program knows the one that it began with
       Object.assign(this, { stop: 0, fine: -1, group: -1, node: -1, value: -1, command: null, followedLine: null, found: new Set(), followedValues: new Set() });
       const { $, el } = view, { run } = this;
-      $("title").textContent = data.title || "nnopt";
-      $("subtitle").textContent = data.subject && data.subject !== data.title ? view.cut(data.subject, 400) : "";
+      // Where it can be typed, the form has it.
+      $("title").textContent = (!data.live && data.title) || "nnopt";
+      $("subtitle").textContent = data.live ? "what an optimizer does to a graph, step by step" : data.subject && data.subject !== data.title ? view.cut(data.subject, 400) : "";
       $("subtitle").title = view.cut(data.subject || "", 2000);
       document.title = (data.title ? data.title + " – " : "") + "nnopt view";
       document.body.classList.toggle("graphless", !run.hasGraph);
@@ -29,6 +30,7 @@
       $("fold").value = "";
       this.picture.open(run);
       view.drawTimeline(this);
+      view.fillCompose(this);
       this.drawTabs(tab);
       $("ruleNames")?.remove();
       const names = new Set(run.passes.flatMap((p) => (p.rules || []).map((r) => r.name)));
@@ -54,7 +56,7 @@
       view.drawStep(this);
       view.drawDetail(this);
       view.markCommands(this);
-      if (this.tab === "ops") this.drawOps();
+      if (this.tab === "ops" && document.body.classList.contains("docked")) this.drawOps();
       const pass = this.run.passes[s.pass];
       view.$("where").textContent = `${this.stop} / ${this.run.stops.length - 1}  ${pass ? pass.name : "start"}` + (this.fine >= 0 ? ` · rewrite ${this.fine - s.from + 1}` : "");
       this.remember();
@@ -300,6 +302,28 @@
       }
     }
 
+    // visit makes what is on screen one step back in the browser.
+    visit() {
+      try {
+        history.pushState(null, "", location.href);
+      } catch {
+        // As above.
+      }
+    }
+
+    // arriveAt goes where an address leads that the browser goes to, or that was typed.
+    async arriveAt(hash) {
+      const shared = view.sharedIn(hash), same = JSON.stringify(shared) === JSON.stringify(this.shared ?? null);
+      if (this.live && !same) {
+        if (shared) await view.ask(this, shared, { back: true });
+        else {
+          this.shared = null;
+          this.open(this.first);
+        }
+      }
+      this.restore(hash);
+    }
+
     // restore goes to the place in the address.
     restore(hash) {
       if (!this.run.hasGraph) return;
@@ -342,7 +366,9 @@
       return;
     }
     const place = location.hash, shared = data.live && view.sharedIn(place);
+    app.first = data;
     app.open(data);
+    addEventListener("popstate", () => app.arriveAt(location.hash));
     app.restore(place);
     view.startSearch(app);
     view.startKeys(app);
@@ -350,7 +376,7 @@
     requestAnimationFrame(() => performance.measure("nnopt:first", { start: 0 }));
     document.documentElement.dataset.ready = "";
     if (shared) {
-      await view.ask(app, shared);
+      await view.ask(app, shared, { back: true });
       app.restore(place);
     }
   }

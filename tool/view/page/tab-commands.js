@@ -4,9 +4,10 @@
 
   const { el, svg, bytes, count } = view;
 
+  const hasCommands = (app) => ["before", "after"].some((side) => app.run.data.commands?.[side]?.length);
+
   function commandsTab(app) {
     const { commands } = app.run.data;
-    if (!commands || !((commands.before || []).length + (commands.after || []).length)) return null;
     const peak = Math.max(1, ...["before", "after"].flatMap((s) => (commands[s] || []).map((c) => c.bytes || 0)));
     return el("div.commands", null, ["before", "after"].map((s) => side(app, s, commands[s] || [], peak)));
   }
@@ -59,5 +60,5 @@
     }
   }
 
-  Object.assign(view, { commandsTab, markCommands });
+  Object.assign(view, { hasCommands, commandsTab, markCommands });
 })((globalThis.nnopt ??= {}));

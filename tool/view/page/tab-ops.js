@@ -7,7 +7,6 @@
   const columns = [["name", "op"], ["before", "at first"], ["now", "now"], ["ops", "operations"], ["bytes", "bytes"], ["time", "time"]];
 
   function opsTab(app) {
-    if (!app.run.hasGraph) return null;
     let key = "bytes", down = true;
     const body = el("tbody"), sum = el("tfoot"), box = el("div.ops");
     const head = columns.map(([id, text]) => el(id === "name" ? "th" : "th.n", { scope: "col", "data-sort": id },

@@ -6,7 +6,6 @@
 
   function rulesTab(app) {
     const rows = rulesOf(app.run);
-    if (!rows.length) return null;
     const fired = rows.filter((r) => r.hits > 0), vain = rows.filter((r) => !r.hits && r.tries > 0), idle = rows.filter((r) => !r.hits && !r.tries);
     const body = el("tbody"), most = Math.max(1, ...rows.map((r) => r.time));
     let key = "time";

@@ -1,0 +1,249 @@
+package onnx
+
+import (
+	"math"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+func (c *codec) string(num protowire.Number, v *string) {
+	if c.reading() {
+		if c.is(num, protowire.BytesType) && c.d.need(len(c.bytes)) {
+			*v = string(c.bytes)
+		}
+	} else if *v != "" {
+		c.out.tag(num, protowire.BytesType)
+		c.out.varint(uint64(len(*v)))
+		c.out.text(*v)
+	}
+}
+
+func (c *codec) strings(num protowire.Number, v *[]string) {
+	if c.reading() {
+		if c.is(num, protowire.BytesType) && c.d.need(len(c.bytes)+32) {
+			*v = append(*v, string(c.bytes))
+		}
+		return
+	}
+	for _, s := range *v {
+		c.out.tag(num, protowire.BytesType)
+		c.out.varint(uint64(len(s)))
+		c.out.text(s)
+	}
+}
+
+// data is a field of bytes, which are not copied. Nil is one that is not there.
+func (c *codec) data(num protowire.Number, v *[]byte) {
+	if c.reading() {
+		if c.is(num, protowire.BytesType) {
+			*v = c.bytes[:len(c.bytes):len(c.bytes)]
+		}
+	} else if *v != nil {
+		c.out.data(num, *v)
+	}
+}
+
+func (c *codec) datas(num protowire.Number, v *[][]byte) {
+	if c.reading() {
+		if c.is(num, protowire.BytesType) && c.d.need(48) {
+			*v = append(*v, c.bytes[:len(c.bytes):len(c.bytes)])
+		}
+		return
+	}
+	for _, b := range *v {
+		c.out.data(num, b)
+	}
+}
+
+// integer is a field of an integer or an enumeration. Zero is written if always is true.
+func integer[T ~int32 | ~int64](c *codec, num protowire.Number, v *T, always bool) {
+	if c.reading() {
+		if c.is(num, protowire.VarintType) {
+			*v = T(c.num64)
+		}
+	} else if *v != 0 || always {
+		c.out.tag(num, protowire.VarintType)
+		c.out.varint(uint64(int64(*v)))
+	}
+}
+
+// integers is a field of several integers, in one field if packed is true.
+func integers[T int32 | int64 | uint64](c *codec, num protowire.Number, v *[]T, packed bool) {
+	if !c.reading() {
+		c.out.list(num, protowire.VarintType, len(*v), packed, func(i int) uint64 { return uint64((*v)[i]) })
+		return
+	}
+	if c.num != num {
+		return
+	}
+	if c.is(num, protowire.VarintType, protowire.BytesType); c.typ == protowire.VarintType {
+		if c.d.need(8) {
+			*v = append(*v, T(c.num64))
+		}
+		return
+	}
+	for b := c.bytes; len(b) > 0 && c.d.need(8); {
+		x, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			c.d.fail("field %d: %v", num, protowire.ParseError(n))
+			return
+		}
+		*v = append(*v, T(x))
+		b = b[n:]
+	}
+}
+
+// floats is a field of several floats, in one field if packed is true.
+func (c *codec) floats(num protowire.Number, v *[]float32, packed bool) {
+	if !c.reading() {
+		c.out.list(num, protowire.Fixed32Type, len(*v), packed, func(i int) uint64 { return uint64(math.Float32bits((*v)[i])) })
+		return
+	}
+	if c.num != num {
+		return
+	}
+	if c.is(num, protowire.Fixed32Type, protowire.BytesType); c.typ == protowire.Fixed32Type {
+		if c.d.need(4) {
+			*v = append(*v, math.Float32frombits(uint32(c.num64)))
+		}
+		return
+	}
+	for b := c.bytes; len(b) > 0 && c.d.need(4); {
+		x, n := protowire.ConsumeFixed32(b)
+		if n < 0 {
+			c.d.fail("field %d: %v", num, protowire.ParseError(n))
+			return
+		}
+		*v = append(*v, math.Float32frombits(x))
+		b = b[n:]
+	}
+}
+
+// doubles is a packed field of float64s.
+func (c *codec) doubles(num protowire.Number, v *[]float64) {
+	if !c.reading() {
+		c.out.list(num, protowire.Fixed64Type, len(*v), true, func(i int) uint64 { return math.Float64bits((*v)[i]) })
+		return
+	}
+	if c.num != num {
+		return
+	}
+	if c.is(num, protowire.Fixed64Type, protowire.BytesType); c.typ == protowire.Fixed64Type {
+		if c.d.need(8) {
+			*v = append(*v, math.Float64frombits(c.num64))
+		}
+		return
+	}
+	for b := c.bytes; len(b) > 0 && c.d.need(8); {
+		x, n := protowire.ConsumeFixed64(b)
+		if n < 0 {
+			c.d.fail("field %d: %v", num, protowire.ParseError(n))
+			return
+		}
+		*v = append(*v, math.Float64frombits(x))
+		b = b[n:]
+	}
+}
+
+// list encodes numbers: packed into one field, or each in a field.
+func (s *sink) list(num protowire.Number, typ protowire.Type, n int, packed bool, at func(int) uint64) {
+	if n == 0 {
+		return
+	}
+	element := func(v uint64) {
+		switch typ {
+		case protowire.VarintType:
+			s.varint(v)
+		case protowire.Fixed32Type:
+			s.buf = protowire.AppendFixed32(s.buf[:0], uint32(v))
+			s.put(s.buf)
+		default:
+			s.buf = protowire.AppendFixed64(s.buf[:0], v)
+			s.put(s.buf)
+		}
+	}
+	if packed {
+		size := 0
+		switch typ {
+		case protowire.VarintType:
+			for i := range n {
+				size += protowire.SizeVarint(at(i))
+			}
+		case protowire.Fixed32Type:
+			size = 4 * n
+		default:
+			size = 8 * n
+		}
+		s.tag(num, protowire.BytesType)
+		s.varint(uint64(size))
+	}
+	for i := range n {
+		if !packed {
+			s.tag(num, typ)
+		}
+		element(at(i))
+	}
+}
+
+// one is a field with a message.
+func one[M any, P interface {
+	*M
+	proto
+}](c *codec, num protowire.Number, v *P) {
+	if c.reading() {
+		if c.is(num, protowire.BytesType) && c.d.need(int(unsafe.Sizeof(*new(M)))) {
+			if *v == nil {
+				*v = new(M)
+			}
+			c.d.decode(*v, c.bytes)
+		}
+		return
+	}
+	if *v != nil {
+		c.out.sub(num, *v)
+	}
+}
+
+// many is a field with several messages.
+func many[M any, P interface {
+	*M
+	proto
+}](c *codec, num protowire.Number, v *[]P) {
+	if c.reading() {
+		if c.is(num, protowire.BytesType) && c.d.need(int(unsafe.Sizeof(*new(M)))+16) {
+			m := P(new(M))
+			*v = append(*v, m)
+			c.d.decode(m, c.bytes)
+		}
+		return
+	}
+	for _, m := range *v {
+		c.out.sub(num, m)
+	}
+}
+
+// float is a field of a float32. Zero is written if always is true.
+func (c *codec) float(num protowire.Number, v *float32, always bool) {
+	if c.reading() {
+		if c.is(num, protowire.Fixed32Type) {
+			*v = math.Float32frombits(uint32(c.num64))
+		}
+	} else if math.Float32bits(*v) != 0 || always {
+		c.out.tag(num, protowire.Fixed32Type)
+		c.out.buf = protowire.AppendFixed32(c.out.buf[:0], math.Float32bits(*v))
+		c.out.put(c.out.buf)
+	}
+}
+
+// number is a field of an integer that may be left out.
+func (c *codec) number(num protowire.Number, v **int64) {
+	if c.reading() {
+		if c.is(num, protowire.VarintType) && c.d.need(8) {
+			*v = new(int64(c.num64))
+		}
+	} else if *v != nil {
+		c.out.tag(num, protowire.VarintType)
+		c.out.varint(uint64(**v))
+	}
+}

@@ -1,0 +1,208 @@
+package onnxpass
+
+import (
+	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// concat returns the dimension and number of dimensions of a Concat.
+func concat(a *fgraph.Apply) (axis, rank int, ok bool) {
+	if !isNode(a, "Concat") {
+		return 0, 0, false
+	}
+	rank = ir.TypeOf(a.Out()).Rank()
+	axis, ok = axisOf(a.Op().(*ir.Op), math.MaxInt64, rank)
+	return axis, rank, ok
+}
+
+var fuseConcats = rewrite.Rule{
+	Name: "fuse_consecutive_concats", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		axis, rank, ok := concat(a)
+		if !ok {
+			return c.Miss("it is no Concat of a known number of dimensions"), nil
+		}
+		var inputs []*fgraph.Variable
+		for _, v := range a.Inputs() {
+			if alongSame(v.Owner(), "Concat", math.MaxInt64, axis, rank) {
+				inputs = append(inputs, v.Owner().Inputs()...)
+			} else {
+				inputs = append(inputs, v)
+			}
+		}
+		if len(inputs) == len(a.Inputs()) {
+			return c.Miss("no input is a Concat of several tensors along the same dimension"), nil
+		}
+		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
+	},
+}
+
+var dropEmptyOfConcat = rewrite.Rule{
+	Name: "drop_empty_of_concat", On: onOps, Depth: 1,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		axis, _, ok := concat(a)
+		if !ok {
+			return c.Miss("it is no Concat of a known number of dimensions"), nil
+		}
+		inputs := slices.DeleteFunc(slices.Clone(a.Inputs()), func(v *fgraph.Variable) bool {
+			dims, _ := ir.TypeOf(v).Shape()
+			return len(dims) > axis && dims[axis].Is(0)
+		})
+		if len(inputs) == len(a.Inputs()) || len(inputs) == 0 {
+			return c.Miss("no input is known to be empty, or all are"), nil
+		}
+		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
+	},
+}
+
+var cancelConcatOfSplit = rewrite.Rule{
+	Name: "cancel_concat_of_split", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		axis, rank, ok := concat(a)
+		if !ok || !alongSame(a.Inputs()[0].Owner(), "Split", 0, axis, rank) {
+			return c.Miss("it is no Concat of parts of a Split along the same dimension"), nil
+		}
+		b := a.Inputs()[0].Owner()
+		if !slices.Equal(a.Inputs(), b.Outputs()) {
+			return c.Miss("its inputs are not all parts of the Split in order"), nil
+		}
+		return rewrite.Replace(b.Inputs()[0]), nil
+	},
+}
+
+var fuseConcatOfSlices = rewrite.Rule{
+	Name: "fuse_concat_of_slices", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		axis, _, ok := concat(a)
+		if !ok {
+			return c.Miss("it is no Concat of a known number of dimensions"), nil
+		}
+		for i, v := range a.Inputs()[1:] {
+			p, ok := alone(a.Inputs()[i].Owner(), axis)
+			q, too := alone(v.Owner(), axis)
+			if !ok || !too || p.end != q.begin || v.Owner().Inputs()[0] != a.Inputs()[i].Owner().Inputs()[0] {
+				continue
+			}
+			b, err := ir.SourceOf(c.Graph()).Operators.Make("Slice", nil, sliced(v.Owner().Inputs()[0], []stretch{{axis, p.begin, q.end, 1}})...)
+			if err != nil {
+				return c.Miss("%v", err), nil
+			}
+			inputs := slices.Concat(a.Inputs()[:i], []*fgraph.Variable{b}, a.Inputs()[i+2:])
+			return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
+		}
+		return c.Miss("no two inputs are slices of one tensor that meet"), nil
+	},
+}
+
+// An input of a Concat that has all that is asked for, and where it begins.
+type inputAt struct {
+	v           *fgraph.Variable
+	begin, size int64
+}
+
+// inputOf returns the input of a Concat along a dimension that has the elements from begin to end.
+func inputOf(a *fgraph.Apply, axis int, begin, end int64) (inputAt, bool) {
+	at := int64(0)
+	for _, v := range a.Inputs() {
+		dims, _ := ir.TypeOf(v).Shape()
+		if axis >= len(dims) {
+			return inputAt{}, false
+		}
+		size, ok := dims[axis].Number()
+		if !ok || begin < at {
+			return inputAt{}, false
+		}
+		if begin < at+size && end <= at+size {
+			return inputAt{v, at, size}, true
+		}
+		at += size
+	}
+	return inputAt{}, false
+}
+
+var partOfConcat = rewrite.Rule{
+	Name: "part_of_concat", On: onOps, Depth: 2,
+	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, "Slice", "Gather", "Split") {
+			return c.Miss("it takes no part"), nil
+		}
+		b := a.Inputs()[0].Owner()
+		axis, rank, ok := concat(b)
+		if !ok {
+			return c.Miss("it is no part of a Concat of a known number of dimensions"), nil
+		}
+		switch a.Op().(*ir.Op).Type {
+		case "Slice":
+			return partBySlice(c, a, b, axis), nil
+		case "Split":
+			if !alongSame(a, "Split", 0, axis, rank) {
+				return c.Miss("it is along another dimension"), nil
+			}
+			return partsBySplit(c, a, b, axis), nil
+		}
+		if !alongSame(a, "Gather", 0, axis, rank) {
+			return c.Miss("it is along another dimension"), nil
+		}
+		return partByGather(c, a, b, axis), nil
+	},
+}
+
+func partBySlice(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Result {
+	parts, ok := stretches(a)
+	i := slices.IndexFunc(parts, func(p stretch) bool { return p.axis == axis })
+	if !ok || i < 0 || parts[i].step != 1 || parts[i].begin < 0 {
+		return c.Miss("what it takes along dimension %d is not known", axis)
+	}
+	p := parts[i]
+	dims, _ := ir.TypeOf(b.Out()).Shape()
+	if size, ok := dims[axis].Number(); ok {
+		p, _ = p.within(size)
+	}
+	if p.end <= p.begin {
+		return c.Miss("where it ends is not known, or it is empty")
+	}
+	in, ok := inputOf(b, axis, p.begin, p.end)
+	if !ok {
+		return c.Miss("no input has all of it")
+	}
+	if len(parts) == 1 && p.begin == in.begin && p.end == in.begin+in.size {
+		return rewrite.Replace(in.v)
+	}
+	parts[i].begin, parts[i].end = p.begin-in.begin, p.end-in.begin
+	return remade(c, a, "Slice", sliced(in.v, parts)...)
+}
+
+func partByGather(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Result {
+	index := a.Inputs()[1]
+	list, ok := ir.NumbersOf(index)
+	if !ok || len(list) != 1 || list[0] < 0 {
+		return c.Miss("it is not one element that is known, from the beginning")
+	}
+	in, ok := inputOf(b, axis, list[0], list[0]+1)
+	if !ok {
+		return c.Miss("no input is known to have it")
+	}
+	k, err := ir.Integers([]int64{list[0] - in.begin}, ir.TypeOf(index).Elem(), slices.Repeat([]int64{1}, ir.TypeOf(index).Rank())...)
+	if err != nil {
+		return c.Miss("%v", err)
+	}
+	return remadeWith(c, a, a.Op().(*ir.Op), in.v, k)
+}
+
+func partsBySplit(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Result {
+	if len(a.Outputs()) != len(b.Inputs()) {
+		return c.Miss("it has %d parts, of %d", len(a.Outputs()), len(b.Inputs()))
+	}
+	for i, v := range a.Outputs() {
+		x, _ := ir.TypeOf(v).Shape()
+		y, _ := ir.TypeOf(b.Inputs()[i]).Shape()
+		if axis >= len(x) || axis >= len(y) || !x[axis].Same(y[axis]) {
+			return c.Miss("part %d is not known to have the size of input %d", i, i)
+		}
+	}
+	return rewrite.Replace(slices.Clone(b.Inputs())...)
+}

@@ -1,0 +1,192 @@
+package tensorpass
+
+import (
+	"context"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// attention returns the pass attention: two products with a softmax between them become one op, which
+// computes the scores of some queries at a time and never stores all of them. What is done to the scores
+// before, such as a scale, a mask or a bound, is a program of the op. It is no text rule because such a
+// program is made of any element-wise op.
+func attention() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "attention", Class: profile.ClassFusion, Fn: findAttention,
+		Doc: "a softmax between two products is one op, which stores no scores: Matmul(Softmax(Matmul(q, k)*c + m), v) → Attention{add(mul(i0, c), i1)}(q, k, v, m)",
+	}
+}
+
+func findAttention(ctx context.Context, h *rewrite.Handle) error {
+	for i, a := range slices.Collect(h.Graph().Ordered()) {
+		if i%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !h.Graph().Contains(a) || !isFactors(a) {
+			continue
+		}
+		old := a.Out()
+		v, err := tensor.Try(func() *variable {
+			p, in := attentionInputs(a)
+			if in == nil {
+				return nil
+			}
+			// Heads that are joined afterwards are written where they belong.
+			turn := onlyClient(old)
+			turned := turn != nil && turnsHeads(turn)
+			if turned {
+				old = turn.Out()
+			}
+			return tensor.MustApply(tensor.NewAttention(p, turned), in...)
+		})
+		if err != nil || v == nil || !old.Type().Accepts(v.Type()) {
+			continue
+		}
+		v.Owner().SetOrigin(a.Origin())
+		if _, err := h.Replace("", a, fgraph.Replacement{Old: old, New: v}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isFactors reports whether an apply is a product of two matrices of float32s, or of as many as there are
+// heads.
+func isFactors(a *apply) bool {
+	switch a.Op().(type) {
+	case tensor.MatmulOp, tensor.Dot22Op, tensor.DotOp:
+		return typeOf(a.Out()).NDim() >= 2 && dtypeOf(a.Inputs()[0]) == array.Float32 && dtypeOf(a.Inputs()[1]) == array.Float32 &&
+			typeOf(a.Inputs()[0]).NDim() == typeOf(a.Inputs()[1]).NDim()
+	}
+	return false
+}
+
+// attentionInputs returns the program and the inputs of the attention that a product with values is, or
+// nothing.
+func attentionInputs(a *apply) (p *array.Program, in []*variable) {
+	weights, values := a.Inputs()[0], a.Inputs()[1]
+	soft, op, ok := owner[tensor.SoftmaxOp](flatSource(weights))
+	if !ok || op.Log || !usedOnce(soft.Out()) {
+		return nil, nil
+	}
+	// Between the scores and the weights, there may be views that count the heads differently: each row
+	// stays a row.
+	result := flatSource(soft.Inputs()[0])
+	n := typeOf(result).NDim()
+	if last := typeOf(result).Dim(n - 1); last != typeOf(soft.Out()).Dim(typeOf(soft.Out()).NDim()-1) || last == tensor.Unknown && result != soft.Inputs()[0] {
+		return nil, nil
+	}
+	if result != soft.Inputs()[0] || weights != soft.Out() {
+		if shape := typeOf(result).Shape(); slices.Contains(shape, tensor.Unknown) || !slices.Equal(shape, typeOf(weights).Shape()) {
+			return nil, nil
+		}
+	}
+	in, p = scoresOf(result)
+	if in == nil {
+		return nil, nil
+	}
+	q, k := in[0].Owner().Inputs()[0], in[0].Owner().Inputs()[1]
+	// What is broadcast is the keys and values, never the queries.
+	lead := typeOf(weights).Shape()[:n-2]
+	if !slices.Equal(typeOf(q).Shape()[:n-2], lead) || !slices.Equal(typeOf(a.Out()).Shape()[:n-2], lead) {
+		return nil, nil
+	}
+	return p, append([]*variable{q, ungrouped(k), ungrouped(values)}, in[1:]...)
+}
+
+// scoresOf returns the product that scores are computed of and the other inputs of the program that does
+// that, which is nil if there is nothing to do. The product is not needed elsewhere.
+func scoresOf(v *variable) (in []*variable, p *array.Program) {
+	if !usedOnce(v) || v.Owner() == nil {
+		return nil, nil
+	}
+	if isFactors(v.Owner()) {
+		return []*variable{v}, nil
+	}
+	reader := v.Owner()
+	if !fusable(reader) || len(reader.Outputs()) != 1 {
+		return nil, nil
+	}
+	for _, x := range reader.Inputs() {
+		if x.Owner() != nil && isFactors(x.Owner()) && onlyClient(x) == reader {
+			if p, in := programOf(x, reader); p != nil {
+				return in, p
+			}
+		}
+	}
+	return nil, nil
+}
+
+// flatSource returns what a variable is a view of that has the same elements in the same order, as long as
+// nothing else needs the views.
+func flatSource(v *variable) *variable {
+	for usedOnce(v) && v.Owner() != nil {
+		switch op := v.Owner().Op().(type) {
+		case tensor.ReshapeOp:
+		case tensor.DimShuffleOp:
+			if !slices.IsSorted(slices.DeleteFunc(op.NewOrder(), func(d int) bool { return d == array.NewAxis })) {
+				return v
+			}
+		default:
+			return v
+		}
+		v = v.Owner().Inputs()[0]
+	}
+	return v
+}
+
+// turnsHeads reports whether an apply exchanges the dimension of the rows of matrices and the one before.
+func turnsHeads(a *apply) bool {
+	op, ok := a.Op().(tensor.DimShuffleOp)
+	n := typeOf(a.Inputs()[0]).NDim()
+	if !ok || n < 3 {
+		return false
+	}
+	order := upTo(n)
+	order[n-2], order[n-3] = n-3, n-2
+	return slices.Equal(op.NewOrder(), order)
+}
+
+// ungrouped returns keys or values without the repetitions that give each of several heads of queries one
+// of its own.
+func ungrouped(v *variable) *variable {
+	n := typeOf(v).NDim()
+	if view, op, ok := owner[tensor.DimShuffleOp](v); ok && n >= 3 {
+		order := upTo(n)
+		order[n-1], order[n-2] = n-2, n-1
+		if x := view.Inputs()[0]; slices.Equal(op.NewOrder(), order) {
+			if u := ungrouped(x); u != x {
+				return shuffled(u, op)
+			}
+		}
+		return v
+	}
+	view, _, ok := owner[tensor.ReshapeOp](v)
+	if !ok || n < 3 {
+		return v
+	}
+	alloc, _, ok := owner[tensor.AllocOp](view.Inputs()[0])
+	if !ok {
+		return v
+	}
+	// [..., heads, 1, rows, columns] is repeated along the 1, which then joins the heads.
+	x, to := alloc.Inputs()[0], typeOf(alloc.Out()).Shape()
+	if len(to) != n+1 || typeOf(x).NDim() != n+1 || slices.Contains(to, tensor.Unknown) {
+		return v
+	}
+	from := slices.Clone(typeOf(x).Shape())
+	joined := slices.Delete(slices.Clone(to), n-2, n-1)
+	joined[n-3] *= to[n-2]
+	if from[n-2] != 1 || !slices.Equal(slices.Delete(from, n-2, n-1), slices.Delete(slices.Clone(to), n-2, n-1)) || !slices.Equal(joined, typeOf(v).Shape()) {
+		return v
+	}
+	if u := dropped(x, n-2); u != nil {
+		return u
+	}
+	return tensor.DimShuffle(x, slices.Delete(upTo(n+1), n-2, n-1)...)
+}

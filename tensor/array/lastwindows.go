@@ -1,0 +1,29 @@
+package array
+
+import "github.com/nnopt/nnopt/kernel"
+
+// inPlace reports whether products can read patches where they are in the input.
+func (c *lastConvolution) inPlace() bool {
+	return c.prepared != nil && c.x.dtype == Float32 && c.prepared.groups[0].weights.Divisible()
+}
+
+// windows multiplies patches where they are.
+func (c *lastConvolution) windows() error {
+	s, m := c.slide, c.groups*c.out
+	bytes := epilogueBytes
+	if c.complete.left == nil {
+		bytes = 1 << 62
+	}
+	x := kernel.Patches{
+		Pixel: c.groups * c.in, Channels: c.in,
+		In: s.in, Out: s.out, Size: s.size, Stride: s.stride, Dilation: s.dilation, Before: s.before,
+	}
+	return c.blocks(4*m, bytes, minLastRows, func(first, n int) error {
+		for g := range c.groups {
+			x.Data = Slice[float32](c.x)[g*c.in:]
+			y := kernel.Matrix{Rows: n, Cols: c.out, Stride: m, Data: Slice[float32](c.y)[first*m+g*c.out:][:(n-1)*m+c.out]}
+			c.prepared.groups[g].weights.MulPatches(&x, first, c.complete.of(first, n, g*c.out, c.out), y)
+		}
+		return nil
+	})
+}
