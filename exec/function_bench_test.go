@@ -134,6 +134,24 @@ func callOf(t testing.TB, kind func(*fgraph.Variable) *fgraph.Variable, n int) (
 	return f.NewRunner(), array.Full(array.Float32, 2, 1, 4)
 }
 
+// TestCallAllocatesNothing: a call like the one before allocates nothing.
+func TestCallAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	for _, kind := range callKinds {
+		r, x := callOf(t, kind.next, 20)
+		ctx := t.Context()
+		if n := testing.AllocsPerRun(100, func() {
+			if _, err := r.Run(ctx, x); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", kind.name, n)
+		}
+	}
+}
+
 // BenchmarkCall measures what a call of a function costs, and an apply in it.
 func BenchmarkCall(b *testing.B) {
 	for _, kind := range callKinds {

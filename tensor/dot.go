@@ -81,25 +81,34 @@ func (op dotOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], dtype, shape...); err != nil {
 			return err
 		}
-		x, y, product := asMatrices(x, y, out[0])
+		x, y, product, err := asMatrices(ws, x, y, out[0])
+		if err != nil {
+			return err
+		}
 		return ws.MatMul(product, x, y)
 	}, nil
 }
 
 // asMatrices returns factors and product as matrices: a vector is a row on the left and a
 // column on the right.
-func asMatrices(x, y, out *array.Array) (*array.Array, *array.Array, *array.Array) {
+func asMatrices(ws *array.Workspace, x, y, out *array.Array) (left, right, product *array.Array, err error) {
 	if out.NDim() == 2 {
-		return x, y, out
+		return x, y, out, nil
 	}
+	left, right, product = x, y, ws.View(2)
 	rows, cols := 0, out.NDim()-1 // the dimensions of out
 	if x.NDim() == 1 {
-		x, rows = x.Transpose(array.NewAxis, 0), array.NewAxis
+		left, rows = ws.View(0), array.NewAxis
+		err = x.TransposeTo(left, array.NewAxis, 0)
 	}
-	if y.NDim() == 1 {
-		y, cols = y.Transpose(0, array.NewAxis), array.NewAxis
+	if y.NDim() == 1 && err == nil {
+		right, cols = ws.View(1), array.NewAxis
+		err = y.TransposeTo(right, 0, array.NewAxis)
 	}
-	return x, y, out.Transpose(rows, cols)
+	if err == nil {
+		err = out.TransposeTo(product, rows, cols)
+	}
+	return left, right, product, err
 }
 
 func (op dotOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {

@@ -176,7 +176,7 @@ func (ix indexing) infer(op fgraph.Op, in []*fgraph.Variable, first int) (spec, 
 			}
 			continue
 		case n != Unknown && ix.entries[d].known():
-			start, stop := ix.entries[d].numbers(nil)
+			start, stop := ix.entries[d].numbers(nil, new([2]int))
 			n = array.SliceRange(n, start, stop, ix.entries[d].step).Count
 		case ix.entries[d] == (entry{slice: true, step: 1}), ix.entries[d] == (entry{slice: true, step: -1}):
 		default:
@@ -193,29 +193,31 @@ func (e entry) known() bool {
 	return e.start.kind != fromInput && e.stop.kind != fromInput && !e.by
 }
 
-// numbers returns the bounds at run time, of which next returns those that are inputs.
-func (e entry) numbers(next func() int) (start, stop *int) {
-	get := func(b bound) *int {
+// numbers returns the bounds at run time, of which next returns those that are inputs. They are in buf.
+func (e entry) numbers(next func() int, buf *[2]int) (start, stop *int) {
+	get := func(b bound, n *int) *int {
 		switch b.kind {
 		case fixed:
-			return &b.n
+			*n = b.n
 		case fromInput:
-			n := next()
-			return &n
+			*n = next()
+		default:
+			return nil
 		}
-		return nil
+		return n
 	}
-	start = get(e.start)
-	return start, get(e.stop)
+	start = get(e.start, &buf[0])
+	return start, get(e.stop, &buf[1])
 }
 
 // view makes v the part of x that is selected. The arrays in hold the bounds that are inputs.
 func (ix indexing) view(op fgraph.Op, v, x *array.Array, in []*array.Array) error {
 	var buf [array.MaxDims]array.Range
+	var bounds [2]int
 	k := 0
 	next := func() int { k++; return int(in[k-1].Int(0)) }
 	for d, e := range ix.entries {
-		start, stop := e.numbers(next)
+		start, stop := e.numbers(next, &bounds)
 		if e.slice {
 			step := e.step
 			if e.by {

@@ -116,12 +116,12 @@ func (op joinOp) Compile(*fgraph.Apply) (Kernel, error) {
 		for d, n := range shape {
 			ranges[d] = array.Range{Step: 1, Count: n}
 		}
-		var place array.Array
+		place := ws.View(0)
 		r := &ranges[op.Axis]
 		for _, x := range in {
 			r.Count = x.Dim(int(op.Axis))
-			out[0].RangeTo(&place, ranges[:len(shape)]...)
-			ws.Copy(&place, x)
+			out[0].RangeTo(place, ranges[:len(shape)]...)
+			ws.Copy(place, x)
 			r.Start += r.Count
 		}
 		return nil

@@ -30,21 +30,64 @@ func NewSession(m *onnx.Model, o Options) *Session { return &Session{model: m, o
 
 // Run computes the outputs for inputs, and returns the function that did.
 func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
-	s.mu.Lock()
-	list := slices.Clone(s.functions)
-	s.mu.Unlock()
-	for len(list) > 0 {
-		f := list[0]
-		out, err := f.Call(ctx, inputs)
+	return s.run(ctx, inputs, once{})
+}
+
+// A SessionRunner runs the model of a session for one goroutine. It reuses memory: a run for inputs of the shapes of
+// the run before allocates next to nothing.
+type SessionRunner struct {
+	s       *Session
+	runners []*Runner // the latest first
+}
+
+// NewRunner returns a runner for one goroutine.
+func (s *Session) NewRunner() *SessionRunner { return &SessionRunner{s: s} }
+
+// Run is like Session.Run, but the outputs, and the map, are valid only until the next Run.
+func (r *SessionRunner) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
+	return r.s.run(ctx, inputs, r)
+}
+
+// A caller calls functions of a session.
+type caller interface {
+	call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
+}
+
+// once calls functions whose results are kept.
+type once struct{}
+
+func (once) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	return f.Call(ctx, inputs)
+}
+
+func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	i := 0
+	for i < len(r.runners) && r.runners[i].f != f {
+		i++
+	}
+	switch {
+	case i == len(r.runners) && i < maxFunctions:
+		r.runners = append(r.runners, f.NewRunner())
+	case i == len(r.runners): // the one that has not been used for longest goes
+		i--
+		r.runners[i] = f.NewRunner()
+	}
+	latest := r.runners[i]
+	copy(r.runners[1:i+1], r.runners[:i])
+	r.runners[0] = latest
+	return latest.Run(ctx, inputs)
+}
+
+func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c caller) (*Function, map[string]*array.Array, error) {
+	// Most runs are for inputs of the shapes of the run before.
+	latest := s.latest()
+	if latest != nil {
+		out, err := c.call(ctx, latest, inputs)
 		if !errors.Is(err, ErrInput) {
-			s.keep(f)
-			return f, out, err
+			return latest, out, err
 		}
-		list = list[1:]
-		// A run that found another value is not repeated by functions that depend on that, too: values are
-		// asked for in the same order for inputs of the same shapes, as long as those before are the same.
-		if other := (*otherValue)(nil); errors.As(err, &other) {
-			list = slices.DeleteFunc(list, func(g *Function) bool { return g.sameShapes(f) && !g.expects(f.demands[:other.at], other.value) })
+		if f, out, err, ok := s.search(ctx, inputs, c, latest, err); ok {
+			return f, out, err
 		}
 	}
 	f, err := Model(ctx, s.model, s.options, inputs)
@@ -52,8 +95,42 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Fun
 		return nil, nil, err
 	}
 	s.keep(f)
-	out, err := f.Call(ctx, inputs)
+	out, err := c.call(ctx, f, inputs)
 	return f, out, err
+}
+
+// latest returns the function of the last run, or nil.
+func (s *Session) latest() *Function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.functions) == 0 {
+		return nil
+	}
+	return s.functions[0]
+}
+
+// search asks the functions besides f, which has refused the inputs with an error.
+func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c caller, f *Function, err error) (*Function, map[string]*array.Array, error, bool) {
+	s.mu.Lock()
+	list := slices.Clone(s.functions)
+	s.mu.Unlock()
+	for {
+		list = slices.DeleteFunc(list, func(g *Function) bool { return g == f })
+		// A run that found another value is not repeated by functions that depend on that, too: values are
+		// asked for in the same order for inputs of the same shapes, as long as those before are the same.
+		if other := (*otherValue)(nil); errors.As(err, &other) {
+			list = slices.DeleteFunc(list, func(g *Function) bool { return g.sameShapes(f) && !g.expects(f.demands[:other.at], other.value) })
+		}
+		if len(list) == 0 {
+			return nil, nil, nil, false
+		}
+		var out map[string]*array.Array
+		f = list[0]
+		if out, err = c.call(ctx, f, inputs); !errors.Is(err, ErrInput) {
+			s.keep(f)
+			return f, out, err, true
+		}
+	}
 }
 
 // sameShapes reports whether functions are for inputs of the same shapes.

@@ -48,7 +48,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func build(t *testing.T, query string) *optdb.Optimizer {
+func build(t testing.TB, query string) *optdb.Optimizer {
 	t.Helper()
 	q, err := optdb.ParseQuery(query)
 	if err != nil {

@@ -71,12 +71,14 @@ func hasBetter(a, reader *apply) bool {
 // hasEpilogue reports whether an apply is a product of float32s with a constant factor. Others are
 // left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
+	var w *array.Array
 	switch a.Op().(type) {
-	case tensor.ConvLastOp, tensor.WinogradOp, tensor.MatmulOp, tensor.SpliceMatmulOp, tensor.Dot22Op, tensor.IntegersOp:
-		w := tensor.FixedFactor(a.Inputs()[len(a.Inputs())-1])
-		return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
+	case tensor.MatmulOp, tensor.Dot22Op:
+		w = tensor.FixedFactor(a.Inputs()[1])
+	case tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp:
+		w = tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
 	}
-	return false
+	return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
 }
 
 // withEpilogue returns what an element-wise apply computes from a product, as one op, or nil.

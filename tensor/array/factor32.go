@@ -57,19 +57,20 @@ func (ws *Workspace) rowBlocks(done *completion, c, a, b *Array, prepared *Facto
 	if done.left != nil {
 		blocks = max(rows/max(epilogueBytes/max(cols*c.dtype.Size(), 1), minLastRows), 1)
 	}
+	part := &ws.rowParts // since headers of a loop would be on the heap
 	for i := range blocks {
 		first := i * rows / blocks
 		n := (i+1)*rows/blocks - first
-		ca, aa := *c, *a
+		part[0], part[1] = *c, *a
 		if blocks > 1 {
-			ca.offset, ca.shape[0] = c.offset+first*c.strides[0], n
-			aa.offset, aa.shape[0] = a.offset+first*a.strides[0], n
+			part[0].offset, part[0].shape[0] = c.offset+first*c.strides[0], n
+			part[1].offset, part[1].shape[0] = a.offset+first*a.strides[0], n
 		}
 		if prepared != nil {
-			if err := ws.mulFactor(&ca, &aa, prepared, done.of(first, n, 0, cols)); err != nil {
+			if err := ws.mulFactor(&part[0], &part[1], prepared, done.of(first, n, 0, cols)); err != nil {
 				return err
 			}
-		} else if err := ws.MatMul(&ca, &aa, b); err != nil {
+		} else if err := ws.MatMul(&part[0], &part[1], b); err != nil {
 			return err
 		}
 		done.run(first*cols, n*cols)

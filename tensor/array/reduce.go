@@ -67,7 +67,8 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	case (r == All || r == Any) && in.dtype != Bool:
 		in = in.Cast(Bool)
 	}
-	v, reduced := in.sortAxes(axes)
+	v := &ws.sorted
+	reduced := in.sortAxesTo(v, axes)
 	if n := reduced.len(); n == 0 && (r == Max || r == Min) && out.Len() > 0 {
 		return fmt.Errorf("%w: %v of shape %v", ErrEmpty, r, in.Shape())
 	}
@@ -104,6 +105,12 @@ func (d reducedDims) len() int {
 
 // sortAxes returns the view with only the dimensions that are not in axes, and the others.
 func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {
+	v := new(Array)
+	return v, a.sortAxesTo(v, axes)
+}
+
+// sortAxesTo is sortAxes for a view that is there.
+func (a *Array) sortAxesTo(v *Array, axes Axes) reducedDims {
 	var order [MaxDims]int
 	// The dimensions that stay come first, in their order, then those that are reduced: the view
 	// has an element of the result for each index of the first, and terms for each index of the
@@ -122,9 +129,11 @@ func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {
 			n++
 		}
 	}
-	v := a.Transpose(order[:n]...)
+	if err := a.TransposeTo(v, order[:n]...); err != nil {
+		panic(err) // no dimension is dropped
+	}
 	v.ndim = uint8(kept)
-	return v, reducedDims{v.shape[kept:n], v.strides[kept:n]}
+	return reducedDims{v.shape[kept:n], v.strides[kept:n]}
 }
 
 // A folder adds elements of type T to accumulators of type A.
@@ -287,16 +296,25 @@ func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
 		// Sums of float32s are made in float64s and rounded once: so they don't lose digits with
 		// the number of terms.
 		acc := ws.accumulators(out.Len())
-		fold(acc, v, red, pick(r, rowSums32, products[float32, float64]))
+		fold(acc, v, red, float32Folders[r])
 		castBlock(Slice[float32](out), acc)
 	case Float64:
-		fold(Slice[float64](out), v, red, pick(r, rowSums64, products[float64, float64]))
+		fold(Slice[float64](out), v, red, float64Folders[r])
 	}
 }
 
 func accumulateInts[T, A integer](r Reduction, out, v *Array, red reducedDims) {
 	fold(Slice[A](out), v, red, pick(r, sums[T, A], products[T, A]))
 }
+
+// The folders of the most common reductions, which would be made anew in each call otherwise.
+var (
+	float32Folders  = [...]folder[float32, float64]{Sum: rowSums32(), Prod: products[float32, float64]()}
+	float64Folders  = [...]folder[float64, float64]{Sum: rowSums64(), Prod: products[float64, float64]()}
+	float32Extremes = [...]folder[float32, float32]{Max: extremes(Max, lowest32, -lowest32), Min: extremes(Min, lowest32, -lowest32)}
+	float64Extremes = [...]folder[float64, float64]{Max: extremes(Max, math.Inf(-1), math.Inf(1)), Min: extremes(Min, math.Inf(-1), math.Inf(1))}
+	lowest32        = float32(math.Inf(-1))
+)
 
 func pick[T, A any](r Reduction, sum, prod func() folder[T, A]) folder[T, A] {
 	if r == Sum {
@@ -326,9 +344,9 @@ func extreme(r Reduction, out, v *Array, red reducedDims) {
 	case Uint64:
 		fold(Slice[uint64](out), v, red, extremes[uint64](r, 0, math.MaxUint64))
 	case Float32:
-		fold(Slice[float32](out), v, red, extremes(r, float32(math.Inf(-1)), float32(math.Inf(1))))
+		fold(Slice[float32](out), v, red, float32Extremes[r])
 	case Float64:
-		fold(Slice[float64](out), v, red, extremes(r, math.Inf(-1), math.Inf(1)))
+		fold(Slice[float64](out), v, red, float64Extremes[r])
 	}
 }
 

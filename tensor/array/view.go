@@ -34,10 +34,15 @@ func (a *Array) TransposeTo(v *Array, order ...int) error {
 	}
 	for d := range int(src.ndim) {
 		if kept&(1<<d) == 0 && src.shape[d] != 1 {
-			return fmt.Errorf("array: dimension %d of shape %v is dropped, but does not have size 1", d, src.Shape())
+			return droppedError(d, src)
 		}
 	}
 	return nil
+}
+
+// droppedError takes the array as a value, so that it is on the heap only if there is an error.
+func droppedError(d int, a Array) error {
+	return fmt.Errorf("array: dimension %d of shape %v is dropped, but does not have size 1", d, a.Shape())
 }
 
 // BroadcastTo returns the view of a with the given shape. It repeats dimensions of size 1 and adds

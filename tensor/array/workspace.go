@@ -29,6 +29,9 @@ type Workspace struct {
 	memory *Workspace  // that this one is beside; nil for its own memory
 
 	headers   [3]Array // of the part of a thread
+	rowParts  [2]Array // of a product that is computed some rows at a time
+	sorted    Array    // what a reduction reads
+	views     [3]Array // see View
 	crew      *crew    // of the threads; nil until they need it
 	loop      loop
 	epilogue  *loop    // of an Epilogue, if there was one: products need the other loop meanwhile
@@ -156,6 +159,10 @@ func (ws *Workspace) Release(a *Array) {
 	ws.free[a.dtype][k] = append(ws.free[a.dtype][k], a.data)
 	a.data = nil
 }
+
+// View returns a header for a view that an op needs until it ends, one of three: a header of its own would be on the
+// heap. Nothing in this package uses them.
+func (ws *Workspace) View(i int) *Array { return &ws.views[i] }
 
 // Lend makes a a copy of src, with its elements in row-major order. Reclaim releases it.
 func (ws *Workspace) Lend(a, src *Array) error {

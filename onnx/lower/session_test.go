@@ -1,0 +1,93 @@
+package lower_test
+
+import (
+	"testing"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// small is a network as those are that run all the time: products of a row, norms, activations, parts of a state,
+// and a branch.
+func small(t testing.TB) *onnx.Model {
+	t.Helper()
+	filled := func(name string, v float32, shape ...int) *onnx.Node {
+		a := array.New(array.Float32, shape...)
+		for i := range a.Len() {
+			a.SetFloat(i, float64(v)*float64(i%5-2))
+		}
+		return constant(name, a, onnx.Float)
+	}
+	list := func(name string, v ...int64) *onnx.Node { return constant(name, array.Of(v, len(v)), onnx.Int64) }
+	m := model([]string{"x", "state"}, []string{"y", "next"},
+		filled("w", 0.1, 64, 64), filled("b", 0.2, 64), filled("scale", 0.3, 64), filled("v", 0.4, 64, 1), filled("w2", 0.2, 64, 64),
+		constant("half", array.Scalar(float32(0.5)), onnx.Float), list("from", 0), list("to", 32), list("end", 64), list("last", 1),
+		node("Gemm", "x w b", "h"), node("LayerNormalization", "h scale b", "n"), node("Relu", "n", "r"),
+		node("Slice", "state from to last", "old"), node("Slice", "r to end last", "new"), node("Concat", "new old", "next", whole("axis", 1)),
+		node("MatMul", "next v", "logit"), node("Sigmoid", "logit", "p"), node("ReduceMax", "p", "most"), node("Greater", "most half", "more"),
+		either("more", "y", []*onnx.Node{node("MatMul", "r w2", "q"), node("ReduceSum", "q", "s"), node("Sigmoid", "s", "r2"), node("Identity", "r2", "r")}, []*onnx.Node{node("ReduceMax", "r", "q"), node("Identity", "q", "r")}))
+	return m
+}
+
+// TestSessionRunner: a run like the one before allocates nothing, and results are those of other runs.
+func TestSessionRunner(t *testing.T) {
+	s := lower.NewSession(small(t), lower.Options{Optimizer: build(t, "fast_run")})
+	r := s.NewRunner()
+	in := func(rows int, v float32) map[string]*array.Array {
+		return map[string]*array.Array{"x": array.Full(array.Float32, float64(v), rows, 64), "state": array.Full(array.Float32, 0.5, rows, 64)}
+	}
+	inputs := []map[string]*array.Array{in(1, 1), in(1, -1), in(1, 0.1)}
+	for i := range 40 {
+		args := inputs[i%len(inputs)]
+		if i > 20 {
+			args = in(i%20+1, 1) // more shapes than a session keeps functions
+		}
+		f, got, err := r.Run(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, want, err := s.Run(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range want {
+			if !array.Equal(got[name], v) {
+				t.Errorf("run %d: %s is %v, not %v", i, name, got[name], v)
+			}
+		}
+		if f != g {
+			t.Errorf("run %d: another function", i)
+		}
+	}
+	if raceDetector {
+		return
+	}
+	ctx := t.Context()
+	for _, args := range inputs {
+		if n := testing.AllocsPerRun(50, func() {
+			if _, _, err := r.Run(ctx, args); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("a run allocates %v times", n)
+		}
+	}
+}
+
+// BenchmarkSmall measures a run of a network that takes next to no time.
+func BenchmarkSmall(b *testing.B) {
+	r := lower.NewSession(small(b), lower.Options{Optimizer: build(b, "fast_run")}).NewRunner()
+	in := map[string]*array.Array{"x": array.Full(array.Float32, 1, 1, 64), "state": array.Full(array.Float32, 0.5, 1, 64)}
+	f, _, err := r.Run(b.Context(), in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := r.Run(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*f.Graph().NumApplies()), "ns/apply")
+}
