@@ -44,20 +44,25 @@ func newQuantizedWeights(set quantSet, p Precision, w Matrix) (*QuantizedWeights
 			if !ok {
 				return nil, false
 			}
-			q.scale[j] = float32(scale)
-			q.sum[j] = float32(float64(sum) * scale)
-			switch {
-			// Signed bytes of x are 128 too small, in every term.
-			case set == quantDot:
-				q.begin[j] = int32(sum) << 7
-			// See halved in internal/gen/quant.go: what a column contributes is subtracted once.
-			case set.halves(p):
-				q.begin[j] = -halvedProducts(codes)
-			}
-			q.pack(first*set.lanes(), (next-first)*set.lanes(), j, codes)
+			q.setColumn(first*set.lanes(), (next-first)*set.lanes(), j, codes, scale, sum)
 		}
 	}
 	return q, true
+}
+
+// setColumn sets column j, of a strip that begins with column first, to codes that add up to sum.
+func (q *QuantizedWeights) setColumn(first, width, j int, codes []int32, scale float64, sum int64) {
+	q.scale[j] = float32(scale)
+	q.sum[j] = float32(float64(sum) * scale)
+	switch {
+	// Signed bytes of x are 128 too small, in every term.
+	case q.set == quantDot:
+		q.begin[j] = int32(sum) << 7
+	// See halved in internal/gen/quant.go: what a column contributes is subtracted once.
+	case q.set.halves(q.precision):
+		q.begin[j] = -halvedProducts(codes)
+	}
+	q.pack(first, width, j, codes)
 }
 
 // pack stores the codes of column j in its strip, which begins with column first.

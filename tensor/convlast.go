@@ -115,7 +115,11 @@ func slideLast(op fgraph.Op, conv convLastOp, run func(ws *array.Workspace, y *a
 		}
 		copy(shape[1:], y[2:])
 		shape[0], shape[n-1] = y[0], y[1]
-		if err := ws.New(out[0], in[0].DType(), shape[:n]...); err != nil {
+		dtype := in[0].DType()
+		if !dtype.IsFloat() {
+			dtype = array.Int32 // of exact sums
+		}
+		if err := ws.New(out[0], dtype, shape[:n]...); err != nil {
 			return err
 		}
 		if err := fitArgs(op, out[0], in[2:]); err != nil {

@@ -73,6 +73,11 @@ var products = map[string]func(c *call) []*value{
 		return []*value{{v: c.quantize(x, scale, z, onnx.Uint8), elem: onnx.Uint8}, {v: scale, elem: onnx.Float}, {v: z, elem: onnx.Uint8}}
 	},
 	"QLinearMatMul": func(c *call) []*value {
+		if sums := c.matmulSums(0, 3, 2, 5); sums != nil && ndim(c.single(1)) == 0 && ndim(c.x(4)) <= 1 {
+			scale := tensor.Mul(tensor.Cast(c.single(1), array.Float64), tensor.Cast(c.single(4), array.Float64))
+			y := tensor.Mul(tensor.Cast(sums, array.Float64), scale)
+			return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
+		}
 		a, b := c.dequantized(0, 1, 2), c.dequantized(3, 4, 5)
 		return []*value{{v: c.quantize(tensor.Matmul(a, b), c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 	},
@@ -80,6 +85,18 @@ var products = map[string]func(c *call) []*value{
 		w := c.shape(c.x(3))
 		if len(w) < 3 {
 			c.fail("weights of %d dimensions", len(w))
+		}
+		if sums := c.convSums(0, 3, 2, 5, len(w)); sums != nil && ndim(c.single(1)) == 0 {
+			y := tensor.Cast(sums, array.Float64)
+			if c.has(8) {
+				y = tensor.Add(y, channels(tensor.Cast(c.x(8), array.Float64), len(w)))
+			}
+			scale := tensor.Cast(c.single(4), array.Float64)
+			if ndim(scale) > 0 {
+				scale = channels(scale, len(w))
+			}
+			scale = tensor.Mul(tensor.Cast(c.single(1), array.Float64), scale)
+			return []*value{{v: c.quantize(tensor.Mul(y, scale), c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 		}
 		x := c.dequantized(0, 1, 2)
 		weights := tensor.Mul(tensor.Sub(tensor.Cast(c.x(3), array.Float64), rows(tensor.Cast(c.x(5), array.Float64), len(w))), rows(tensor.Cast(c.x(4), array.Float64), len(w)))
@@ -94,6 +111,9 @@ var products = map[string]func(c *call) []*value{
 		w := c.shape(c.x(1))
 		if len(w) < 3 {
 			c.fail("weights of %d dimensions", len(w))
+		}
+		if sums := c.convSums(0, 1, 2, 3, len(w)); sums != nil {
+			return c.out(sums, onnx.Int32)
 		}
 		x, k := tensor.Cast(c.x(0), array.Float64), tensor.Cast(c.x(1), array.Float64)
 		if c.has(2) {
@@ -210,7 +230,68 @@ func (c *call) dequantized(x, scale, zero int) variable {
 	return tensor.Mul(y, tensor.Cast(c.x(scale), array.Float64))
 }
 
+// zeroOf returns what means 0 in an input, which input k says, or nil if that is neither a number nor, if
+// each may have one, a vector.
+func (c *call) zeroOf(k, input int, each bool) variable {
+	if !c.has(k) {
+		return tensor.Constant(array.Full(tensor.TypeOf(c.x(input)).DType(), 0))
+	}
+	z := c.x(k)
+	switch {
+	case ndim(z) == 1 && c.shape(z)[0] == 1:
+		z = c.reshape(z, nil)
+	case ndim(z) > 0 && !(each && ndim(z) == 1):
+		return nil
+	}
+	if tensor.TypeOf(z).DType() != tensor.TypeOf(c.x(input)).DType() {
+		return nil
+	}
+	return z
+}
+
+// bytes reports whether an input has integers of eight bits.
+func (c *call) bytes(k int) bool {
+	d := tensor.TypeOf(c.x(k)).DType()
+	return d == array.Int8 || d == array.Uint8
+}
+
+// matmulSums returns the exact product of two inputs, or nil for what only one with larger integers has:
+// several matrices on the right, or several zeros on the left.
+func (c *call) matmulSums(a, b, zeroA, zeroB int) variable {
+	if !c.bytes(a) || !c.bytes(b) || ndim(c.x(a)) < 2 || ndim(c.x(b)) != 2 {
+		return nil
+	}
+	za, zb := c.zeroOf(zeroA, a, false), c.zeroOf(zeroB, b, true)
+	if za == nil || zb == nil {
+		return nil
+	}
+	return tensor.MatmulInteger(c.x(a), c.x(b), za, zb)
+}
+
+// convSums returns the exact convolution of two inputs, with weights of n dimensions, or nil if it has groups.
+func (c *call) convSums(x, w, zeroX, zeroW, n int) variable {
+	if !c.bytes(x) || !c.bytes(w) || c.int("group", 1) != 1 || n > 2+array.MaxSpatial || ndim(c.x(x)) != n {
+		return nil
+	}
+	zx, zw := c.zeroOf(zeroX, x, false), c.zeroOf(zeroW, w, true)
+	if zx == nil || zw == nil {
+		return nil
+	}
+	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.shape(c.x(x))))
+}
+
+// single returns an input without dimensions if it has one element, and otherwise as it is.
+func (c *call) single(k int) variable {
+	if v := c.x(k); ndim(v) != 1 || c.shape(v)[0] != 1 {
+		return v
+	}
+	return c.reshape(c.x(k), nil)
+}
+
 func (c *call) matmulInteger() []*value {
+	if sums := c.matmulSums(0, 1, 2, 3); sums != nil {
+		return c.out(sums, onnx.Int32)
+	}
 	a, b := tensor.Cast(c.x(0), array.Int64), tensor.Cast(c.x(1), array.Int64)
 	if c.has(2) {
 		z := tensor.Cast(c.x(2), array.Int64)

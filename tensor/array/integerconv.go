@@ -54,12 +54,7 @@ func (ws *Workspace) IntegerConvLast(y, x, weights *Array, prepared *IntegerWeig
 	case c.slide.window() == 1:
 		return c.divided(e, args, func(c *lastConvolution) error { return c.integerPositions(prepared.patches) })
 	}
-	s := ws.integersOf()
-	items := x.shape[0]
-	if len(s.images) < items {
-		s.images = append(s.images, make([]kernel.QuantizedRows, items-len(s.images))...)
-	}
-	images := s.images[:items]
+	images := ws.imagesOf(x.shape[0])
 	lines, line := c.slide.in[0]*c.slide.in[1], c.slide.in[2]*c.in
 	for i := range images {
 		ws.Threads.SetTogether(&images[i], prepared.patches.precision, general32(x.rowsAt(i*lines*line, lines, line, line)))
@@ -100,23 +95,28 @@ func (c *lastConvolution) sections(terms int, f func(first, n int) error) error 
 
 // integerPatches gathers patches of items that are integers.
 func (c *lastConvolution) integerPatches(images []kernel.QuantizedRows, f *IntegerFactor) error {
+	return c.eachItem(func(item int) error {
+		image := &images[item]
+		if image.Marked() > 0 {
+			return c.gathered()
+		}
+		return c.sections(c.terms, func(first, n int) error {
+			s := c.ws.integersOf()
+			s.rows.SetPatches(image, n, c.terms)
+			c.setPatches(&s.rows, image, first, n)
+			s.multiply(f.weights, c.complete.of(first, n, 0, c.out), c.y.rowsAt(first*c.out, n, c.out, c.out))
+			c.complete.run(first*c.out, n*c.out)
+			return nil
+		})
+	})
+}
+
+// eachItem calls f for each item, while c is the positions of that alone.
+func (c *lastConvolution) eachItem(f func(item int) error) error {
 	for end := c.rows; c.first < end; c.first = c.rows {
 		item := c.first / c.slide.positions()
 		c.rows = min((item+1)*c.slide.positions(), end)
-		image, err := &images[item], error(nil)
-		if image.Marked() > 0 {
-			err = c.gathered()
-		} else {
-			err = c.sections(c.terms, func(first, n int) error {
-				s := c.ws.integersOf()
-				s.rows.SetPatches(image, n, c.terms)
-				c.setPatches(&s.rows, image, first, n)
-				s.multiply(f.weights, c.complete.of(first, n, 0, c.out), c.y.rowsAt(first*c.out, n, c.out, c.out))
-				c.complete.run(first*c.out, n*c.out)
-				return nil
-			})
-		}
-		if err != nil {
+		if err := f(item); err != nil {
 			return err
 		}
 	}
@@ -140,6 +140,8 @@ func (c *lastConvolution) setPatches(dst, image *kernel.QuantizedRows, first, n 
 				switch {
 				case !ok || !ok2 || lo == hi:
 					dst.SetZeros(row, to, run)
+				case lo == 0 && hi == s.size[2] && s.dilation[2] == 1:
+					dst.SetRun(row, to, image, y*s.in[1]+z, left*c.in, run)
 				default:
 					dst.SetZeros(row, to, lo*c.in)
 					if s.dilation[2] == 1 {

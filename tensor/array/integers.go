@@ -57,6 +57,15 @@ func (ws *Workspace) integersOf() *integers {
 	return ws.integers
 }
 
+// imagesOf returns as many images as there are items.
+func (ws *Workspace) imagesOf(items int) []kernel.QuantizedRows {
+	s := ws.integersOf()
+	if len(s.images) < items {
+		s.images = append(s.images, make([]kernel.QuantizedRows, items-len(s.images))...)
+	}
+	return s.images[:items]
+}
+
 // multiply sets y to the product of the rows, and completes it.
 func (s *integers) multiply(w *kernel.QuantizedWeights, ep kernel.Epilogue, y *Array) {
 	s.segment[0] = kernel.QuantizedSegment{Rows: &s.rows, Step: 1, W: w}

@@ -258,7 +258,7 @@ func (c *lastConvolution) shared(e *Epilogue, args []*Array, run func(c *lastCon
 // divided is run, by several threads if that is worth it, each for some positions.
 func (c *lastConvolution) divided(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	t := c.ws.Threads
-	if t == nil || c.x.dtype != Float32 {
+	if t == nil || c.x.dtype == Float64 {
 		return run(c)
 	}
 	// All parts read all weights, and their products should not be too low.

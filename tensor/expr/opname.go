@@ -66,11 +66,11 @@ var ops = map[string]maker{
 		op, ok := single(params, 100)
 		return tensor.SpliceMatmulOp{N: int8(op)}, ok && op > 0
 	},
-	"Integers": integersOp,
-	"cumsum":   onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
-	"cumprod":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
-	"sort":     onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
-	"argsort":  onAxis(func(axis int8) tensor.Op { return tensor.ArgsortOp{Axis: axis} }),
+	"Integers": integersOp, "MatmulInteger": plain(tensor.MatmulIntegerOp{}),
+	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
+	"cumprod": onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
+	"sort":    onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),
+	"argsort": onAxis(func(axis int8) tensor.Op { return tensor.ArgsortOp{Axis: axis} }),
 	"IfElse": func(params []string) (tensor.Op, bool) {
 		if len(params) == 0 {
 			return tensor.IfElseOp{Outputs: 1}, true

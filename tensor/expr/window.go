@@ -17,6 +17,14 @@ var windowOps = map[string]maker{
 	"ConvTranspose": convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvTransposeOp{Window: w, Groups: groups} }),
 	"ConvWeights":   convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvWeightsOp{Window: w, Groups: groups} }),
 
+	"ConvLastInteger": func(params []string) (tensor.Op, bool) {
+		op, ok := convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvLastOp{Window: w, Groups: groups} })(params)
+		if !ok || op.(tensor.ConvLastOp).Groups != 1 {
+			return nil, false
+		}
+		return tensor.ConvLastIntegerOp{Window: op.(tensor.ConvLastOp).Window}, true
+	},
+
 	"Winograd": func(params []string) (tensor.Op, bool) {
 		if len(params) == 0 {
 			return nil, false

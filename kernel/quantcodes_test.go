@@ -1,0 +1,77 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Products of integers are exact on all sets, also with the largest ones in sums of many terms.
+func TestMulIntegers(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for trial := range 60 {
+		rows, n, k := r.IntN(6), 1+r.IntN(40), r.IntN(80)
+		if trial%10 == 0 {
+			k = 1500 // several parts
+		}
+		signed, most, least := trial%2 == 0, 127, -128
+		if trial%3 == 0 {
+			least, most = -255, 255
+		}
+		codes, w := make([]byte, rows*k), make([]int16, n*k)
+		for i := range codes {
+			codes[i] = byte(r.IntN(256))
+			if trial%20 == 0 {
+				codes[i] = 255
+			}
+		}
+		for i := range w {
+			w[i] = int16(least + r.IntN(most-least+1))
+			if trial%20 == 0 {
+				w[i] = int16(least)
+			}
+		}
+		zero := r.IntN(256)
+		value := func(c byte) int64 { return int64(c) - int64(zero) }
+		if signed {
+			zero -= 128
+			value = func(c byte) int64 { return int64(int8(c)) - int64(zero) }
+		}
+		for _, set := range quantSets {
+			weights := newIntegerWeights(set, w, n, k)
+			var q QuantizedRows
+			q.setCodes(set, weights.Precision(), codes, signed, zero, rows, k)
+			y := make([]int32, rows*n)
+			MulIntegers(y, &q, weights, New(rows, n), nil)
+			for i := range rows {
+				for j := range n {
+					want := int64(0)
+					for l := range k {
+						want += value(codes[i*k+l]) * int64(w[j*k+l])
+					}
+					if got := y[i*n+j]; got != int32(want) {
+						t.Fatalf("%v: %d×%d×%d, trial %d: element %d,%d is %d, want %d", set, rows, n, k, trial, i, j, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Patches of codes have codes for zero.
+func TestPatchesOfCodes(t *testing.T) {
+	for _, set := range quantSets {
+		for _, signed := range []bool{false, true} {
+			w := newIntegerWeights(set, []int16{3, -5, 7, 1}, 1, 4)
+			var q, p QuantizedRows
+			q.setCodes(set, w.Precision(), []byte{1, 2, 3, 4, 5}, signed, 2, 1, 5)
+			p.SetPatches(&q, 1, 4)
+			p.SetZeros(0, 0, 1)
+			p.SetRun(0, 1, &q, 0, 2, 3)
+			var y [1]int32
+			MulIntegers(y[:], &p, w, New(1, 1), nil)
+			if want := int32(1*-5 + 2*7 + 3*1); y[0] != want {
+				t.Errorf("%v: %d, want %d", set, y[0], want)
+			}
+		}
+	}
+}
