@@ -117,6 +117,8 @@ func table() []row {
 		{position: 0, name: "merge1", rewriter: merge, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.1, name: "ShapeOpt", dialect: tensors, tags: both,
 			before: reasons{"useless": "the rules there ask for shapes"}},
+		{position: 0.3, name: "integer_products", dialect: tensors, tags: "fast_run fusion reassoc",
+			before: reasons{"useless": "rules change what casts and scales look like", "canonicalize": "constants are folded there, and integers among them"}},
 		{position: 0.5, name: "pre_local_logsoftmax_grad", dialect: tensors, tags: "fast_run unsafe_nan",
 			before: reasons{"canonicalize": "until then the parts of the gradient are written like those of the expression"}},
 		{position: 0.6, name: "limit_derivative_times", dialect: networks, tags: both,

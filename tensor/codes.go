@@ -25,7 +25,17 @@ type convLastIntegerOp struct{ Window array.Window }
 // MatmulInteger returns the exact product of the last dimension of x, of two or more, and a matrix y. zeroX
 // is a scalar, zeroY one, or a vector with a number for each column.
 func MatmulInteger(x, y, zeroX, zeroY *fgraph.Variable) *fgraph.Variable {
-	return MustApply(MatmulIntegerOp{}, x, PadLeft(y, TypeOf(x).NDim()), zeroX, zeroY)
+	return MustApply(MatmulIntegerOp{}, x, foldedView(PadLeft(y, TypeOf(x).NDim())), zeroX, zeroY)
+}
+
+// foldedView returns a view of a constant as a constant.
+func foldedView(v *fgraph.Variable) *fgraph.Variable {
+	if a := v.Owner(); a != nil && a.Inputs()[0].IsConstant() {
+		if folded, err := Fold(a); err == nil {
+			return Constant(folded[0])
+		}
+	}
+	return v
 }
 
 // ConvInteger returns the exact convolution of x with weights, as [Conv] has them. zeroX is a scalar, zeroY
@@ -35,15 +45,8 @@ func ConvInteger(x, weights, zeroX, zeroY *fgraph.Variable, slide Slide) *fgraph
 	if n < 3 || n > 2+array.MaxSpatial || TypeOf(weights).NDim() != n {
 		fail("conv_integer", "a %v with weights that are a %v; batch, channels and 1 to %d spatial dimensions are expected", x.Type(), weights.Type(), array.MaxSpatial)
 	}
-	last := LastWeights(weights)
-	if c := ConstantOf(weights); c != nil {
-		folded, err := Fold(last.Owner())
-		if err == nil {
-			last = Constant(folded[0])
-		}
-	}
 	op := ConvLastIntegerOp{Window: slide.window("conv_integer", n-2, nil)}
-	return DimShuffle(MustApply(op, DimShuffle(x, ToLast(n)...), last, zeroX, zeroY), ToSecond(n)...)
+	return DimShuffle(MustApply(op, DimShuffle(x, ToLast(n)...), foldedView(LastWeights(weights)), zeroX, zeroY), ToSecond(n)...)
 }
 
 func (matmulIntegerOp) String() string      { return "MatmulInteger" }

@@ -24,6 +24,9 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	if len(a.Inputs()) == 0 && op.Operator() == nil || op.Unmergeable() || len(op.Captures) > 0 {
 		return c.Miss("%s may be something else each time", op.Name()), nil
 	}
+	if op.Type == "DequantizeLinear" && slices.ContainsFunc(a.Out().Clients(), multiplies) {
+		return c.Miss("a product may multiply the integers"), nil
+	}
 	inputs := make([]*ir.Value, len(a.Inputs()))
 	in := 0
 	for i, v := range a.Inputs() {
@@ -132,4 +135,13 @@ var ifConstant = rewrite.Rule{
 		}
 		return rewrite.Replace(slices.Clone(values)...), nil
 	},
+}
+
+// multiplies reports whether a client is a product or a convolution.
+func multiplies(c fgraph.Client) bool {
+	if c.Apply == nil {
+		return false
+	}
+	op, ok := c.Apply.Op().(*ir.Op)
+	return ok && op.Operator() != nil && slices.Contains([]string{"Conv", "Gemm", "MatMul"}, op.Type)
 }

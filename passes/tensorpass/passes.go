@@ -25,6 +25,7 @@ import (
 //   - composite_elemwise_fusion makes one op of several element-wise ones.
 //   - multiply_rows_once multiplies once what is the same in many rows; order_product_terms puts the products first in sums.
 //   - channels_last moves the channels of convolutions, and of what lies between them.
+//   - integer_products multiplies integers that are dequantized first.
 //   - products_to_int8 and products_to_int16 multiply integers; limit_integer_error gives some more bits.
 //   - splice_products lets products read what is joined; fuse_product_epilogue lets products complete their results.
 //   - local_inplace_setsubtensor, InplaceBlasOpt and inplace_elemwise_optimizer let ops overwrite
@@ -52,6 +53,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return channelsLast()
 	case "winograd":
 		return winograd()
+	case "integer_products":
+		return integerProducts()
 	case "products_to_int8":
 		return productsToInt8()
 	case "products_to_int16":

@@ -1,0 +1,132 @@
+package tensorpass_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/rewrite/rewritetest"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// codes returns a constant of random int8s or uint8s.
+func codes(r *rand.Rand, dtype array.DType, shape ...int) variable {
+	a := array.New(dtype, shape...)
+	for i := range a.Len() {
+		a.SetFloat(i, float64(r.IntN(128)))
+	}
+	return tensor.Constant(a)
+}
+
+// dequantize returns (v - zero)·scale.
+func dequantize(v, zero, scale variable) variable {
+	x := tensor.Cast(v, array.Float32)
+	if zero != nil {
+		x = tensor.Sub(x, tensor.Cast(zero, array.Float32))
+	}
+	return tensor.Mul(x, scale)
+}
+
+// scales returns a constant of positive numbers.
+func scales(r *rand.Rand, shape ...int) variable {
+	a := array.New(array.Float32, shape...)
+	for i := range a.Len() {
+		a.SetFloat(i, 0.001+r.Float64()/100)
+	}
+	return tensor.Constant(a)
+}
+
+// TestDequantizedProducts: products of integers that are dequantized first multiply the integers, with the
+// same results but for rounding, and others stay.
+func TestDequantizedProducts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		dtype array.DType
+		shape []int
+		build func(r *rand.Rand, x variable) variable
+		fires bool
+	}{
+		{"a product of matrices", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(dequantize(x, codes(r, array.Uint8), scales(r)), dequantize(codes(r, array.Int8, 70, 20), codes(r, array.Int8), scales(r, 20)))
+		}, true},
+		{"a product of tensors without zeros", array.Int8, []int{2, 5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Matmul(dequantize(x, nil, scales(r)), dequantize(codes(r, array.Int8, 70, 20), nil, scales(r)))
+		}, true},
+		{"transposed weights", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			w := dequantize(codes(r, array.Uint8, 20, 70), codes(r, array.Uint8, 20, 1), scales(r, 20, 1))
+			return tensor.Dot(dequantize(x, codes(r, array.Uint8), scales(r)), tensor.Transpose(w))
+		}, true},
+		{"weights that are no constant", array.Uint8, []int{40, 40}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(dequantize(x, codes(r, array.Uint8), scales(r)), dequantize(x, codes(r, array.Uint8), scales(r)))
+		}, true},
+		{"a convolution", array.Uint8, []int{2, 9, 8, 7}, func(r *rand.Rand, x variable) variable {
+			w := dequantize(codes(r, array.Int8, 12, 9, 3, 2), codes(r, array.Int8, 12, 1, 1, 1), scales(r, 12, 1, 1, 1))
+			return tensor.Conv(dequantize(x, codes(r, array.Uint8), scales(r)), w, scales(r, 12), tensor.Slide{Before: []int{1, 2}, After: []int{0, 1}, Strides: []int{2, 1}}, 1)
+		}, true},
+		{"a convolution in groups", array.Uint8, []int{2, 8, 8, 7}, func(r *rand.Rand, x variable) variable {
+			return tensor.Conv(dequantize(x, codes(r, array.Uint8), scales(r)), dequantize(codes(r, array.Int8, 12, 4, 3, 2), nil, scales(r)), nil, tensor.Slide{}, 2)
+		}, false},
+		{"a scale for each row", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(dequantize(x, nil, scales(r, 5, 1)), dequantize(codes(r, array.Int8, 70, 20), nil, scales(r)))
+		}, false},
+		{"a scale for each term", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(dequantize(x, nil, scales(r)), dequantize(codes(r, array.Int8, 70, 20), nil, scales(r, 70, 1)))
+		}, false},
+		{"weights that are floats", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(dequantize(x, nil, scales(r)), scales(r, 70, 20))
+		}, false},
+		{"larger integers", array.Int16, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(dequantize(x, nil, scales(r)), dequantize(codes(r, array.Int8, 70, 20), nil, scales(r)))
+		}, false},
+		{"a zero that is no integer", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			y := tensor.Cast(x, array.Float32)
+			y = tensor.Mul(tensor.Sub(y, tensor.Number(0.5, y)), scales(r))
+			return tensor.Dot(y, dequantize(codes(r, array.Int8, 70, 20), nil, scales(r)))
+		}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			x := fgraph.NewInput(tensor.NewType(c.dtype, c.shape...), "x")
+			out := c.build(r, x)
+			plain, err := exec.NewFunction(t.Context(), []variable{x}, []variable{out}, exec.FunctionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := tensor.NewGraph([]variable{x}, []variable{out})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := g.String()
+			rewritetest.Run(t, tensorpass.Pass("integer_products"), g)
+			if fired := g.String() != before; fired != c.fires {
+				t.Fatalf("%s became %s", before, g)
+			}
+			f, err := exec.CompileGraph(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arg := tensor.ConstantOf(codes(r, c.dtype, c.shape...))
+			want, err := plain.Call(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := f.Call(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			norm := 0.0
+			for i := range want[0].Len() {
+				norm = max(norm, math.Abs(want[0].Float(i)))
+			}
+			for i := range want[0].Len() {
+				if d := math.Abs(got[0].Float(i) - want[0].Float(i)); d > 1e-6*norm {
+					t.Fatalf("element %d is %v, want %v", i, got[0].Float(i), want[0].Float(i))
+				}
+			}
+		})
+	}
+}
