@@ -242,6 +242,9 @@ func reluDerivBlocks(dst, y, dy *float32, blocks int)
 func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int)
 
 //go:noescape
+func roundBlocks(dst, x *float32, blocks int)
+
+//go:noescape
 func scaleBlocks(dst, x *float32, blocks int, alpha float32)
 
 //go:noescape

@@ -202,6 +202,8 @@ func reluDerivBlocks(dst, y, dy *float32, blocks int) { panic(errNoAssembly) }
 
 func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int) { panic(errNoAssembly) }
 
+func roundBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
+
 func scaleBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
 func scaleFloorBlocks(dst, x *float32, blocks int, alpha float32, floor float32) {

@@ -156,6 +156,7 @@ func mapBits(c *kerneltest.Checksums) {
 			"FMax":           func() { Float32Map("max")(dst, x, wide) },
 			"FMin":           func() { Float32Map("min")(dst, wide, x) },
 			"FSqrt":          func() { Float32Map("sqrt")(dst, wide, nil) },
+			"FRound":         func() { Float32Map("round")(dst, wide, nil) },
 			"FLeakyReLU":     func() { LeakyReLUVec(dst, wide, 0.2, -0.4) },
 			"FHardSigmoid":   func() { HardSigmoidVec(dst, wide, 1.0/6, 0.5, 0, 1) },
 			"FHardSwish":     func() { HardSwishVec(dst, wide, 1.0/6, 0.5, 0, 1) },

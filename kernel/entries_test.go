@@ -262,15 +262,16 @@ var entries = map[string]func(a *arena, rows, cols int){
 		}
 		Depthwise(a.out(rows*cols), cols, a.in(rows*cols+more), cols, a.in(2*more), []Tap{{0, 0}, {more, more}}, rows, cols)
 	},
-	"Float32Map add":  single("add"),
-	"Float32Map sub":  single("sub"),
-	"Float32Map mul":  single("mul"),
-	"Float32Map div":  single("div"),
-	"Float32Map max":  single("max"),
-	"Float32Map min":  single("min"),
-	"Float32Map sqrt": single("sqrt"),
-	"Float32Map neg":  single("neg"),
-	"Float32Map erfc": single("erfc"),
+	"Float32Map add":   single("add"),
+	"Float32Map sub":   single("sub"),
+	"Float32Map mul":   single("mul"),
+	"Float32Map div":   single("div"),
+	"Float32Map max":   single("max"),
+	"Float32Map min":   single("min"),
+	"Float32Map sqrt":  single("sqrt"),
+	"Float32Map neg":   single("neg"),
+	"Float32Map round": single("round"),
+	"Float32Map erfc":  single("erfc"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {

@@ -150,3 +150,22 @@ func BenchmarkSetTogether(b *testing.B) {
 		})
 	}
 }
+
+// Rounding to even is that of package math, for zeros and halves of both signs, and what has no fraction.
+func TestRound(t *testing.T) {
+	var x []float32
+	for _, v := range []float32{0, 0.25, 0.5, 0.75, 1.5, 2.5, 8388607.5, 8388609, 1e10, math.MaxFloat32, float32(math.Inf(1)), 0.49999997, 1e-40} {
+		x = append(x, v, -v)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		x = append(x, float32(r.NormFloat64()*100))
+	}
+	dst := make([]float32, len(x))
+	Float32Map("round")(dst, x, nil)
+	for i, v := range x {
+		if want := float32(math.RoundToEven(float64(v))); math.Float32bits(dst[i]) != math.Float32bits(want) {
+			t.Errorf("%v is rounded to %v", v, dst[i])
+		}
+	}
+}

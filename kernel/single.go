@@ -3,21 +3,22 @@ package kernel
 import "math"
 
 // Float32Map returns the function with the given name on vectors of float32s, or nil if there is
-// none: add, sub, mul, div, max and min of x and y; neg, sqrt and erfc of x, which ignore y. The others are at
-// least as long as x, and dst may be x or y. The larger and the smaller of two numbers are NaN if one
-// of them is, and x where both are zeros.
+// none: add, sub, mul, div, max and min of x and y; neg, sqrt, round (halves to even) and erfc of x, which
+// ignore y. The others are at least as long as x, and dst may be x or y. The larger and the smaller of
+// two numbers are NaN if one of them is, and x where both are zeros.
 func Float32Map(name string) func(dst, x, y []float32) { return float32Maps[name] }
 
 var float32Maps = map[string]func(dst, x, y []float32){
-	"add":  single2(func(x, y float32) float32 { return x + y }, sumBlocks),
-	"sub":  single2(func(x, y float32) float32 { return x - y }, subBlocks),
-	"mul":  single2(func(x, y float32) float32 { return x * y }, mulBlocks),
-	"div":  single2(func(x, y float32) float32 { return x / y }, divBlocks),
-	"max":  largerVec,
-	"min":  smallerVec,
-	"neg":  negVec,
-	"sqrt": sqrtVec,
-	"erfc": erfcVec,
+	"add":   single2(func(x, y float32) float32 { return x + y }, sumBlocks),
+	"sub":   single2(func(x, y float32) float32 { return x - y }, subBlocks),
+	"mul":   single2(func(x, y float32) float32 { return x * y }, mulBlocks),
+	"div":   single2(func(x, y float32) float32 { return x / y }, divBlocks),
+	"max":   largerVec,
+	"min":   smallerVec,
+	"neg":   negVec,
+	"sqrt":  sqrtVec,
+	"round": roundVec,
+	"erfc":  erfcVec,
 }
 
 // single2 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
@@ -102,6 +103,16 @@ func sqrtVec(dst, x, _ []float32) {
 	}
 	for i := n * block; i < len(x); i++ {
 		dst[i] = float32(math.Sqrt(float64(x[i])))
+	}
+}
+
+func roundVec(dst, x, _ []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		roundBlocks(&dst[0], &x[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = float32(math.RoundToEven(float64(x[i])))
 	}
 }
 

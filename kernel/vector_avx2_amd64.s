@@ -1269,6 +1269,23 @@ next:
 	VZEROUPPER
 	RET
 
+// func roundBlocks(dst, x *float32, blocks int)
+TEXT ·roundBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VROUNDPS $8, 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VROUNDPS $8, 32(SI)(AX*1), Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func largerBlocks(dst, x, y *float32, blocks int)
 TEXT ·largerBlocks(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI

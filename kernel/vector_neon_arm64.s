@@ -2133,6 +2133,30 @@ next:
 	BNE next
 	RET
 
+// func roundBlocks(dst, x *float32, blocks int)
+TEXT ·roundBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x4e218bc0 // frintn v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x4e218bc0 // frintn v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x4e218bc0 // frintn v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x4e218bc0 // frintn v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func largerBlocks(dst, x, y *float32, blocks int)
 TEXT ·largerBlocks(SB), NOSPLIT, $0-32
 	MOVD dst+0(FP), R0

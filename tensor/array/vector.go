@@ -36,7 +36,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	f[Tanh] = func(dst, a, _ []float32) { kernel.TanhVec(dst, a[:len(dst)]) }
 	f[Sigmoid] = func(dst, a, _ []float32) { kernel.SigmoidVec(dst, a[:len(dst)]) }
 	f[Exp] = func(dst, a, _ []float32) { kernel.ExpVec(dst, a[:len(dst)], 0) }
-	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Sqrt: "sqrt", Erfc: "erfc"} {
+	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Sqrt: "sqrt", Round: "round", Erfc: "erfc"} {
 		fn := kernel.Float32Map(name)
 		f[o] = func(dst, a, b []float32) { fn(dst, a[:len(dst)], b) }
 	}
