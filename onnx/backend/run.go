@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor"
 )
 
 // A Result says how a case went.
@@ -22,6 +23,8 @@ type Result struct {
 
 	Sets    int `json:"sets"`    // data sets
 	Applies int `json:"applies"` // of the graph of tensors that ran last
+	// Integers is how many products there multiply integers in place of floats, see tensor.IntegersOp.
+	Integers int `json:"integers,omitempty"`
 
 	LowerSeconds float64 `json:"lower_seconds"` // to make and optimize the graphs
 	RunSeconds   float64 `json:"run_seconds"`   // to run them once
@@ -52,7 +55,7 @@ func (c *Case) Run(ctx context.Context, query string, o lower.Options) *Result {
 			r.LowerSeconds += f.LowerTime().Seconds()
 		}
 		r.RunSeconds += took.Seconds()
-		r.Applies = f.Graph().NumApplies()
+		r.Applies, r.Integers = f.Graph().NumApplies(), integersIn(f)
 		if err := c.tooMany(f, s.Outputs); err != nil && r.Err == nil {
 			_ = r.fail(fmt.Errorf("%s: %w", s.Name, err))
 		}
@@ -80,4 +83,18 @@ func Failed(dir, query string, err error) *Result {
 func (r *Result) fail(err error) *Result {
 	r.Err, r.Error = err, err.Error()
 	return r
+}
+
+// integersIn returns how many products of a function multiply integers in place of floats.
+func integersIn(f *lower.Function) (n int) {
+	for a := range f.Graph().Applies() {
+		op := a.Op()
+		if e, ok := op.(*tensor.EpilogueOp); ok {
+			op = e.Base()
+		}
+		if _, ok := op.(tensor.IntegersOp); ok {
+			n++
+		}
+	}
+	return n
 }
