@@ -136,7 +136,7 @@ func (s *regionSearch) grow(steps []int32) (chosen []int32, most, takes float64)
 		chosen = append(chosen, i)
 		all += s.costs[i]
 		if divided += s.costs[i]; s.costs[i] > dividedFrom {
-			divided -= (1 - dividedShare) * s.costs[i]
+			divided -= float64((1 - dividedShare) * s.costs[i])
 		}
 		largest = max(largest, s.sum[s.component(i)])
 		if saved := divided - max(largest, all/2); largest < all && saved > most {
