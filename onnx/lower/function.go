@@ -1,0 +1,155 @@
+package lower
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Function computes a model for inputs of some shapes.
+type Function struct {
+	f         *exec.Function
+	inputs    []string
+	variables []*fgraph.Variable
+	shapes    []*array.Array // of which shape and type inputs must be
+	demands   []demand
+	outputs   []Output
+	took      time.Duration
+}
+
+// A demand is a value that the graph depends on: a condition, sizes, what a size is computed of. It was
+// computed to make the graph, and is computed again with it: the results hold if it is the same again.
+type demand struct {
+	v     *fgraph.Variable
+	value *array.Array
+	input int // the place of an input that is the value, otherwise -1
+}
+
+// An Output is an output of a model, with the type of its elements there. Its array may hold them in
+// a larger type.
+type Output struct {
+	Name string
+	Elem onnx.DataType
+}
+
+// Outputs lists the outputs in the order of the model.
+func (f *Function) Outputs() []Output { return slices.Clone(f.outputs) }
+
+// LowerTime returns how long it took to make and optimize the graph.
+func (f *Function) LowerTime() time.Duration { return f.took }
+
+// Graph returns the optimized graph of tensors. It must not be changed.
+func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
+
+// Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
+// inputs.
+func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	return f.NewRunner().Run(ctx, inputs)
+}
+
+// A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
+// next to nothing.
+type Runner struct {
+	*exec.Runner
+	f       *Function
+	args    []*array.Array
+	outputs map[string]*array.Array
+}
+
+// NewRunner returns a Runner for one goroutine.
+func (f *Function) NewRunner() *Runner {
+	return &Runner{f.f.NewRunner(), f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
+}
+
+// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run.
+func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	f := r.f
+	for i, name := range f.inputs {
+		a := inputs[name]
+		switch {
+		case a == nil:
+			return nil, fmt.Errorf("%w: %s has no value", ErrInput, name)
+		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
+			return nil, fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
+		}
+		r.args[i] = a
+	}
+	for i, d := range f.demands {
+		if d.input >= 0 && !array.Equal(r.args[d.input], d.value) {
+			return nil, &otherValue{i, r.args[d.input], "the value of " + f.inputs[d.input], nil}
+		}
+	}
+	for name := range inputs {
+		if !slices.Contains(f.inputs, name) {
+			return nil, fmt.Errorf("%w: %s had no value", ErrInput, name)
+		}
+	}
+	values, err := r.Runner.Run(ctx, r.args...)
+	if err != nil {
+		return nil, f.broken(ctx, r.args, err)
+	}
+	made := values[len(f.outputs):]
+	for i, d := range f.demands {
+		if d.input >= 0 {
+			continue
+		}
+		if !array.Equal(made[0], d.value) {
+			return nil, &otherValue{i, made[0].Clone(), "a value that is computed", nil}
+		}
+		made = made[1:]
+	}
+	for i, o := range f.outputs {
+		r.outputs[o.Name] = values[i]
+	}
+	return r.outputs, nil
+}
+
+// broken returns the error of a run: an ErrInput if the graph is none for these inputs. Whatever the graph
+// depends on is computed again in the order in which it was asked for, since each may depend on those before.
+func (f *Function) broken(ctx context.Context, args []*array.Array, err error) error {
+	for i, d := range f.demands {
+		if d.input >= 0 || ctx.Err() != nil {
+			continue
+		}
+		g, fault := exec.NewFunction(ctx, f.variables, []*fgraph.Variable{d.v}, exec.FunctionOptions{})
+		if fault != nil {
+			return err
+		}
+		values, fault := g.Call(ctx, args...)
+		if fault != nil {
+			return err
+		}
+		if !array.Equal(values[0], d.value) {
+			return &otherValue{i, values[0], "a value that is computed", err}
+		}
+	}
+	return err
+}
+
+// An otherValue is the ErrInput of a graph that depends on a value: at is the place of the first demand that
+// has another one.
+type otherValue struct {
+	at    int
+	value *array.Array
+	what  string
+	err   error // what came of it
+}
+
+func (e *otherValue) Error() string {
+	text := fmt.Sprintf("%v: the graph depends on %s, which is another one", ErrInput, e.what)
+	if e.err != nil {
+		text += ": " + e.err.Error()
+	}
+	return text
+}
+
+// Is reports that the error is an ErrInput.
+func (e *otherValue) Is(target error) bool { return target == ErrInput }
+
+// A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;
