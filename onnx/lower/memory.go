@@ -51,7 +51,7 @@ func view[T array.Element](data []byte, shape []int) (*array.Array, bool) {
 
 // forget gives back the memory of weights that are in a mapped file, after products have prepared them, say.
 func forget(m *onnx.Model, a *array.Array) {
-	if data, ok := bytesOf(a); ok && a.Contiguous() && len(data) >= leastForgotten {
+	if data, ok := bytesOf(a); ok && len(data) >= leastForgotten {
 		_ = m.Forget(data) // which may be read again at any time
 	}
 }
@@ -60,9 +60,9 @@ func forget(m *onnx.Model, a *array.Array) {
 const leastForgotten = 1 << 16
 
 // bytesOf returns the memory of the elements of an array, if that is what a file has. It doesn't for
-// bools, whose memory must not be anything but 0 and 1.
+// bools, whose memory must not be anything but 0 and 1, and for arrays with dimensions in another order.
 func bytesOf(a *array.Array) ([]byte, bool) {
-	if !sameBytes || a.Len() == 0 {
+	if !sameBytes || a.Len() == 0 || !a.Contiguous() {
 		return nil, false
 	}
 	switch a.DType() {

@@ -54,3 +54,16 @@ func encoded(a *array.Array) []byte {
 	}
 	return data
 }
+
+// TestTransposedMemory: an array with its dimensions in another order has no bytes of a file, and so nothing is
+// given back to the system when a function has used it.
+func TestTransposedMemory(t *testing.T) {
+	a := array.New(array.Float32, 300, 400)
+	if _, ok := bytesOf(a); !ok {
+		t.Error("an array has no bytes")
+	}
+	if _, ok := bytesOf(a.Transpose(1, 0)); ok {
+		t.Error("a transposed array has bytes in order")
+	}
+	forget(new(onnx.Model), a.Transpose(1, 0))
+}
