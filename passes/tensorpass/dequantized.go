@@ -22,15 +22,9 @@ func integerProducts() rewrite.GraphRewriter {
 }
 
 func findDequantized(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range slices.Collect(h.Graph().Ordered()) {
-		switch a.Op().(type) {
-		case tensor.DotOp, tensor.MatmulOp, tensor.ConvOp:
-		default:
-			continue
-		}
-		if dtypeOf(a.Out()) != array.Float32 {
-			continue
-		}
+	for _, a := range those(h.Graph(), func(a *apply) bool {
+		return (isA[tensor.DotOp](a) || isA[tensor.MatmulOp](a) || isA[tensor.ConvOp](a)) && dtypeOf(a.Out()) == array.Float32
+	}) {
 		v, err := tensor.Try(func() *variable { return productOfIntegers(a) })
 		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
 			continue
