@@ -195,12 +195,14 @@ func TestCase08Check(t *testing.T) {
 			g.order.remove(x.owner.id)
 			g.order.insertLast(x.owner.id)
 		}},
+		{"op", "2 applies of op1 are known, there are 1", func(g *FunctionGraph, x, _ *Variable) { g.countOp(x.owner, 1) }},
 		{"count", "do not add up", func(g *FunctionGraph, _, _ *Variable) { g.live++ }},
 	} {
 		a, b := input("a"), input("b")
 		x := call(op("op1"), a)
 		y := call(op("op2"), x, b)
 		g := newGraph(t, list(a, b), list(x, y))
+		g.Ops()
 		c.damage(g, x, y)
 		if err := g.Check(); !errors.Is(err, ErrCheck) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)

@@ -136,6 +136,7 @@ func (c *checker) tables() {
 			c.fault("superfluous variable %v", v)
 		}
 	}
+	c.ops()
 	n := 0
 	for range c.g.order.all() {
 		n++
@@ -171,4 +172,22 @@ func clientString(c Client) string {
 		return fmt.Sprintf("output %d of the graph", c.Index)
 	}
 	return fmt.Sprintf("input %d of %v", c.Index, c.Apply)
+}
+
+// ops checks what [FunctionGraph.Ops] knows.
+func (c *checker) ops() {
+	if !c.g.opNumbers.counting {
+		return
+	}
+	counts := make([]int32, c.g.opNumbers.count+1)
+	for _, a := range c.g.applies {
+		if a != nil {
+			counts[c.g.OpNumber(a)]++
+		}
+	}
+	for number, known := range c.g.opNumbers.applies {
+		if known.n != counts[number] {
+			c.fault("%d applies of %v are known, there are %d", known.n, known.op, counts[number])
+		}
+	}
 }

@@ -186,11 +186,17 @@ func (g *FunctionGraph) link(a *Apply) {
 	} else {
 		g.order.insertAfterInputs(a)
 	}
+	if g.opNumbers.counting {
+		g.countOp(a, 1)
+	}
 }
 
 // unlink undoes link. It frees numbers in reverse order, so that later applies get the same
 // numbers as if the undone change had never been made.
 func (g *FunctionGraph) unlink(a *Apply) {
+	if g.opNumbers.counting {
+		g.countOp(a, -1)
+	}
 	for i := len(a.outputs) - 1; i >= 0; i-- {
 		v := a.outputs[i]
 		g.releaseVariable(v.id)

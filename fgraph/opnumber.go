@@ -1,12 +1,22 @@
 package fgraph
 
-import "reflect"
+import (
+	"iter"
+	"reflect"
+)
 
-// opNumbers numbers ops.
+// opNumbers numbers ops, and counts their applies from the first time that somebody asks.
 type opNumbers struct {
-	plain  map[Op]int32
-	byHash map[uint64][]numberedOp // ops that are an [OpEqualer]
-	count  int32
+	plain    map[Op]int32
+	byHash   map[uint64][]numberedOp // ops that are an [OpEqualer]
+	count    int32
+	counting bool
+	applies  []opCount // by number, if counting
+}
+
+type opCount struct {
+	op Op
+	n  int32 // applies in the graph
 }
 
 type numberedOp struct {
@@ -22,6 +32,35 @@ func (g *FunctionGraph) OpNumber(a *Apply) int {
 		a.opNumber = g.opNumbers.of(a.op)
 	}
 	return int(a.opNumber)
+}
+
+// Ops yields the numbers and the ops that the graph has applies of, by increasing numbers. It takes
+// time in proportion to the ops, not the applies: whoever wants to know first whether a graph has
+// anything of interest need not go through it. The graph must not change meanwhile.
+func (g *FunctionGraph) Ops() iter.Seq2[int, Op] {
+	if !g.opNumbers.counting {
+		g.opNumbers.counting = true
+		for a := range g.Applies() {
+			g.countOp(a, 1)
+		}
+	}
+	return func(yield func(int, Op) bool) {
+		for i, c := range g.opNumbers.applies {
+			if c.n > 0 && !yield(i, c.op) {
+				return
+			}
+		}
+	}
+}
+
+// countOp follows that the graph gets or loses a.
+func (g *FunctionGraph) countOp(a *Apply, by int32) {
+	at := g.OpNumber(a)
+	for at >= len(g.opNumbers.applies) {
+		g.opNumbers.applies = append(g.opNumbers.applies, opCount{})
+	}
+	c := &g.opNumbers.applies[at]
+	c.op, c.n = a.op, c.n+by
 }
 
 func (t *opNumbers) of(op Op) int32 {

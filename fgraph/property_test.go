@@ -119,6 +119,11 @@ func TestPropertyReplaceKeepsInvariants(t *testing.T) {
 			if err := h.check(); err != nil {
 				t.Fatal(err)
 			}
+			for _, o := range m.g.Ops() {
+				if finder.Count(o) == 0 {
+					t.Fatalf("the graph has no %v", o)
+				}
+			}
 			for _, o := range propertyOps {
 				n := 0
 				for a := range m.g.Applies() {

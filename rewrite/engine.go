@@ -89,8 +89,8 @@ func (e *engine) close() {
 
 // idle reports whether no rule tracks any op of the graph, which then need not be sorted.
 func (e *engine) idle() bool {
-	for a := range e.g.Applies() {
-		if len(e.asker.factsOf(a).list.rules) > 0 {
+	for number, op := range e.g.Ops() {
+		if len(e.asker.factsAt(number, op).list.rules) > 0 {
 			return false
 		}
 	}

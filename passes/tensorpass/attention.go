@@ -23,7 +23,10 @@ func attention() rewrite.GraphRewriter {
 }
 
 func findAttention(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range those(h.Graph(), isFactors) {
+	if !hasOp(h.Graph(), isA[tensor.SoftmaxOp]) {
+		return nil
+	}
+	for i, a := range those(h.Graph(), isMatrixProduct, isFactors) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -58,12 +61,8 @@ func findAttention(ctx context.Context, h *rewrite.Handle) error {
 // isFactors reports whether an apply is a product of two matrices of float32s, or of as many as there are
 // heads.
 func isFactors(a *apply) bool {
-	switch a.Op().(type) {
-	case tensor.MatmulOp, tensor.Dot22Op, tensor.DotOp:
-		return typeOf(a.Out()).NDim() >= 2 && dtypeOf(a.Inputs()[0]) == array.Float32 && dtypeOf(a.Inputs()[1]) == array.Float32 &&
-			typeOf(a.Inputs()[0]).NDim() == typeOf(a.Inputs()[1]).NDim()
-	}
-	return false
+	return isMatrixProduct(a.Op()) && typeOf(a.Out()).NDim() >= 2 && dtypeOf(a.Inputs()[0]) == array.Float32 && dtypeOf(a.Inputs()[1]) == array.Float32 &&
+		typeOf(a.Inputs()[0]).NDim() == typeOf(a.Inputs()[1]).NDim()
 }
 
 // attentionInputs returns the program and the inputs of the attention that a product with values is, or

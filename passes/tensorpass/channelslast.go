@@ -33,11 +33,13 @@ type layouts struct {
 
 func moveChannels(ctx context.Context, h *rewrite.Handle) error {
 	l := &layouts{g: h.Graph(), last: make(map[*variable]*variable), views: make(map[*variable]*variable)}
-	convolved := false // everything moves because a convolution in front of it does
-	order := those(l.g, func(a *apply) bool {
-		convolved = convolved || isA[tensor.ConvOp](a) || isA[tensor.ConvTransposeOp](a)
-		return convolved
-	})
+	if !hasOp(l.g, isConvolution) {
+		return nil
+	}
+	order := slices.Collect(l.g.Ordered())
+	// Everything moves because a convolution in front of it does.
+	first := slices.IndexFunc(order, func(a *apply) bool { return isConvolution(a.Op()) })
+	order = order[first:]
 	for i, a := range order {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -22,9 +22,11 @@ func integerProducts() rewrite.GraphRewriter {
 }
 
 func findDequantized(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), func(a *apply) bool {
-		return (isA[tensor.DotOp](a) || isA[tensor.MatmulOp](a) || isA[tensor.ConvOp](a)) && dtypeOf(a.Out()) == array.Float32
-	}) {
+	if !hasOp(h.Graph(), isElem(array.Cast)) {
+		return nil
+	}
+	kind := func(op fgraph.Op) bool { return isMatrixProduct(op) || isA[tensor.ConvOp](op) }
+	for _, a := range those(h.Graph(), kind, func(a *apply) bool { return dtypeOf(a.Out()) == array.Float32 }) {
 		v, err := tensor.Try(func() *variable { return productOfIntegers(a) })
 		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
 			continue

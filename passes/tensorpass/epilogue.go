@@ -22,7 +22,7 @@ func productEpilogue() rewrite.GraphRewriter {
 }
 
 func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range those(h.Graph(), hasEpilogue) {
+	for i, a := range those(h.Graph(), takesEpilogue, hasEpilogue) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -68,14 +68,25 @@ func hasBetter(a, reader *apply) bool {
 	return false
 }
 
+// takesEpilogue reports whether products by an op can complete their results.
+func takesEpilogue(op fgraph.Op) bool {
+	switch op.(type) {
+	case tensor.MatmulOp, tensor.Dot22Op, tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp:
+		return true
+	}
+	return false
+}
+
 // hasEpilogue reports whether an apply is a product of float32s with a constant factor. Others are
 // left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
+	if !takesEpilogue(a.Op()) {
+		return false
+	}
 	var w *array.Array
-	switch a.Op().(type) {
-	case tensor.MatmulOp, tensor.Dot22Op:
+	if isMatrixProduct(a.Op()) {
 		w = tensor.FixedFactor(a.Inputs()[1])
-	case tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp:
+	} else {
 		w = tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
 	}
 	return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
@@ -139,7 +150,7 @@ func spliceProducts() rewrite.GraphRewriter {
 const maxSpliced = 32
 
 func spliceAll(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), func(a *apply) bool { return hasEpilogue(a) && isProduct(a) }) {
+	for _, a := range those(h.Graph(), takesEpilogue, func(a *apply) bool { return hasEpilogue(a) && isProduct(a) }) {
 		v, err := tensor.Try(func() *variable {
 			parts := joinedParts(a.Inputs()[0])
 			if parts == nil {

@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -17,7 +18,16 @@ func gemmToGemvPass(name string) rewrite.GraphRewriter {
 	}
 	q := &rewrite.Equilibrium{Name: name, MaxUse: 5, Rules: rules}
 	q.Prepare()
-	return &documented{q, "products with a single row or column are products with a vector: Gemm and Dot22 → Gemv and Ger"}
+	return &documented{q, "products with a single row or column are products with a vector: Gemm and Dot22 → Gemv and Ger", isOfGemv}
+}
+
+// isOfGemv reports whether local_gemm_to_gemv has rules for an op, or looks for it in a sum.
+func isOfGemv(op fgraph.Op) bool {
+	switch op.(type) {
+	case tensor.GemmOp, tensor.Dot22Op, tensor.GemvOp, tensor.DimShuffleOp:
+		return true
+	}
+	return false
 }
 
 // transposed returns the transpose of a matrix.

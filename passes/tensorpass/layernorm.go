@@ -22,7 +22,10 @@ func layerNorm() rewrite.GraphRewriter {
 }
 
 func findLayerNorms(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range those(h.Graph(), isProductOfRows) {
+	if !hasOp(h.Graph(), isA[tensor.Reduce]) {
+		return nil
+	}
+	for i, a := range those(h.Graph(), isElem(array.Mul), isProductOfRows) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -46,10 +49,9 @@ func findLayerNorms(ctx context.Context, h *rewrite.Handle) error {
 	return nil
 }
 
-// isProductOfRows reports whether an apply is an element-wise product of float32s.
+// isProductOfRows reports whether an element-wise product is one of float32s.
 func isProductOfRows(a *apply) bool {
-	op, ok := elemOf(a)
-	return ok && op == array.Mul && len(a.Inputs()) > 1 && dtypeOf(a.Out()) == array.Float32
+	return len(a.Inputs()) > 1 && dtypeOf(a.Out()) == array.Float32
 }
 
 // normalized returns what takes the place of a product that standardizes rows, and of which variable: the

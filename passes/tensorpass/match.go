@@ -112,22 +112,57 @@ func onlyClient(v *variable) *apply {
 	return v.Clients()[0].Apply
 }
 
-// those returns the applies that satisfy a condition, in the order of the graph, which may then change. Most
-// graphs have none of what a pass looks for, and for these it costs no memory.
-func those(g *fgraph.FunctionGraph, is func(*apply) bool) []*apply {
+// those returns the applies of a kind of ops that satisfy a condition, all if it is nil, in the order of the
+// graph, which may then change. Most graphs have no op of the kind that a pass looks for, and for these it costs nothing.
+func those(g *fgraph.FunctionGraph, kind func(fgraph.Op) bool, is func(*apply) bool) []*apply {
+	if !hasOp(g, kind) {
+		return nil
+	}
 	var list []*apply
 	for a := range g.Ordered() {
-		if is(a) {
+		if kind(a.Op()) && (is == nil || is(a)) {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// isA reports whether the op of an apply has type T.
-func isA[T fgraph.Op](a *apply) bool {
-	_, ok := a.Op().(T)
+// hasOp reports whether a graph has an op of a kind.
+func hasOp(g *fgraph.FunctionGraph, kind func(fgraph.Op) bool) bool {
+	for _, op := range g.Ops() {
+		if kind(op) {
+			return true
+		}
+	}
+	return false
+}
+
+// isA reports whether an op has type T.
+func isA[T fgraph.Op](op fgraph.Op) bool {
+	_, ok := op.(T)
 	return ok
+}
+
+// isElem returns the kind of an element-wise op that is not in place.
+func isElem(op array.Opcode) func(fgraph.Op) bool {
+	return func(o fgraph.Op) bool {
+		e, ok := o.(tensor.Elemwise)
+		return ok && e.Op == op && e.Inplace == 0
+	}
+}
+
+// isConvolution reports whether an op is a convolution with the channels where users have them.
+func isConvolution(op fgraph.Op) bool {
+	return isA[tensor.ConvOp](op) || isA[tensor.ConvTransposeOp](op)
+}
+
+// isMatrixProduct reports whether an op multiplies matrices.
+func isMatrixProduct(op fgraph.Op) bool {
+	switch op.(type) {
+	case tensor.MatmulOp, tensor.Dot22Op, tensor.DotOp:
+		return true
+	}
+	return false
 }
 
 func typeOf(v *variable) tensor.Type  { return tensor.TypeOf(v) }

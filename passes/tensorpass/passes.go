@@ -38,9 +38,9 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "ShapeOpt":
 		return shapeOpt()
 	case "gemm_optimizer":
-		return &countedWalk{rewrite.Out2In(name, named(passRules(), "local_gemm").Rule), profile.ClassGemm}
+		return &countedWalk{rewrite.Out2In(name, named(passRules(), "local_gemm").Rule), profile.ClassGemm, isA[tensor.Dot22Op]}
 	case "add_mul_fusion", "local_add_mul_fusion":
-		return &countedWalk{rewrite.Out2In(name, named(passRules(), "flatten_nested_add_mul").Rule), profile.ClassFusion}
+		return &countedWalk{rewrite.Out2In(name, named(passRules(), "flatten_nested_add_mul").Rule), profile.ClassFusion, nil}
 	case "local_gemm_to_gemv":
 		return gemmToGemvPass(name)
 	case "composite_elemwise_fusion":
@@ -106,6 +106,7 @@ func shapeOpt() rewrite.GraphRewriter {
 type countedWalk struct {
 	*rewrite.Walk
 	class string
+	of    func(fgraph.Op) bool // without an op of this kind in the graph, no rule proposes anything; may be nil
 }
 
 // Describe describes the walk, with its class.
@@ -124,7 +125,11 @@ func (w *countedWalk) Outline() rewrite.Description {
 
 // Apply walks over the graph.
 func (w *countedWalk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	err := w.Walk.Apply(ctx, g, rec)
+	rec.Nodes(g.NumApplies())
+	var err error
+	if w.of == nil || hasOp(g, w.of) {
+		err = w.Walk.Apply(ctx, g, rec)
+	}
 	rec.SetClass("", w.class)
 	rec.Count("nb_iter", 1, "")
 	if !rec.Enabled() {
@@ -146,6 +151,17 @@ func (w *countedWalk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *p
 type documented struct {
 	*rewrite.Equilibrium
 	doc string
+	of  func(fgraph.Op) bool // without an op of this kind in the graph, no rule proposes anything
+}
+
+// Apply brings the graph to an equilibrium.
+func (d *documented) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	if !hasOp(g, d.of) {
+		rec.SetClass("", profile.ClassEquilibrium)
+		rec.Nodes(g.NumApplies())
+		return nil
+	}
+	return d.Equilibrium.Apply(ctx, g, rec)
 }
 
 // Outline describes the pass.

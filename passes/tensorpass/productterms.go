@@ -22,7 +22,7 @@ func multiplyRowsOnce() rewrite.GraphRewriter {
 }
 
 func multiplyOnce(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), func(a *apply) bool { return isA[tensor.MatmulOp](a) && hasEpilogue(a) }) {
+	for _, a := range those(h.Graph(), isA[tensor.MatmulOp], hasEpilogue) {
 		v, err := tensor.Try(func() *variable { return dividedProduct(a) })
 		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
 			continue
@@ -127,9 +127,11 @@ func orderProductTerms() rewrite.GraphRewriter {
 }
 
 func orderTerms(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), func(a *apply) bool {
-		op, ok := elemOf(a)
-		return ok && op == array.Add && len(a.Inputs()) >= 3 && dtypeOf(a.Out()) == array.Float32
+	if !hasOp(h.Graph(), takesEpilogue) {
+		return nil
+	}
+	for _, a := range those(h.Graph(), isElem(array.Add), func(a *apply) bool {
+		return len(a.Inputs()) >= 3 && dtypeOf(a.Out()) == array.Float32
 	}) {
 		terms := orderedTerms(a)
 		if slices.Equal(terms, a.Inputs()) {

@@ -84,7 +84,7 @@ func (p winogradPass) Configured(name, value string) (rewrite.Configurable, erro
 }
 
 func findWinograd(h *rewrite.Handle, costs winogradCosts) error {
-	for _, a := range those(h.Graph(), isA[tensor.ConvLastOp]) {
+	for _, a := range those(h.Graph(), isA[tensor.ConvLastOp], nil) {
 		op := a.Op().(tensor.ConvLastOp)
 		tile := costs.tile(a, op)
 		if tile == 0 {
