@@ -38,17 +38,25 @@ func (g *FunctionGraph) OpNumber(a *Apply) int {
 // time in proportion to the ops, not the applies: whoever wants to know first whether a graph has
 // anything of interest need not go through it. The graph must not change meanwhile.
 func (g *FunctionGraph) Ops() iter.Seq2[int, Op] {
-	if !g.opNumbers.counting {
-		g.opNumbers.counting = true
-		for a := range g.Applies() {
-			g.countOp(a, 1)
-		}
-	}
+	g.countOps()
 	return func(yield func(int, Op) bool) {
 		for i, c := range g.opNumbers.applies {
 			if c.n > 0 && !yield(i, c.op) {
 				return
 			}
+		}
+	}
+}
+
+// countOps begins to count, unless it is done already.
+func (g *FunctionGraph) countOps() {
+	if g.opNumbers.counting {
+		return
+	}
+	g.opNumbers.counting = true
+	for _, a := range g.applies {
+		if a != nil {
+			g.countOp(a, 1)
 		}
 	}
 }

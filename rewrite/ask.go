@@ -35,18 +35,15 @@ func (a *asker) factsOf(n *fgraph.Apply) facts {
 	if n.Graph() != a.g { // it is part of a proposal
 		return a.of(n.Op())
 	}
-	return a.factsAt(a.g.OpNumber(n), n.Op())
-}
-
-// factsAt returns what is known about the op with a number. Equal ops have one number in a graph, so
-// that is found in a slice, without hashing the op again at each of its applies.
-func (a *asker) factsAt(number int, op fgraph.Op) facts {
-	if number >= len(a.facts) {
-		a.facts = append(a.facts, make([]facts, number+1-len(a.facts)+max(32, len(a.facts)/4))...)
+	// Equal ops have one number in a graph, so what is known about an op is found in a slice,
+	// without hashing the op again at each of its applies.
+	at := a.g.OpNumber(n)
+	if at >= len(a.facts) {
+		a.facts = append(a.facts, make([]facts, at+1-len(a.facts)+max(32, len(a.facts)/4))...)
 	}
-	f := &a.facts[number]
+	f := &a.facts[at]
 	if f.list == nil {
-		*f = a.of(op)
+		*f = a.of(n.Op())
 	}
 	return *f
 }

@@ -141,6 +141,17 @@ func (s *ruleSet) begin(opts *Options, g *fgraph.FunctionGraph) []transformFunc 
 	return fns
 }
 
+// idle reports whether no rule tracks any op of a graph, which then need not be sorted.
+func (s *ruleSet) idle(g *fgraph.FunctionGraph) bool {
+	d := dispatch{ruleSet: s}
+	for _, op := range g.Ops() {
+		if len(d.of(op).list.rules) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // memory is what a run needs, and leaves to the next one.
 type memory struct {
 	rules []ruleState

@@ -87,16 +87,6 @@ func (e *engine) close() {
 	e.rec.Nodes(e.g.NumApplies())
 }
 
-// idle reports whether no rule tracks any op of the graph, which then need not be sorted.
-func (e *engine) idle() bool {
-	for number, op := range e.g.Ops() {
-		if len(e.asker.factsAt(number, op).list.rules) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // visit shows n to the rules that track its op until one of them fires, except those that a sieve
 // excludes. It returns the index of the rule that fired, or -1.
 func (e *engine) visit(n *fgraph.Apply) (int, error) {

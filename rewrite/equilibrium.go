@@ -186,7 +186,7 @@ func (r *equilibrium) fill(first bool, p *profile.Pass) error {
 		return nil
 	}
 	r.lossy = false
-	if r.idle() {
+	if r.asker.idle(r.g) {
 		return nil
 	}
 	start := r.rec.Now()

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -26,7 +27,7 @@ func (p Global) AddRequirements(g *fgraph.FunctionGraph) error { return watchDes
 
 // Apply calls p.Fn.
 func (p Global) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", Describe(p).Class)
+	rec.SetClass("", cmp.Or(p.Class, profile.ClassFromFunction))
 	rec.Nodes(g.NumApplies())
 	h := newHandle(ctx, g, rec, passFrom(ctx, p.Name))
 	defer h.close()

@@ -65,8 +65,11 @@ func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *prof
 	if err := ended(ctx, m.Name); err != nil {
 		return err
 	}
-	child := rec.Begin(m.Name, Describe(m.Rewriter).Class)
-	defer child.End()
+	var child *profile.Recorder
+	if rec.Enabled() { // or the description is for nothing
+		child = rec.Begin(m.Name, Describe(m.Rewriter).Class)
+		defer child.End()
+	}
 	err := Run(WithPass(ctx, m.Name), m.Rewriter, g, child)
 	if err == nil {
 		return nil

@@ -78,8 +78,12 @@ func (w *Walk) AddRequirements(g *fgraph.FunctionGraph) error {
 
 // Apply walks over the graph.
 func (w *Walk) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	rec.SetClass("", w.Describe().Class)
+	rec.SetClass("", w.class())
 	rec.Nodes(g.NumApplies())
+	// Most passes of a pipeline have nothing to do. A record says of each rule that it had not.
+	if set := w.set.get(); !w.ByOp && !rec.Enabled() && set.is(w.Rules) && set.idle(g) {
+		return nil
+	}
 	if w.ByOp {
 		if err := w.AddRequirements(g); err != nil {
 			return err
@@ -127,9 +131,7 @@ func (w *Walk) nodes(e *engine) ([]*fgraph.Apply, error) {
 	if w.ByOp {
 		return w.nodesByOp(e.g)
 	}
-	// Sorting costs more than looking whether any rule has an op here, and most passes of a
-	// pipeline have none.
-	if e.idle() {
+	if e.asker.idle(e.g) {
 		return nil, nil
 	}
 	start := e.rec.Now()
