@@ -151,5 +151,3 @@ func (e *otherValue) Error() string {
 
 // Is reports that the error is an ErrInput.
 func (e *otherValue) Is(target error) bool { return target == ErrInput }
-
-// A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;

@@ -23,7 +23,7 @@ func (f *modelFlags) tune(ctx context.Context, _ *tool.Console, arg string) (*tu
 	if err != nil {
 		return nil, err
 	}
-	inputs, drawn, err := f.arguments.arguments(s.model)
+	inputs, drawn, err := f.Options.arguments(f.arguments, s.model)
 	if err != nil {
 		return nil, err
 	}
