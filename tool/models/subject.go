@@ -50,7 +50,7 @@ type given struct {
 	values map[string][]float64
 }
 
-// options returns how a model is imported.
+// importing returns how a model is imported.
 func (o Options) importing(m *onnx.Model, dir string, g given) (ir.Options, error) {
 	opts := ir.Options{
 		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{Options: o.lowering(dir, nil)},
