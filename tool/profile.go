@@ -97,7 +97,7 @@ var ErrNotOptimized = errors.New("nothing was optimized, so there is no profile"
 
 // readProfile reads an earlier profile of an optimizer.
 func readProfile(name string) (*profile.Function, error) {
-	f, err := ReadWith(name, "the profile", profile.ReadJSON)
+	f, err := readWith(name, "the profile", profile.ReadJSON)
 	if err == nil && f.Optimizer == nil {
 		err = fmt.Errorf("%s: has no profile of an optimizer", name)
 	}
