@@ -26,7 +26,8 @@ without graphs, for "go tool pprof", or as a trace for Perfetto or chrome://trac
 $0 profile --format=json --output=before.json my.graph
 $0 profile --diff=before.json --query=fast_compile my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			subject := declareSubject(cfg, fs)
+			subject := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs), Runs: true}
+			subject.declare(cfg, fs)
 			format := fs.String("format", "text", "Output format: text, json, html, pprof or trace")
 			output := fs.String("output", "-", "Output file; \"-\" is standard output")
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")

@@ -131,6 +131,19 @@ func TestInfoONNXGaps(t *testing.T) {
 	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `{"where":"node 1, ImageDecoder again","op":"ImageDecoder","reason":`, `{"where":"node 2, Mine","op":"com.example.Mine","unknown":true,"reason":`)
 }
 
+// TestProfileONNX: a model is run as often as --run says.
+func TestProfileONNX(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := writeONNX(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	nnopt(t, "profile", "--run=3", name).fails(t, statusUsage, "give its shape: --shape")
+	nnopt(t, "profile", "--input=x=x.pb", name).fails(t, statusUsage, "--input has no meaning without --run")
+	contains(t, nnopt(t, "profile", "--run=3", "--shape=x=2", "--threads=2", name).ok(t).stdout, "Time in 3 calls to Function.__call__", "simplify_nodes", "canonicalize", "Execution", " maximum\n")
+	contains(t, nnopt(t, "profile", name).ok(t).stdout, "Time in 0 calls to Function.__call__", "simplify_nodes")
+}
+
 // TestUnknownOperator: what runs a model names all operators that can't be computed, before it asks for sizes, and looks
 // for no sizes that would help.
 func TestUnknownOperator(t *testing.T) {
