@@ -126,8 +126,8 @@ func TestListings(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	for _, page := range []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md"} {
-		t.Run(filepath.Base(page), func(t *testing.T) { checkPage(t, page, program, listings, shown) })
+	for _, page := range []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md", "onnx.md", "examples/relalg/README.md"} {
+		t.Run(page, func(t *testing.T) { checkPage(t, page, program, listings, shown) })
 	}
 	for name := range listings {
 		if !shown[name] {
@@ -183,9 +183,8 @@ func checkPage(t *testing.T, page, program string, listings map[string]listing, 
 	}
 }
 
-// console runs the commands of a block in a folder, lines that begin with "$ nnopt" or "$ relalg",
-// the example, and returns
-// the block with what they print, errors last. A line "$ cat FILE <<END" makes a file of the lines
+// console runs the commands of a block in a folder, lines that begin with "$ nnopt" or "$ relalg", the
+// example, and returns the block with what they print, errors last. A line "$ cat FILE <<END" makes a file of the lines
 // up to END. The folder nnet3 of the project is there, too.
 func console(t *testing.T, program, dir, block string) string {
 	t.Helper()

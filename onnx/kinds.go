@@ -70,80 +70,61 @@ func integer[T ~int32 | ~int64](c *codec, num protowire.Number, v *T, always boo
 
 // integers is a field of several integers, in one field if packed is true.
 func integers[T int32 | int64 | uint64](c *codec, num protowire.Number, v *[]T, packed bool) {
-	if !c.reading() {
-		c.out.list(num, protowire.VarintType, len(*v), packed, func(i int) uint64 { return uint64((*v)[i]) })
-		return
-	}
-	if c.num != num {
-		return
-	}
-	if c.is(num, protowire.VarintType, protowire.BytesType); c.typ == protowire.VarintType {
-		if c.d.need(8) {
-			*v = append(*v, T(c.num64))
-		}
-		return
-	}
-	for b := c.bytes; len(b) > 0 && c.d.need(8); {
-		x, n := protowire.ConsumeVarint(b)
-		if n < 0 {
-			c.d.fail("field %d: %v", num, protowire.ParseError(n))
-			return
-		}
-		*v = append(*v, T(x))
-		b = b[n:]
-	}
+	numbers(c, num, v, protowire.VarintType, packed, func(x T) uint64 { return uint64(x) }, func(bits uint64) T { return T(bits) })
 }
 
 // floats is a field of several floats, in one field if packed is true.
 func (c *codec) floats(num protowire.Number, v *[]float32, packed bool) {
-	if !c.reading() {
-		c.out.list(num, protowire.Fixed32Type, len(*v), packed, func(i int) uint64 { return uint64(math.Float32bits((*v)[i])) })
-		return
-	}
-	if c.num != num {
-		return
-	}
-	if c.is(num, protowire.Fixed32Type, protowire.BytesType); c.typ == protowire.Fixed32Type {
-		if c.d.need(4) {
-			*v = append(*v, math.Float32frombits(uint32(c.num64)))
-		}
-		return
-	}
-	for b := c.bytes; len(b) > 0 && c.d.need(4); {
-		x, n := protowire.ConsumeFixed32(b)
-		if n < 0 {
-			c.d.fail("field %d: %v", num, protowire.ParseError(n))
-			return
-		}
-		*v = append(*v, math.Float32frombits(x))
-		b = b[n:]
-	}
+	numbers(c, num, v, protowire.Fixed32Type, packed, func(x float32) uint64 { return uint64(math.Float32bits(x)) },
+		func(bits uint64) float32 { return math.Float32frombits(uint32(bits)) })
 }
 
 // doubles is a packed field of float64s.
 func (c *codec) doubles(num protowire.Number, v *[]float64) {
+	numbers(c, num, v, protowire.Fixed64Type, true, math.Float64bits, math.Float64frombits)
+}
+
+// numbers is a field of several numbers whose bits have a type, in one field if packed is true. Both forms are
+// read.
+func numbers[T any](c *codec, num protowire.Number, v *[]T, typ protowire.Type, packed bool, bits func(T) uint64, of func(uint64) T) {
 	if !c.reading() {
-		c.out.list(num, protowire.Fixed64Type, len(*v), true, func(i int) uint64 { return math.Float64bits((*v)[i]) })
+		c.out.list(num, typ, len(*v), packed, func(i int) uint64 { return bits((*v)[i]) })
 		return
 	}
 	if c.num != num {
 		return
 	}
-	if c.is(num, protowire.Fixed64Type, protowire.BytesType); c.typ == protowire.Fixed64Type {
-		if c.d.need(8) {
-			*v = append(*v, math.Float64frombits(c.num64))
+	size := 8 // of memory that an element takes, at most
+	if typ == protowire.Fixed32Type {
+		size = 4
+	}
+	if c.is(num, typ, protowire.BytesType); c.typ == typ {
+		if c.d.need(size) {
+			*v = append(*v, of(c.num64))
 		}
 		return
 	}
-	for b := c.bytes; len(b) > 0 && c.d.need(8); {
-		x, n := protowire.ConsumeFixed64(b)
+	for b := c.bytes; len(b) > 0 && c.d.need(size); {
+		x, n := consume(typ, b)
 		if n < 0 {
 			c.d.fail("field %d: %v", num, protowire.ParseError(n))
 			return
 		}
-		*v = append(*v, math.Float64frombits(x))
+		*v = append(*v, of(x))
 		b = b[n:]
 	}
+}
+
+// consume reads the bits of a number, and returns how many bytes they take, which is negative for an error.
+func consume(typ protowire.Type, b []byte) (uint64, int) {
+	switch typ {
+	case protowire.VarintType:
+		return protowire.ConsumeVarint(b)
+	case protowire.Fixed32Type:
+		x, n := protowire.ConsumeFixed32(b)
+		return uint64(x), n
+	}
+	return protowire.ConsumeFixed64(b)
 }
 
 // list encodes numbers: packed into one field, or each in a field.

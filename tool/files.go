@@ -23,8 +23,8 @@ func SameFile(a, b string) bool {
 	return err == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
-// ReadWith reads what a file holds, up to the limit of texts.
-func ReadWith[T any](name, what string, read func(io.Reader) (T, error)) (v T, err error) {
+// readWith reads what a file holds, up to the limit of texts.
+func readWith[T any](name, what string, read func(io.Reader) (T, error)) (v T, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return v, err

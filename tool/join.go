@@ -16,7 +16,7 @@ func join(first, second Verb) Verb {
 	v.Examples = together(strings.TrimSpace(first.Examples), strings.TrimSpace(second.Examples), "\n")
 	v.Setup = func(cfg *Config, fs *flag.FlagSet) Action {
 		// Each declares its flags as if it were alone. What both have is set in both.
-		j := &joined{second: second}
+		j := &joined{args: first.Args, second: second}
 		j.flags[0], j.act[0] = first.flags(cfg)
 		j.flags[1], j.act[1] = second.flags(cfg)
 		j.of = [2]string{first.Of, second.Of}
@@ -39,6 +39,7 @@ func together(a, b, between string) string {
 
 // A joined is a verb that two dialects have.
 type joined struct {
+	args   string // of the first verb
 	second Verb
 	flags  [2]*flag.FlagSet
 	act    [2]Action
@@ -59,7 +60,8 @@ func (j *joined) declare(fs *flag.FlagSet) {
 	}
 }
 
-// run runs each of the verbs on its arguments, the first one also if there are none.
+// run runs each of the verbs on its arguments, the first one also if there are none. Who can't be served may have
+// meant the other one.
 func (j *joined) run(ctx context.Context, c *Console, args []string) error {
 	var parts [2][]string
 	for _, arg := range args {
@@ -70,7 +72,11 @@ func (j *joined) run(ctx context.Context, c *Console, args []string) error {
 		}
 	}
 	if parts[1] == nil {
-		return j.part(ctx, c, 0, parts[0])
+		err := j.part(ctx, c, 0, parts[0])
+		if fault := (*usageError)(nil); errors.As(err, &fault) && len(args) < 2 && j.second.Args != j.args {
+			return Usagef("%w; for %s: %s", err, j.second.Of, j.second.Args)
+		}
+		return err
 	}
 	var failed error
 	if parts[0] != nil {

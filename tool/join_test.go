@@ -59,7 +59,7 @@ func TestSharedVerb(t *testing.T) {
 			{"describe --loud oak blackbird", 0, "TREES: OAK\nBIRDS: BLACKBIRD\n"},
 			{"describe --rings=3 oak", 0, "trees: oak\n"},
 			{"describe --rings=3 blackbird", 2, "--rings has no meaning for birds"},
-			{"describe --eggs=3 oak", 2, "--eggs has no meaning for trees"},
+			{"describe --eggs=3 oak", 2, "--eggs has no meaning for trees; for birds: birds"},
 			{"describe --eggs=x blackbird", 2, "--eggs=x"},
 			{"describe --loud=perhaps oak", 2, "--loud=perhaps"},
 			{"help describe", 0, "about trees; about birds"},

@@ -26,7 +26,8 @@ without graphs, for "go tool pprof", or as a trace for Perfetto or chrome://trac
 $0 profile --format=json --output=before.json my.graph
 $0 profile --diff=before.json --query=fast_compile my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
-			subject := declareSubject(cfg, fs)
+			subject := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs), Runs: true}
+			subject.declare(cfg, fs)
 			format := fs.String("format", "text", "Output format: text, json, html, pprof or trace")
 			output := fs.String("output", "-", "Output file; \"-\" is standard output")
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
@@ -97,7 +98,7 @@ var ErrNotOptimized = errors.New("nothing was optimized, so there is no profile"
 
 // readProfile reads an earlier profile of an optimizer.
 func readProfile(name string) (*profile.Function, error) {
-	f, err := ReadWith(name, "the profile", profile.ReadJSON)
+	f, err := readWith(name, "the profile", profile.ReadJSON)
 	if err == nil && f.Optimizer == nil {
 		err = fmt.Errorf("%s: has no profile of an optimizer", name)
 	}

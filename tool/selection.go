@@ -110,7 +110,7 @@ func DeclareQuery(fs *flag.FlagSet, query *string) {
 		return nil
 	}
 	fs.Func("query", queryUsage, func(text string) (err error) {
-		if *query, err = QueryText(text); err != nil {
+		if *query, err = queryText(text); err != nil {
 			return err
 		}
 		return claim("query")
@@ -126,9 +126,9 @@ func DeclareQuery(fs *flag.FlagSet, query *string) {
 	})
 }
 
-// QueryText returns the query that the value of a flag means: the text itself, or for @FILE what is
+// queryText returns the query that the value of a flag means: the text itself, or for @FILE what is
 // written in that file, see [optdb.ParseQueryFile]. An error of a file names the line.
-func QueryText(text string) (string, error) {
+func queryText(text string) (string, error) {
 	name, ok := strings.CutPrefix(text, "@")
 	if !ok {
 		return text, nil
@@ -144,7 +144,7 @@ func QueryText(text string) (string, error) {
 // queryFlag declares a flag for a query that has no default.
 func queryFlag(fs *flag.FlagSet, query *string, usage string) {
 	fs.Func("query", usage+"; @FILE reads them from a file", func(text string) (err error) {
-		*query, err = QueryText(text)
+		*query, err = queryText(text)
 		return err
 	})
 }

@@ -136,7 +136,7 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *vie
 	}
 	s = new(view.Subject)
 	if page {
-		s.Recording, err = ReadWith(arg, "the page", view.ReadPage)
+		s.Recording, err = readWith(arg, "the page", view.ReadPage)
 		return s, in, err
 	}
 	p, err := readProfile(arg)

@@ -276,7 +276,7 @@ func (b *scheduleBuilder) orderings() {
 	for i, a := range b.applies {
 		number[a.ID()] = int32(i)
 	}
-	demand := func(first, second *fgraph.Apply) {
+	b.prog.Graph.Orderings(func(first, second *fgraph.Apply) {
 		// Blocks and Fills have no step, so they neither wait nor are waited for. An Assemble is
 		// complete with its last term.
 		st := b.stepOf[number[second.ID()]]
@@ -288,12 +288,7 @@ func (b *scheduleBuilder) orderings() {
 		} else if n := b.valueOf[first.Out().ID()]; n >= 0 && b.values[n].kind == assembled {
 			b.sched.before(b.values[n].step, st)
 		}
-	}
-	for _, f := range b.prog.Graph.Features() {
-		if o, ok := f.(fgraph.Orderer); ok {
-			o.Orderings(b.prog.Graph, demand)
-		}
-	}
+	})
 }
 
 // events numbers the steps. An op is an event of its own; consecutive terms that do not need each

@@ -36,9 +36,10 @@ func TestFaults(t *testing.T) {
 		&onnx.Node{Op: "Relu", Name: "second", Inputs: []string{"a"}, Outputs: []string{"b"}}, // no fault of its own
 		&onnx.Node{Op: "Add", Name: "third", Inputs: []string{"x", "nothing"}, Outputs: []string{"c"}},
 		&onnx.Node{Op: "Unsqueeze", Name: "fourth", Inputs: []string{"x"}, Outputs: []string{"d"}, Attributes: []*onnx.Attribute{{Name: "axes", Ints: []int64{7}}}},
-		&onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"z"}, Domain: "com.example"})
+		&onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"z"}, Domain: "com.example"},
+		&onnx.Node{Op: "Adam", Name: "fifth", Inputs: []string{"b"}, Outputs: []string{"e"}}) // a fault of its own as well
 	_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.Of([]float32{1}, 1), "y": array.Scalar(float32(1))})
-	for _, want := range []string{"Frobnicate first: not supported: operator Frobnicate", "Add third: nothing computes its input nothing", "Unsqueeze fourth: ", "there is no axis 7", "node 4, Relu: not supported", "input y: "} {
+	for _, want := range []string{"Frobnicate first: not supported: operator Frobnicate", "Add third: nothing computes its input nothing", "Unsqueeze fourth: ", "there is no axis 7", "node 4, Relu: not supported", "Adam fifth: not supported: operator Adam", "input y: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %q", err, want)
 		}

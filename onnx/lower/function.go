@@ -23,14 +23,6 @@ type Function struct {
 	took      time.Duration
 }
 
-// A demand is a value that the graph depends on: a condition, sizes, what a size is computed of. It was
-// computed to make the graph, and is computed again with it: the results hold if it is the same again.
-type demand struct {
-	v     *fgraph.Variable
-	value *array.Array
-	input int // the place of an input that is the value, otherwise -1
-}
-
 // An Output is an output of a model, with the type of its elements there. Its array may hold them in
 // a larger type.
 type Output struct {
@@ -151,5 +143,3 @@ func (e *otherValue) Error() string {
 
 // Is reports that the error is an ErrInput.
 func (e *otherValue) Is(target error) bool { return target == ErrInput }
-
-// A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -80,10 +81,8 @@ func (u *gaps) nodes(path string, nodes []*onnx.Node, depth int) {
 		op := qualified(n.Domain, n.Op)
 		switch {
 		case operators[op] != nil || u.functions[op]:
-		case domainOf(n.Domain) == "" && isOperator(n.Op):
-			u.add(Gap{where, op, false, fmt.Sprintf("%v: operator %s", ErrUnsupported, op)})
 		default:
-			u.add(Gap{where, op, true, fmt.Sprintf("%v: operator %s is unknown", ErrUnsupported, op)})
+			u.add(Gap{where, op, !isOperator(n), noOperator(n).Error()})
 		}
 		for _, a := range n.Attributes {
 			if a.Graph != nil && depth < maxDepth {
@@ -112,15 +111,16 @@ func qualified(domain, op string) string {
 const notComputed = `Adagrad Adam Bernoulli ImageDecoder Momentum Multinomial RandomNormal RandomNormalLike
 	RandomUniform RandomUniformLike RegexFullMatch StringConcat StringNormalizer StringSplit`
 
-// isOperator reports whether ONNX has an operator.
-func isOperator(op string) bool {
-	if operators[op] != nil {
-		return true
+// isOperator reports whether ONNX has the operator of a node that can't be computed.
+func isOperator(n *onnx.Node) bool {
+	return domainOf(n.Domain) == "" && slices.Contains(strings.Fields(notComputed), n.Op)
+}
+
+// noOperator returns the error about a node whose operator can't be computed.
+func noOperator(n *onnx.Node) error {
+	op := qualified(n.Domain, n.Op)
+	if isOperator(n) {
+		return fmt.Errorf("%w %s", ErrOperator, op)
 	}
-	for name := range strings.FieldsSeq(notComputed) {
-		if name == op {
-			return true
-		}
-	}
-	return false
+	return fmt.Errorf("%w %s is unknown", ErrOperator, op)
 }

@@ -21,6 +21,9 @@ import (
 // ErrUnsupported means that a model has something that can't be computed.
 var ErrUnsupported = errors.New("not supported")
 
+// ErrOperator is the ErrUnsupported of a node with an operator that can't be computed, whatever the inputs are.
+var ErrOperator = fmt.Errorf("%w: operator", ErrUnsupported)
+
 // ErrInput means that a model does not have such an input, or that it was lowered for other values.
 var ErrInput = errors.New("lower: wrong input")
 
@@ -123,6 +126,7 @@ func (l *lowering) initializers(g *onnx.Graph, scope map[string]*value, failed m
 	}
 }
 
+// A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;
 // or that there is none.
 type value struct {
 	v    *fgraph.Variable
@@ -185,7 +189,7 @@ func (l *lowering) fault(where string, err error) {
 }
 
 // nodes lowers nodes in their order, which is that of a sort. A node whose inputs have failed is not
-// lowered, and no fault of its own: failed has the values that are missing.
+// lowered, and is no fault of its own unless its operator is one: failed has the values that are missing.
 func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map[string]bool) {
 	for i, n := range nodes {
 		if l.ctx.Err() != nil {
@@ -211,6 +215,9 @@ func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map
 			}
 		}
 		var out []*value
+		if !ok && !l.computes(n) {
+			l.fault(where, noOperator(n))
+		}
 		if ok {
 			var err error
 			if err = l.settle(n, in); err == nil {
@@ -279,10 +286,16 @@ func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out
 		if o := l.options.Operators[qualified(domain, n.Op)]; o != nil {
 			return l.foreign(o, n, in)
 		}
-		return nil, fmt.Errorf("%w: operator %s", ErrUnsupported, n.Op)
+		return nil, noOperator(n)
 	}
 	err = c.attempt(func() { out = lower(c) })
 	return out, err
+}
+
+// computes reports whether there is something that lowers nodes with the operator of n.
+func (l *lowering) computes(n *onnx.Node) bool {
+	op := qualified(n.Domain, n.Op)
+	return operators[op] != nil || l.options.Operators[op] != nil || l.function(domainOf(n.Domain), n.Op, n.Overload) != nil
 }
 
 // attempt calls a function that lowers something, and returns what it panics with if that is about the model.
@@ -371,47 +384,4 @@ func (l *lowering) inline(f *onnx.Function, n *onnx.Node, in []*value) ([]*value
 		out[i] = scope[name]
 	}
 	return out, nil
-}
-
-// valueOf computes a variable from the arguments. The graph depends on the value from then on.
-func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
-	if a := tensor.ConstantOf(v); a != nil {
-		return a, nil
-	}
-	if a := l.known[v]; a != nil && l.loops == 0 {
-		return a, nil
-	}
-	a, err := l.compute(v)
-	if err == nil && !slices.ContainsFunc(l.demands, func(d demand) bool { return d.v == v }) {
-		l.demands = append(l.demands, demand{v, a, slices.Index(l.inputs, v)})
-	}
-	return a, err
-}
-
-// compute computes a variable from the arguments.
-func (l *lowering) compute(v *fgraph.Variable) (*array.Array, error) {
-	if l.loops > 0 {
-		return l.stepwise(v)
-	}
-	needed := fgraph.InputsOf(v)
-	var inputs []*fgraph.Variable
-	var args []*array.Array
-	for i, in := range l.inputs {
-		if slices.Contains(needed, in) {
-			inputs, args = append(inputs, in), append(args, l.arguments[i])
-		}
-	}
-	f, err := exec.NewFunction(l.ctx, inputs, []*fgraph.Variable{v}, exec.FunctionOptions{})
-	if err != nil {
-		return nil, err
-	}
-	values, err := f.Call(l.ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	if l.known == nil {
-		l.known = make(map[*fgraph.Variable]*array.Array)
-	}
-	l.known[v] = values[0]
-	return values[0], nil
 }

@@ -76,7 +76,7 @@ func (r *recurrence) part(k, direction int) variable {
 	return tensor.Subtensor(r.call.x(k), tensor.At(tensor.Int(direction)))
 }
 
-// columns returns a gate's part of the last dimension, or of the only one.
+// gate returns a gate's part of the last dimension, or of the only one.
 func (r *recurrence) gate(v variable, k int) variable {
 	index := tensor.SliceOf(tensor.Int(k*r.hidden), tensor.Int((k+1)*r.hidden), 1)
 	if ndim(v) == 1 {

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
@@ -90,10 +89,6 @@ func TestLayerNorm(t *testing.T) {
 				}
 				args := []*array.Array{tensor.ConstantOf(float32s(r, shape...)), tensor.ConstantOf(float32s(r, 1, 1, n)), tensor.ConstantOf(float32s(r, 1, 1, n))}
 				outputs := c.build(inputs[0], inputs[1], inputs[2])
-				plain, err := exec.NewFunction(t.Context(), inputs, outputs, exec.FunctionOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
 				g, err := tensor.NewGraph(inputs, outputs)
 				if err != nil {
 					t.Fatal(err)
@@ -107,23 +102,7 @@ func TestLayerNorm(t *testing.T) {
 				if got := opsOf(g); got != want {
 					t.Errorf("%s left, want %s", got, want)
 				}
-				f, err := exec.CompileGraph(g)
-				if err != nil {
-					t.Fatal(err)
-				}
-				expected, err := plain.Call(t.Context(), args...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := f.Call(t.Context(), args...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range expected {
-					if !array.Equal(got[i], expected[i]) {
-						t.Errorf("output %d: %v, not %v", i, got[i], expected[i])
-					}
-				}
+				sameBits(t, inputs, outputs, g, args)
 			})
 		}
 	}

@@ -186,6 +186,21 @@ func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, 
 	return args, drawn, errors.Join(faults...)
 }
 
+// arguments returns the values of the inputs of a model that is to be run, see argumentFlags.arguments. Before it
+// asks for sizes, it names the operators that can't be computed.
+func (o Options) arguments(a *argumentFlags, m *onnx.Model) (args map[string]*array.Array, drawn []string, err error) {
+	if args, drawn, err = a.arguments(m); err == nil {
+		return args, drawn, nil
+	}
+	var faults []error
+	for _, g := range lower.Unsupported(m, o.Lower) {
+		if g.Op != "" {
+			faults = append(faults, errors.New(g.String()))
+		}
+	}
+	return nil, nil, errors.Join(append(faults, err)...)
+}
+
 // inputNames lists the inputs of a model.
 func inputNames(m *onnx.Model) string {
 	var names []string

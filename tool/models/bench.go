@@ -55,7 +55,7 @@ their own, and with several threads how many worked on average.`,
 					return err
 				}
 				r := &benchReport{Model: *model, Query: query, Threads: threads.Of(1), ReadSeconds: time.Since(start).Seconds()}
-				inputs, _, err := arguments.arguments(m)
+				inputs, _, err := o.arguments(arguments, m)
 				if err != nil {
 					return err
 				}

@@ -44,7 +44,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err != nil {
 					return err
 				}
-				inputs, drawn, err := arguments.arguments(m)
+				inputs, drawn, err := o.arguments(arguments, m)
 				if err != nil {
 					return err
 				}

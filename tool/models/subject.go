@@ -50,7 +50,7 @@ type given struct {
 	values map[string][]float64
 }
 
-// options returns how a model is imported.
+// importing returns how a model is imported.
 func (o Options) importing(m *onnx.Model, dir string, g given) (ir.Options, error) {
 	opts := ir.Options{
 		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{Options: o.lowering(dir, nil)},
@@ -279,8 +279,13 @@ func (f *modelFlags) record(ctx context.Context, c *tool.Console, arg string, in
 	return sub, told()
 }
 
-// profile optimizes a model.
-func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, _, _ int) (*profile.Function, error) {
+// profile optimizes a model, and runs it if there are runs: then the graph of tensors is optimized as well.
+func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, runs, threads int) (*profile.Function, error) {
+	if runs > 0 {
+		f.passes.Without(lower.FreeTags()...)
+	} else if err := c.InVain("without --run", "input"); err != nil {
+		return nil, err
+	}
 	s, err := f.open(arg)
 	if err != nil {
 		return nil, err
@@ -289,14 +294,39 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, _
 	if err != nil {
 		return nil, err
 	}
-	ctx, told := f.watch.Start(ctx, c, s.opt)
+	watched, told := f.watch.Start(ctx, c, s.opt)
 	rec := profile.New(s.opt.Name(), s.opt.Class())
-	if err := s.opt.Rewrite(ctx, g, rec); err != nil {
+	if err := s.opt.Rewrite(watched, g, rec); err != nil {
 		return nil, s.failed(ctx, c, err)
 	}
 	rec.End()
+	if err := told(); err != nil {
+		return nil, err
+	}
 	record := rec.Record()
-	return &profile.Function{CompileTime: record.Time, Applies: g.NumApplies(), Optimizer: record}, told()
+	if runs == 0 {
+		return &profile.Function{CompileTime: record.Time, Applies: g.NumApplies(), Optimizer: record}, nil
+	}
+	inputs, _, err := f.Options.arguments(f.arguments, s.model)
+	if err != nil {
+		return nil, err
+	}
+	o := s.lowering(filepath.Dir(arg), s.opt)
+	o.Profile, o.Threads = true, threads
+	fn, err := lower.Model(ctx, s.model, o, inputs)
+	if err != nil {
+		return nil, err
+	}
+	runner := fn.NewRunner()
+	for range runs {
+		if _, err := runner.Run(ctx, inputs); err != nil {
+			return nil, err
+		}
+	}
+	p := runner.Profile()
+	p.Message, p.Optimizer = arg, profile.Merge(record, p.Optimizer)
+	p.CompileTime, p.OptimizerTime = p.CompileTime+record.Time, p.OptimizerTime+record.Time
+	return p, nil
 }
 
 // parseValue reads what FormatValue returns.

@@ -16,99 +16,116 @@ import (
 	"github.com/nnopt/nnopt/tool/tune"
 )
 
-// tune returns how a model is run under any query: lowered to a graph of tensors, as bench does.
-func (f *modelFlags) tune(ctx context.Context, _ *tool.Console, arg string) (*tune.Subject, error) {
+// A tuned is a model that is run under any query: lowered to a graph of tensors, as bench does.
+type tuned struct {
+	*opened
+	dir            string
+	inputs, others map[string]*array.Array
+	drawn          bool // others differ from inputs
+	// A classifier may be certain about noise. Then it is blind, and what its last nodes read is compared as
+	// well. That shows at the first function, of the query to begin with.
+	asked, blind bool
+}
+
+// tune returns how a model is run under any query.
+func (f *modelFlags) tune(_ context.Context, _ *tool.Console, arg string) (*tune.Subject, error) {
 	f.passes.Without(lower.FreeTags()...)
 	s, err := f.open(arg)
 	if err != nil {
 		return nil, err
 	}
-	inputs, drawn, err := f.arguments.arguments(s.model)
-	if err != nil {
+	t := &tuned{opened: s, dir: filepath.Dir(arg)}
+	var drawn []string
+	if t.inputs, drawn, err = f.Options.arguments(f.arguments, s.model); err != nil {
 		return nil, err
 	}
+	t.drawn = len(drawn) > 0
 	f.arguments.seed++
-	others, _, err := f.arguments.arguments(s.model)
+	if t.others, _, err = f.arguments.arguments(s.model); err != nil {
+		return nil, err
+	}
+	sub := &tune.Subject{Differ: distance, Make: t.make}
+	sub.Profile = func(ctx context.Context, opt *optdb.Optimizer) (records []*profile.Record, err error) {
+		records, sub.Dialects, err = t.profile(ctx, opt)
+		return records, err
+	}
+	return sub, nil
+}
+
+func (t *tuned) lowered(ctx context.Context, m *onnx.Model, opt *optdb.Optimizer, record bool) (*lower.Function, error) {
+	o := t.lowering(t.dir, opt)
+	o.Profile = record
+	return lower.Model(ctx, m, o, t.inputs)
+}
+
+// profile returns the records of an optimizer, and the dialects of what it changed: nodes are optimized first, and
+// then tensors.
+func (t *tuned) profile(ctx context.Context, opt *optdb.Optimizer) ([]*profile.Record, []string, error) {
+	g, err := t.graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	rec := profile.New(opt.Name(), opt.Class())
+	if err := opt.Rewrite(ctx, g, rec); err != nil {
+		return nil, nil, err
+	}
+	rec.End()
+	fn, err := t.lowered(ctx, t.model, opt, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*profile.Record{rec.Record(), fn.NewRunner().Profile().Optimizer}, []string{ir.Dialect, fn.Graph().Dialect()}, nil
+}
+
+// make makes the model for an optimizer.
+func (t *tuned) make(ctx context.Context, opt *optdb.Optimizer) (*tune.Made, error) {
+	fn, err := t.lowered(ctx, t.model, opt, false)
 	if err != nil {
 		return nil, err
 	}
-	lowered := func(ctx context.Context, m *onnx.Model, opt *optdb.Optimizer, record bool) (*lower.Function, error) {
-		o := f.lowering(filepath.Dir(arg), opt)
-		o.Profile = record
-		return lower.Model(ctx, m, o, inputs)
-	}
-	// results computes the outputs of inputs and of others, if they may differ.
-	results := func(fn *lower.Function) (own, other func(ctx context.Context) (any, error)) {
-		own = func(ctx context.Context) (any, error) { return fn.Call(ctx, inputs) }
-		return own, func(ctx context.Context) (any, error) {
-			outputs, err := fn.Call(ctx, others)
-			if len(drawn) == 0 || errors.Is(err, lower.ErrInput) { // which would make another graph
-				return nil, nil
-			}
-			return outputs, err
-		}
-	}
-	// A classifier may be certain about noise. Then what its last nodes read is compared as well. That shows
-	// at the first function, of the query to begin with.
-	first, blind := true, false
-	t := &tune.Subject{Differ: distance}
-	t.Profile = func(ctx context.Context, opt *optdb.Optimizer) ([]*profile.Record, error) {
-		// Nodes are optimized first, and then tensors.
-		g, err := s.graph()
-		if err != nil {
+	if !t.asked {
+		if t.blind, err = t.same(ctx, fn); err != nil {
 			return nil, err
 		}
-		rec := profile.New(opt.Name(), opt.Class())
-		if err := opt.Rewrite(ctx, g, rec); err != nil {
-			return nil, err
-		}
-		rec.End()
-		fn, err := lowered(ctx, s.model, opt, true)
-		if err != nil {
-			return nil, err
-		}
-		t.Dialects = []string{ir.Dialect, fn.Graph().Dialect()}
-		return []*profile.Record{rec.Record(), fn.NewRunner().Profile().Optimizer}, nil
+		t.asked = true
 	}
-	t.Make = func(ctx context.Context, opt *optdb.Optimizer) (*tune.Made, error) {
-		fn, err := lowered(ctx, s.model, opt, false)
-		if err != nil {
+	checked := fn
+	if t.blind {
+		if checked, err = t.lowered(ctx, withSources(t.model), opt, false); err != nil {
 			return nil, err
 		}
-		checked := fn
-		if first {
-			if blind, err = same(ctx, results, fn); err != nil {
-				return nil, err
-			}
-			first = false
-		}
-		if blind {
-			if checked, err = lowered(ctx, withSources(s.model), opt, false); err != nil {
-				return nil, err
-			}
-		}
-		runner := fn.NewRunner()
-		made := &tune.Made{
-			Form: tune.Form(fn.Graph()),
-			Run: func(ctx context.Context) error {
-				_, err := runner.Run(ctx, inputs)
-				return err
-			},
-		}
-		made.Outputs, made.Others = results(checked)
-		return made, nil
 	}
-	return t, nil
+	runner := fn.NewRunner()
+	return &tune.Made{
+		Form: tune.Form(fn.Graph()),
+		Run: func(ctx context.Context) error {
+			_, err := runner.Run(ctx, t.inputs)
+			return err
+		},
+		Outputs: func(ctx context.Context) (any, error) { return checked.Call(ctx, t.inputs) },
+		Others:  func(ctx context.Context) (any, error) { return t.other(ctx, checked) },
+	}, nil
+}
+
+// other returns the outputs for other inputs, nil if these can't differ.
+func (t *tuned) other(ctx context.Context, fn *lower.Function) (any, error) {
+	if !t.drawn {
+		return nil, nil
+	}
+	outputs, err := fn.Call(ctx, t.others)
+	if errors.Is(err, lower.ErrInput) { // which would make another graph
+		return nil, nil
+	}
+	return outputs, err
 }
 
 // same reports whether a function has the same outputs for other inputs.
-func same(ctx context.Context, results func(*lower.Function) (own, other func(context.Context) (any, error)), fn *lower.Function) (bool, error) {
-	own, other := results(fn)
-	a, err := own(ctx)
+func (t *tuned) same(ctx context.Context, fn *lower.Function) (bool, error) {
+	a, err := fn.Call(ctx, t.inputs)
 	if err != nil {
 		return false, err
 	}
-	b, err := other(ctx)
+	b, err := t.other(ctx, fn)
 	return b != nil && distance(b, a) == 0, err
 }
 

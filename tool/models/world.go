@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -80,6 +81,9 @@ func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) 
 		}
 		if no := ctx.Err(); no != nil {
 			return nil, no
+		}
+		if errors.Is(err, lower.ErrOperator) {
+			return nil, err // for any sizes
 		}
 		if first == nil {
 			first = err

@@ -131,6 +131,46 @@ func TestInfoONNXGaps(t *testing.T) {
 	contains(t, nnopt(t, "info", "--json", name).ok(t).stdout, `{"where":"node 1, ImageDecoder again","op":"ImageDecoder","reason":`, `{"where":"node 2, Mine","op":"com.example.Mine","unknown":true,"reason":`)
 }
 
+// TestProfileONNX: a model is run as often as --run says.
+func TestProfileONNX(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	if err := writeONNX(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	nnopt(t, "profile", "--run=3", name).fails(t, statusUsage, "give its shape: --shape")
+	nnopt(t, "profile", "--input=x=x.pb", name).fails(t, statusUsage, "--input has no meaning without --run")
+	contains(t, nnopt(t, "profile", "--run=3", "--shape=x=2", "--threads=2", name).ok(t).stdout, "Time in 3 calls to Function.__call__", "simplify_nodes", "canonicalize", "Execution", " maximum\n")
+	contains(t, nnopt(t, "profile", name).ok(t).stdout, "Time in 0 calls to Function.__call__", "simplify_nodes")
+}
+
+// TestUnknownOperator: what runs a model names all operators that can't be computed, before it asks for sizes, and looks
+// for no sizes that would help.
+func TestUnknownOperator(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "m.onnx")
+	float := &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float, Shape: &onnx.Shape{Dims: []*onnx.Dim{{Param: "n"}}}}}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}, {Domain: "com.example", Version: 1}}, Graph: &onnx.Graph{
+		Name: "g",
+		Nodes: []*onnx.Node{
+			{Op: "Frobnicate", Name: "first", Inputs: []string{"x"}, Outputs: []string{"a"}},
+			{Op: "Mine", Domain: "com.example", Inputs: []string{"a"}, Outputs: []string{"y"}},
+		},
+		Inputs:  []*onnx.ValueInfo{{Name: "x", Type: float}},
+		Outputs: []*onnx.ValueInfo{{Name: "y", Type: float}},
+	}}
+	if err := m.WriteFile(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	unknown := "node 0, Frobnicate first: not supported: operator Frobnicate is unknown\nnode 1, Mine: not supported: operator com.example.Mine is unknown\n"
+	for _, args := range [][]string{{"eval", name}, {"bench", "onnx", "--model", name}, {"tune", name}} {
+		nnopt(t, args...).fails(t, statusUsage, "nnopt "+args[0]+": "+unknown+"input x is float[n], which has no sizes; give its shape: --shape x=1")
+	}
+	nnopt(t, "eval", "--shape", "x=2", name).fails(t, statusFault, "nnopt eval: "+unknown)
+	r := nnopt(t, "opt", "--output", filepath.Join(t.TempDir(), "o.onnx"), name).ok(t)
+	contains(t, r.stdout, "not verified: the model can't be run here: "+unknown)
+}
+
 // TestVerifyONNX runs cases of models, also beside those of networks.
 func TestVerifyONNX(t *testing.T) {
 	t.Parallel()

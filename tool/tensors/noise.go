@@ -158,94 +158,124 @@ func inexact(v *variable) bool {
 // result or, if that is smaller, of a part least of it.
 func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
 	ins := s.inputs(values)
-	adds := s.kind.adds
-	terms, product := 0.0, 1.0 // the largest term and product
-	for _, a := range ins {
-		m := magnitude(a)
-		terms = max(terms, m)
-		if _, reduces := s.apply.Op().(tensor.Reduce); !reduces {
-			product = float64(product * max(m, 1))
-		} else if s.kind.multiplies {
-			product = float64(product * growth(a))
-		}
-		adds = adds || isInteger(a.DType()) && m >= 1<<53 // its conversion is off
-	}
-	if s.kind.multiplies {
-		terms = min(product, math.MaxFloat64)
-	}
-	// What follows is a list of the ways in which an op with rounding can be off, each with the
-	// condition that it can happen here. Arithmetic of higher precision would be one principle in
-	// its place: compute both sides exactly, and if they agree there, what differs is rounding. But
-	// then every op of the tensor language needs a second implementation, with logarithms, gamma
-	// and Bessel functions, products of matrices and ops of other packages among them; and steps
-	// such as floor or a comparison magnify an error that the exact sides do not have. Perturbing
-	// the results of the kernels needs only the few properties in opKind, and an op that is unknown
-	// has them all.
 	arguments := s.argumentsOf(ins)
+	e := s.deviations(ins, noise)
 	for _, k := range s.out {
 		if !values[k].DType().IsFloat() {
 			continue
 		}
 		a := values[k].Clone()
 		values[k] = a
-		eps := epsilon(a.DType())
-		largest, smallest := limits(a.DType())
-		if least > 0 {
-			eps = min(eps, least)
-		}
+		e.of(a.DType(), least)
 		for i := range a.Len() {
-			v := a.Float(i)
-			is := arguments(a, i)
-			switch {
-			// Small fractions with few bits have exact sums and products. Without this case,
+			// Small fractions with few bits have exact sums and products. Without this,
 			// floor(x + 1) of an integer x would be off by one in every second run, and explain
 			// anything.
-			case s.kind.arithmetic && exactAt(ins, a, i):
-				continue
-			// A number beyond the largest one may have been any large number in another order of
-			// operations. A pole, 1/0, is no overflow.
-			case math.IsInf(v, 0) && s.kind.overflows && (is.finite && !(is.zero && s.kind.divides) || !is.nan && s.kind.adds && terms > largest/1e5) && noise.saturates():
-				v = math.Copysign(largest, v)
-				if (s.kind.multiplies || s.kind.adds) && noise.IntN(2) == 0 {
-					v = 0 // a part overflowed, and a small factor or the opposite term came later
-				}
-			case v != v && is.finite && (s.kind.multiplies || s.kind.adds && terms > largest/1e5) && noise.saturates():
-				v = largest * float64(noise.IntN(3)-1) // what overflowed was multiplied by zero, or added to its opposite
-			case v != v && !is.finite && !is.zero && !is.nan && s.kind.multiplies:
-				v = math.Inf(2*noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
-			case v != v && !is.finite && !is.nan && s.kind.adds && terms > largest/1e5:
-				v = math.Inf(2*noise.IntN(2) - 1) // what overflowed was added to an infinity
-			// Below the smallest normal number the error is absolute. A zero that comes from a zero
-			// argument is exact, unless the op makes zeros by underflow anyway.
-			case math.Abs(v) < smallest/epsilon(a.DType()) && s.kind.underflows && (!is.zero || s.kind.vanishes):
-				v += float64(smallest * noise.ulps())
-			// The relative error of x to the y is that of y log x, which is larger by the size of
-			// the logarithm of the result.
-			case v-v == 0 && v != 0 && s.kind.power:
-				magnified := float64(eps * (1 + math.Abs(elementary.Log(math.Abs(v)))))
-				v += float64(v * float64(magnified*noise.ulps()))
-			case v-v == 0:
-				v += float64(v * float64(eps*noise.ulps()))
+			if is := arguments(a, i); !s.kind.arithmetic || !exactAt(ins, a, i) {
+				a.SetFloat(i, e.ofParts(e.ofElement(a.Float(i), is), a, i))
 			}
-			if s.kind.periodic && v-v == 0 && angleUnknown(ins[0], a, i) {
-				v = float64(float64(noise.Int64N(1<<53))*0x1p-52) - 1
-			}
-			if s.kind.odd && noise.IntN(2) == 0 && signUnknown(ins, a, i) {
-				v = -v
-			}
-			// The error of a sum is relative to its largest term. Where the terms cancel, it is all
-			// that is left, and may be of any smaller size.
-			if bound := float64(terms * eps); adds && v-v == 0 && bound > math.Abs(v) && noise.IntN(2) == 0 {
-				v = math.Ldexp(float64(bound*(float64(noise.Float64())-0.5)), -noise.IntN(1<<11)) // nothing is left of it but the error
-			} else if adds && v-v == 0 {
-				v += float64(bound * noise.ulps())
-			}
-			if s.kind.multiplies && v-v == 0 {
-				v += float64(min(float64(product*smallest), largest/8) * noise.ulps())
-			}
-			a.SetFloat(i, v)
 		}
 	}
+}
+
+// deviations are the ways in which an op with rounding can be off, each with the
+// condition that it can happen here. Arithmetic of higher precision would be one principle in
+// its place: compute both sides exactly, and if they agree there, what differs is rounding. But
+// then every op of the tensor language needs a second implementation, with logarithms, gamma
+// and Bessel functions, products of matrices and ops of other packages among them; and steps
+// such as floor or a comparison magnify an error that the exact sides do not have. Perturbing
+// the results of the kernels needs only the few properties in opKind, and an op that is unknown
+// has them all.
+type deviations struct {
+	kind           opKind
+	ins            []*array.Array
+	noise          *noise
+	adds           bool
+	terms, product float64 // the largest term and product
+
+	// Of the type of a result: the relative error, and the largest and the smallest normal number.
+	dtype                  array.DType
+	eps, largest, smallest float64
+}
+
+// deviations returns those of a step with inputs.
+func (s *step) deviations(ins []*array.Array, noise *noise) *deviations {
+	e := &deviations{kind: s.kind, ins: ins, noise: noise, adds: s.kind.adds, product: 1}
+	for _, a := range ins {
+		m := magnitude(a)
+		e.terms = max(e.terms, m)
+		if _, reduces := s.apply.Op().(tensor.Reduce); !reduces {
+			e.product = float64(e.product * max(m, 1))
+		} else if s.kind.multiplies {
+			e.product = float64(e.product * growth(a))
+		}
+		e.adds = e.adds || isInteger(a.DType()) && m >= 1<<53 // its conversion is off
+	}
+	if s.kind.multiplies {
+		e.terms = min(e.product, math.MaxFloat64)
+	}
+	return e
+}
+
+// of sets the type of the result.
+func (e *deviations) of(t array.DType, least float64) {
+	e.dtype, e.eps = t, epsilon(t)
+	if least > 0 {
+		e.eps = min(e.eps, least)
+	}
+	e.largest, e.smallest = limits(t)
+}
+
+// ofElement moves a result by the error of its own size: too large, too small, or rounded.
+func (e *deviations) ofElement(v float64, is arguments) float64 {
+	switch {
+	// A number beyond the largest one may have been any large number in another order of
+	// operations. A pole, 1/0, is no overflow.
+	case math.IsInf(v, 0) && e.kind.overflows && (is.finite && !(is.zero && e.kind.divides) || !is.nan && e.kind.adds && e.terms > e.largest/1e5) && e.noise.saturates():
+		v = math.Copysign(e.largest, v)
+		if (e.kind.multiplies || e.kind.adds) && e.noise.IntN(2) == 0 {
+			v = 0 // a part overflowed, and a small factor or the opposite term came later
+		}
+	case v != v && is.finite && (e.kind.multiplies || e.kind.adds && e.terms > e.largest/1e5) && e.noise.saturates():
+		v = e.largest * float64(e.noise.IntN(3)-1) // what overflowed was multiplied by zero, or added to its opposite
+	case v != v && !is.finite && !is.zero && !is.nan && e.kind.multiplies:
+		v = math.Inf(2*e.noise.IntN(2) - 1) // what underflowed was multiplied by an infinity
+	case v != v && !is.finite && !is.nan && e.kind.adds && e.terms > e.largest/1e5:
+		v = math.Inf(2*e.noise.IntN(2) - 1) // what overflowed was added to an infinity
+	// Below the smallest normal number the error is absolute. A zero that comes from a zero
+	// argument is exact, unless the op makes zeros by underflow anyway.
+	case math.Abs(v) < e.smallest/epsilon(e.dtype) && e.kind.underflows && (!is.zero || e.kind.vanishes):
+		v += float64(e.smallest * e.noise.ulps())
+	// The relative error of x to the y is that of y log x, which is larger by the size of
+	// the logarithm of the result.
+	case v-v == 0 && v != 0 && e.kind.power:
+		magnified := float64(e.eps * (1 + math.Abs(elementary.Log(math.Abs(v)))))
+		v += float64(v * float64(magnified*e.noise.ulps()))
+	case v-v == 0:
+		v += float64(v * float64(e.eps*e.noise.ulps()))
+	}
+	return v
+}
+
+// ofParts moves element i of a by the errors of what it is computed of, which may be larger than it.
+func (e *deviations) ofParts(v float64, a *array.Array, i int) float64 {
+	if e.kind.periodic && v-v == 0 && angleUnknown(e.ins[0], a, i) {
+		v = float64(float64(e.noise.Int64N(1<<53))*0x1p-52) - 1
+	}
+	if e.kind.odd && e.noise.IntN(2) == 0 && signUnknown(e.ins, a, i) {
+		v = -v
+	}
+	// The error of a sum is relative to its largest term. Where the terms cancel, it is all
+	// that is left, and may be of any smaller size.
+	if bound := float64(e.terms * e.eps); e.adds && v-v == 0 && bound > math.Abs(v) && e.noise.IntN(2) == 0 {
+		v = math.Ldexp(float64(bound*(float64(e.noise.Float64())-0.5)), -e.noise.IntN(1<<11)) // nothing is left of it but the error
+	} else if e.adds && v-v == 0 {
+		v += float64(bound * e.noise.ulps())
+	}
+	if e.kind.multiplies && v-v == 0 {
+		v += float64(min(float64(e.product*e.smallest), e.largest/8) * e.noise.ulps())
+	}
+	return v
 }
 
 // signUnknown reports whether an element of a power is one of a negative number with an exponent so
