@@ -174,14 +174,18 @@ func (p *product) plan(ws *workspace) {
 	for i := range p.segs {
 		k += p.segs[i].k()
 	}
+	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	p.cols, steps = blocking(p.set, p.y.Cols, k)
+	// A single tile reads W once, best in the order of memory.
+	if p.tiles == 1 {
+		steps = 0
+	}
 	p.divided = steps > 0
 	p.parts = ws.parts[:0]
 	for s := range p.segs {
 		p.divide(s, steps)
 	}
 	ws.parts = p.parts
-	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	// Tiles whose sums are stored once, in y, need no memory for unfinished ones. If k is divided,
 	// every part of W meets partTiles tiles before the next part takes its place in the cache, and
 	// their sums wait meanwhile. A narrow product waits, too: for the epilogue. The sums of several
