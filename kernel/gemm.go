@@ -23,19 +23,27 @@ const maxTerms = 1 << 14
 const maxTileRows = 6
 
 const (
-	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
-	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go).
-	// With 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and
-	// 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026).
-	groupBytes = 384 << 10
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
-	// longPanel is the size above which a panel is divided along k.
-	longPanel = 512 << 10
 	// partSteps is the size of a part of a divided k. partTiles is the number of tiles that a part
 	// of W is multiplied with before the next part.
 	partSteps = 512
 	partTiles = 16
+)
+
+var (
+	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
+	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go).
+	// With 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and
+	// 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026). With 2 MB, convolutions of 128
+	// to 256 channels, which read x less often, took 0.97 to 0.99 times as long with 600 KB as with
+	// 384 KB, and those of 512 channels longer with 768 KB (Sapphire Rapids, 2026-11-26).
+	groupBytes = max(384<<10, cacheBytes*3/10)
+	// longPanel is the size above which a panel is divided along k. Sums of other panels stay in
+	// registers.
+	longPanel = max(512<<10, cacheBytes*3/8)
+	// cacheBytes is the size of the second-level cache. Larger ones were not measured.
+	cacheBytes = min(secondCache(), 2<<20)
 )
 
 // What a tile does to its sums before it stores them, in this order.
