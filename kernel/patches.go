@@ -276,22 +276,33 @@ func (p *product) place(list []runs, part *part, at position) {
 	// part, lines are whole.
 	most := (x.line() - from.element + run - 1) / run
 	step := max(run/x.Channels, 1) * x.Dilation[2]
+	stepBytes, zeros, data, channel := 4*step*x.Pixel, &p.table.zeros[0], x.Data, from.channel
 	for r := range p.t.rows {
 		plane, line := at.plane*x.Stride[0]-x.Before[0]+from.plane*x.Dilation[0], at.line*x.Stride[1]-x.Before[1]+from.line*x.Dilation[1]
 		left := at.at*x.Stride[2] - x.Before[2] + from.pixel*x.Dilation[2]
-		data, channel, j := x.Data, from.channel, from.line
+		j := from.line
 		for rest := list; len(rest) > 0; {
 			n := min(most, len(rest))
 			inside := plane >= 0 && plane < x.In[0] && line >= 0 && line < x.In[1]
-			begin, pixel := ((at.image*x.In[0]+plane)*x.In[1]+line)*x.In[2]*x.Pixel+channel, left
-			for k := range rest[:n] {
-				// The pixels of a longer run are in the image, all of them.
-				if !inside || pixel < 0 || pixel >= x.In[2] {
-					rest[k][r] = &p.table.zeros[0]
-				} else {
-					rest[k][r] = &data[begin+pixel*x.Pixel:][:run][0]
-				}
+			begin, pixel, k := ((at.image*x.In[0]+plane)*x.In[1]+line)*x.In[2]*x.Pixel+channel, left, 0
+			if !inside {
+				pixel = x.In[2]
+			}
+			// The pixels of a longer run are in the image, all of them. Otherwise some elements of the
+			// line are beside it, at both ends.
+			for ; k < n && pixel < 0; k++ {
+				rest[k][r] = zeros
 				pixel += step
+			}
+			if k < n && pixel < x.In[2] {
+				first, at := unsafe.Pointer(&data[begin+pixel*x.Pixel:][:run][0]), 0
+				for ; k < n && pixel < x.In[2]; k++ {
+					rest[k][r] = (*float32)(unsafe.Add(first, at)) // in data, as all pixels: see check
+					pixel, at = pixel+step, at+stepBytes
+				}
+			}
+			for ; k < n; k++ {
+				rest[k][r] = zeros
 			}
 			rest = rest[n:]
 			if j++; j < x.Size[1] {
