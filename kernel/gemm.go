@@ -23,19 +23,27 @@ const maxTerms = 1 << 14
 const maxTileRows = 6
 
 const (
-	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
-	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go).
-	// With 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and
-	// 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026).
-	groupBytes = 384 << 10
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
-	// longPanel is the size above which a panel is divided along k.
-	longPanel = 512 << 10
 	// partSteps is the size of a part of a divided k. partTiles is the number of tiles that a part
 	// of W is multiplied with before the next part.
 	partSteps = 512
 	partTiles = 16
+)
+
+var (
+	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
+	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go).
+	// With 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and
+	// 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026). With 2 MB, convolutions of 128
+	// to 256 channels, which read x less often, took 0.97 to 0.99 times as long with 600 KB as with
+	// 384 KB, and those of 512 channels longer with 768 KB (Sapphire Rapids, 2026-11-26).
+	groupBytes = max(384<<10, cacheBytes*3/10)
+	// longPanel is the size above which a panel is divided along k. Sums of other panels stay in
+	// registers.
+	longPanel = max(512<<10, cacheBytes*3/8)
+	// cacheBytes is the size of the second-level cache. Larger ones were not measured.
+	cacheBytes = min(secondCache(), 2<<20)
 )
 
 // What a tile does to its sums before it stores them, in this order.
@@ -174,14 +182,18 @@ func (p *product) plan(ws *workspace) {
 	for i := range p.segs {
 		k += p.segs[i].k()
 	}
+	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	p.cols, steps = blocking(p.set, p.y.Cols, k)
+	// A single tile reads W once, best in the order of memory.
+	if p.tiles == 1 {
+		steps = 0
+	}
 	p.divided = steps > 0
 	p.parts = ws.parts[:0]
 	for s := range p.segs {
 		p.divide(s, steps)
 	}
 	ws.parts = p.parts
-	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	// Tiles whose sums are stored once, in y, need no memory for unfinished ones. If k is divided,
 	// every part of W meets partTiles tiles before the next part takes its place in the cache, and
 	// their sums wait meanwhile. A narrow product waits, too: for the epilogue. The sums of several
@@ -312,8 +324,8 @@ func (ep *Epilogue) lastFlags() (flags uint) {
 	return flags
 }
 
-// pointAt points at what an epilogue needs for element (i, j), as the flags say.
-func (t *tile) pointAt(ep *Epilogue, i, j int) {
+// pointAt points at what an epilogue needs for column j, as the flags say.
+func (t *tile) pointAt(ep *Epilogue, j int) {
 	t.alpha = ep.Alpha
 	if t.flags&tileBias != 0 {
 		t.bias = &ep.Bias[j]
@@ -321,8 +333,13 @@ func (t *tile) pointAt(ep *Epilogue, i, j int) {
 	if t.flags&tileScale != 0 {
 		t.scale, t.offset = &ep.Scale[j], &ep.Offset[j]
 	}
+	t.rRow = uintptr(ep.Residual.Stride) * 4
+}
+
+// pointAtResidual points at the residual of element (i, j), if there is one.
+func (t *tile) pointAtResidual(ep *Epilogue, i, j int) {
 	if t.flags&tileResidual != 0 {
-		t.r, t.rRow = &ep.Residual.Data[i*ep.Residual.Stride+j], uintptr(ep.Residual.Stride)*4
+		t.r = &ep.Residual.Data[i*ep.Residual.Stride+j]
 	}
 }
 
@@ -345,10 +362,23 @@ func (p *product) group(first, last, j, n int) {
 		if p.divided {
 			p.fetchAfterPart(s, j, n, last-first, last == p.last)
 		}
-		next := p.i0
-		for t := first; t < last; t++ {
+		if p.patches != nil && part.steps > 0 {
+			p.beginRuns(part)
+		}
+		// A tile of few steps takes less than half a microsecond. So what all of them have in common
+		// is done before, and what is left has no divisions.
+		both := n > rest && rest > 0
+		if !both {
+			p.aim(part, j, max(n/width, 1), min(n, width))
+		}
+		rows, more := p.y.Rows/p.tiles, p.y.Rows%p.tiles
+		next, over := p.i0, first*more%p.tiles
+		for range last - first {
 			i := next
-			next = p.row(t + 1)
+			// The row of the next tile, as p.row has it.
+			if next, over = next+rows, over+more; over >= p.tiles {
+				next, over = next+1, over-p.tiles
+			}
 			p.t.rows = next - i
 			if p.patches != nil && part.steps > 0 {
 				p.placeRuns(part, i)
@@ -358,19 +388,20 @@ func (p *product) group(first, last, j, n int) {
 			if part.lanes > 0 {
 				p.narrowSums(part, i, p.t.rows)
 			}
-			if n > rest {
-				p.run(part, i, j, n/width, width)
+			if !both {
+				p.run(part, i, j)
+				continue
 			}
-			if rest > 0 {
-				p.run(part, i, j+n-rest, 1, rest)
-			}
+			p.aim(part, j, n/width, width)
+			p.run(part, i, j)
+			p.aim(part, j+n-rest, 1, rest)
+			p.run(part, i, j+n-rest)
 		}
 	}
 }
 
-// run computes a part of some panels of the given width from column j on, for the tile that begins
-// at row i.
-func (p *product) run(part *part, i, j, panels, width int) {
+// aim points tiles at some panels of the given width from column j on.
+func (p *product) aim(part *part, j, panels, width int) {
 	t := &p.t
 	lanes := p.set.lanes()
 	t.panels = panels
@@ -379,17 +410,24 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	// them, matter for the last panel of a row only.
 	t.tail = width - (t.vecs-1)*lanes
 	t.mask = 1<<t.tail - 1
-	// Without steps there may be no element of x and of W to point at.
+	// Without steps there may be no element of W to point at.
 	if t.k > 0 {
-		if p.patches == nil {
-			t.x = part.seg.at(i, part.k0)
-		}
 		t.w, t.wStep, t.wSkip = part.seg.W.panel(j, t.vecs*lanes, part.k0, t.k)
+	}
+	t.pointAt(&p.ep, j)
+}
+
+// run computes a part of the columns that tiles are aimed at, from column j on, for the tile that begins
+// at row i.
+func (p *product) run(part *part, i, j int) {
+	t := &p.t
+	if t.k > 0 && p.patches == nil { // and no element of x
+		t.x = part.seg.at(i, part.k0)
 	}
 	t.p, t.pRow = p.at(part.from, i, j)
 	t.q, t.qRow = p.at(part.add, i, j)
 	t.y, t.yRow = p.at(part.to, i, j)
-	t.pointAt(&p.ep, i, j)
+	t.pointAtResidual(&p.ep, i, j)
 	p.ahead.during(t)
 	p.set.tile(t)
 }

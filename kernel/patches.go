@@ -171,6 +171,12 @@ type runTable struct {
 	lo, hi [3]int
 
 	other []runs // of one tile
+
+	// What all tiles of a part have in common.
+	innerRun, otherRun int // elements of a run
+	innerEnd, otherEnd uintptr
+	begin              windowPlace
+
 	zeros []float32
 	at    position // of the last tile
 	row   int      // the same as a number
@@ -219,6 +225,21 @@ func (x *Patches) run(steps int, inner bool) int {
 	return max(min(n, steps), 1)
 }
 
+// windowPlace is where a part begins in a window: at an element of a line.
+type windowPlace struct{ plane, line, pixel, channel, element int }
+
+// beginRuns prepares what all tiles of a part have in common.
+func (p *product) beginRuns(part *part) {
+	x, table := p.patches, &p.table
+	end := func(list []runs, run int) uintptr {
+		return uintptr(unsafe.Pointer(unsafe.SliceData(list))) + uintptr(part.steps/run)*unsafe.Sizeof(runs{})
+	}
+	table.innerRun, table.otherRun = x.run(part.steps, true), x.run(part.steps, false)
+	table.innerEnd, table.otherEnd = end(table.inner, table.innerRun), end(table.other, table.otherRun)
+	l, e := part.k0/x.line(), part.k0%x.line()
+	table.begin = windowPlace{plane: l / x.Size[1], line: l % x.Size[1], pixel: e / x.Channels, channel: e % x.Channels, element: e}
+}
+
 // placeRuns points the tile, which begins at row i, at its runs of a part.
 func (p *product) placeRuns(part *part, i int) {
 	x, t, table := p.patches, &p.t, &p.table
@@ -227,21 +248,18 @@ func (p *product) placeRuns(part *part, i int) {
 		at = x.position(row)
 	}
 	table.at, table.row = at, row
-	list, inner := table.other, table.isInner(at, t.rows)
-	t.run, t.move = x.run(part.steps, inner), 0
-	if inner {
-		list = table.inner
-		origin := x.begin(at, 0, 0) + (at.at*x.Stride[2]-x.Before[2])*x.Pixel
-		if table.part != part || table.rows < t.rows {
-			table.part, table.rows, table.origin = part, t.rows, origin
-			p.place(list, part, at)
-		}
-		t.move = uintptr((origin - table.origin) * 4)
-	} else {
-		p.place(list, part, at)
+	if !table.isInner(at, t.rows) {
+		t.runs, t.runsEnd, t.run, t.move = unsafe.SliceData(table.other), table.otherEnd, table.otherRun, 0
+		p.place(table.other, part, at)
+		return
 	}
-	t.runs = &list[0]
-	t.runsEnd = uintptr(unsafe.Pointer(t.runs)) + uintptr(part.steps/t.run)*unsafe.Sizeof(runs{})
+	t.runs, t.runsEnd, t.run = unsafe.SliceData(table.inner), table.innerEnd, table.innerRun
+	origin := x.begin(at, 0, 0) + (at.at*x.Stride[2]-x.Before[2])*x.Pixel
+	if table.part != part || table.rows < t.rows {
+		table.part, table.rows, table.origin = part, t.rows, origin
+		p.place(table.inner, part, at)
+	}
+	t.move = uintptr((origin - table.origin) * 4)
 }
 
 // isInner reports whether some rows from a position on are on one line, and their whole windows in the
@@ -252,26 +270,47 @@ func (r *runTable) isInner(p position, rows int) bool {
 
 // place points a list at the runs of the tile, which begins at a position.
 func (p *product) place(list []runs, part *part, at position) {
-	x, run := p.patches, p.t.run
-	length := x.line()
-	l, e := part.k0/length, part.k0%length // the line of the window, and the element of it
-	channel, step := e%x.Channels, max(run/x.Channels, 1)*x.Dilation[2]
-	for n := part.steps / run; n > 0; l, e = l+1, 0 {
-		line := list[:min(n, (length-e+run-1)/run)]
-		list, n = list[len(line):], n-len(line)
-		i, j, row := l/x.Size[1], l%x.Size[1], at
-		for r := range p.t.rows {
-			begin, pixel := x.begin(row, i, j), row.at*x.Stride[2]-x.Before[2]+e/x.Channels*x.Dilation[2]
-			for k := range line {
-				// The pixels of a longer run are in the image, all of them.
-				if begin < 0 || pixel < 0 || pixel >= x.In[2] {
-					line[k][r] = &p.table.zeros[0]
-				} else {
-					line[k][r] = &x.Data[begin+pixel*x.Pixel+channel:][:run][0]
-				}
+	x, run, from := p.patches, p.t.run, &p.table.begin
+	list = list[:part.steps/run]
+	// A line has as many runs as are left of it. Behind the first one, whose end may be that of the
+	// part, lines are whole.
+	most := (x.line() - from.element + run - 1) / run
+	step := max(run/x.Channels, 1) * x.Dilation[2]
+	stepBytes, zeros, data, channel := 4*step*x.Pixel, &p.table.zeros[0], x.Data, from.channel
+	for r := range p.t.rows {
+		plane, line := at.plane*x.Stride[0]-x.Before[0]+from.plane*x.Dilation[0], at.line*x.Stride[1]-x.Before[1]+from.line*x.Dilation[1]
+		left := at.at*x.Stride[2] - x.Before[2] + from.pixel*x.Dilation[2]
+		j := from.line
+		for rest := list; len(rest) > 0; {
+			n := min(most, len(rest))
+			inside := plane >= 0 && plane < x.In[0] && line >= 0 && line < x.In[1]
+			begin, pixel, k := ((at.image*x.In[0]+plane)*x.In[1]+line)*x.In[2]*x.Pixel+channel, left, 0
+			if !inside {
+				pixel = x.In[2]
+			}
+			// The pixels of a longer run are in the image, all of them. Otherwise some elements of the
+			// line are beside it, at both ends.
+			for ; k < n && pixel < 0; k++ {
+				rest[k][r] = zeros
 				pixel += step
 			}
-			row = x.next(row)
+			if k < n && pixel < x.In[2] {
+				first, at := unsafe.Pointer(&data[begin+pixel*x.Pixel:][:run][0]), 0
+				for ; k < n && pixel < x.In[2]; k++ {
+					rest[k][r] = (*float32)(unsafe.Add(first, at)) // in data, as all pixels: see check
+					pixel, at = pixel+step, at+stepBytes
+				}
+			}
+			for ; k < n; k++ {
+				rest[k][r] = zeros
+			}
+			rest = rest[n:]
+			if j++; j < x.Size[1] {
+				line += x.Dilation[1]
+			} else {
+				j, line, plane = 0, line-(x.Size[1]-1)*x.Dilation[1], plane+x.Dilation[0]
+			}
 		}
+		at = x.next(at)
 	}
 }

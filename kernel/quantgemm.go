@@ -296,7 +296,8 @@ func (p *quantProduct) segment(i, first, j int) {
 	if p.ep.Bias != nil {
 		t.flags |= tileBias
 	}
-	t.pointAt(&p.ep, first, j)
+	t.pointAt(&p.ep, j)
+	t.pointAtResidual(&p.ep, first, j)
 }
 
 // tilesGo computes tiles in Go. Numbers are words, and panels have eight columns.
