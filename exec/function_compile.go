@@ -15,7 +15,8 @@ type step struct {
 	apply   *fgraph.Apply
 	kernel  tensor.Kernel
 	in, out []int32
-	free    []int32 // slots whose memory is dead after the step
+	free    []int32 // slots whose memory is dead after the step, and goes back to the workspace
+	dead    []int32 // those whose memory has a home
 
 	before []decision
 	guard  []int32 // branches that need the step; none if it always runs
@@ -139,6 +140,12 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	for i := range f.steps {
 		if s := &f.steps[i]; s.choice {
 			s.moves = f.movable(s)
+		}
+	}
+	f.settle()
+	for slot, kind := range f.kinds {
+		if kind == displayed && int(f.roots[slot]) == slot && !f.settled(int32(slot)) {
+			f.shown = append(f.shown, int32(slot))
 		}
 	}
 	f.doubt()

@@ -24,7 +24,10 @@ type Runner struct {
 	taken   []bool  // by branch of IfElses
 	faults  []error // by step, of those that are ahead; nil if there are none
 	results []*array.Array
-	filled  bool // outputs hold memory
+	filled  bool           // outputs hold memory
+	places  []array.Memory // by root, of what has a home
+	settled bool           // they are there
+	poison  bool           // overwrite what is dead
 	calls   int
 	total   time.Duration
 	times   []time.Duration // by step, like the others
@@ -36,12 +39,17 @@ type Runner struct {
 	lanes   lanes
 }
 
-type operands struct{ in, out []*array.Array }
+type operands struct {
+	in, out []*array.Array
+	places  []array.Memory // of out; nil if none has one
+}
 
 // NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps)), taken: make([]bool, f.branches)}
-	r.ws.MaxBytes, r.ws.Threads = f.opts.MaxBytes, kernel.NewThreads(f.opts.Threads)
+	r.ws.MaxBytes = max(cmp.Or(f.opts.MaxBytes, array.DefaultMaxBytes)-f.memory.Peak(), 1)
+	r.ws.Threads = kernel.NewThreads(f.opts.Threads)
+	r.poison = f.opts.Check
 	pointers := func(slots []int32) []*array.Array {
 		list := make([]*array.Array, len(slots))
 		for i, s := range slots {
@@ -50,7 +58,7 @@ func (f *Function) NewRunner() *Runner {
 		return list
 	}
 	for i, s := range f.steps {
-		r.steps[i] = operands{pointers(s.in), pointers(s.out)}
+		r.steps[i] = operands{in: pointers(s.in), out: pointers(s.out)}
 	}
 	for _, c := range f.consts {
 		r.headers[c.slot] = *c.value
@@ -83,6 +91,9 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	}
 	// Only now: if the arguments are bad, the results of the last call remain valid.
 	r.recycle()
+	if !r.settled {
+		r.settle()
+	}
 	if err := r.compute(ctx); err != nil {
 		r.abandon()
 		return nil, err
@@ -173,10 +184,8 @@ func (r *Runner) recycle() {
 		return
 	}
 	r.filled = false
-	for slot, kind := range r.f.kinds {
-		if kind == displayed && int(r.f.roots[slot]) == slot {
-			r.ws.Release(&r.headers[slot])
-		}
+	for _, slot := range r.f.shown {
+		r.ws.Release(&r.headers[slot])
 	}
 }
 
@@ -219,6 +228,9 @@ func (r *Runner) step(ws *array.Workspace, i int) (err error) {
 	for _, slot := range s.free {
 		ws.Release(&r.headers[slot])
 	}
+	if r.poison {
+		r.bury(s.dead)
+	}
 	return nil
 }
 
@@ -239,6 +251,9 @@ func (r *Runner) apply(ws *array.Workspace, i int, s *step, o *operands) (err er
 	check := r.f.opts.Check && !s.choice // of which some inputs have no value
 	if check {
 		before = r.kept(i)
+	}
+	if o.places != nil {
+		ws.Place(o.out, o.places)
 	}
 	if s.choice {
 		err = r.choose(ws, s, o)
@@ -299,8 +314,8 @@ func (r *Runner) update() {
 }
 
 // Peak returns the largest number of bytes that results used at once, without arguments and
-// constants.
-func (r *Runner) Peak() int64 { return r.ws.Peak() }
+// constants. Beyond what Function.Memory knows, it counts what ops needed until they ended.
+func (r *Runner) Peak() int64 { return r.f.memory.Peak() + r.ws.Peak() }
 
 // Profile returns the cost of making the function and, if FunctionOptions.Profile is set, of
 // calling it, by op, the most expensive first.

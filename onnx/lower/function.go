@@ -47,6 +47,9 @@ func (f *Function) LowerTime() time.Duration { return f.took }
 // Graph returns the optimized graph of tensors. It must not be changed.
 func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
 
+// Memory returns how much memory a call needs for what it computes.
+func (f *Function) Memory() exec.Memory { return f.f.Memory() }
+
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {

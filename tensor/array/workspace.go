@@ -28,6 +28,9 @@ type Workspace struct {
 	mu     *sync.Mutex // of the memory, if there are workspaces beside this one
 	memory *Workspace  // that this one is beside; nil for its own memory
 
+	outs  []*Array // see Place
+	homes []Memory // of outs
+
 	headers   [3]Array // of the part of a thread
 	rowParts  [2]Array // of a product that is computed some rows at a time
 	sorted    Array    // what a reduction reads
@@ -111,11 +114,25 @@ func (ws *Workspace) unlock() {
 	}
 }
 
+// Place makes New give each of outs its home, if it has any, up to the next call of Place. What does not fit
+// there gets memory that the garbage collector has. Neither counts as in use, and Release leaves
+// both.
+func (ws *Workspace) Place(outs []*Array, homes []Memory) { ws.outs, ws.homes = outs, homes }
+
 // New makes a an array with undefined elements. The error wraps ErrTooLarge.
 func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	n, ok := elements(shape)
 	if !ok {
 		return fmt.Errorf("%w: shape %v", ErrTooLarge, slices.Clone(shape))
+	}
+	for i, out := range ws.outs {
+		if memory := ws.homes[i].data; out == a && memory != nil {
+			if a.layOut(dtype, shape); !kinds[dtype].holds(memory, n) {
+				memory = kinds[dtype].make(n)
+			}
+			a.data = memory
+			return nil
+		}
 	}
 	k, size := class(n)
 	bytes := int64(size) * int64(dtype.Size())
@@ -148,6 +165,9 @@ func (ws *Workspace) Release(a *Array) {
 	memory := reflect.ValueOf(a.data)
 	if memory.Kind() != reflect.Slice {
 		return // sparse, or no array
+	}
+	if i := slices.Index(ws.outs, a); i >= 0 && ws.homes[i].data != nil {
+		return
 	}
 	k, size := class(memory.Len())
 	ws = ws.lock()
