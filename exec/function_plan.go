@@ -116,11 +116,7 @@ func (r *Runner) settle() {
 	r.places = make([]array.Memory, f.slots)
 	block := array.NewBlock(int(f.memory.Block))
 	for slot, h := range f.homes {
-		switch {
-		case h.n == 0:
-		case f.kinds[slot] == displayed:
-			r.places[slot] = array.NewMemory(h.dtype, h.n)
-		default:
+		if h.n > 0 && f.kinds[slot] != displayed { // see house
 			r.places[slot] = block.At(h.offset, h.dtype, h.n)
 		}
 	}
@@ -193,12 +189,12 @@ func (f *Function) lives() []life {
 	return list
 }
 
-// homeOf returns the home of a value without its offset. It reports false if the size is not known, or beyond
-// a limit.
+// homeOf returns the home of a value without its offset. It reports false if the size is not known, beyond a
+// limit, or 0.
 func homeOf(v *fgraph.Variable, limit int64) (home, bool) {
 	t := tensor.TypeOf(v)
 	bytes := t.Bytes()
-	if t.IsCSR() || bytes < 0 || bytes > limit {
+	if bytes == 0 || bytes > limit {
 		return home{}, false
 	}
 	return home{dtype: t.DType(), n: int(bytes) / t.DType().Size()}, true

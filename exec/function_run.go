@@ -27,6 +27,8 @@ type Runner struct {
 	filled  bool           // outputs hold memory
 	places  []array.Memory // by root, of what has a home
 	settled bool           // they are there
+	own     []array.Memory // by root, of results that are not lent
+	loans   []loan         // by output; nil if nothing was lent
 	poison  bool           // overwrite what is dead
 	calls   int
 	total   time.Duration
@@ -84,28 +86,29 @@ func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Arr
 // Run is like Function.Call, but the results are valid only until the next Run. An op that has begun
 // comes to its end, then the context is looked at.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
-	f := r.f
 	start := time.Now()
 	if err := r.accept(args); err != nil {
 		return nil, err
 	}
 	// Only now: if the arguments are bad, the results of the last call remain valid.
 	r.recycle()
-	if !r.settled {
+	first := !r.settled
+	if first {
 		r.settle()
+	}
+	if first || r.loans != nil {
+		r.house()
 	}
 	if err := r.compute(ctx); err != nil {
 		r.abandon()
 		return nil, err
 	}
 	r.filled = true
-	for i := range r.results {
-		o := f.outputs[i]
-		if r.results[i] = &r.headers[o.slot]; o.copy {
-			r.results[i] = r.results[i].Clone()
-		}
+	if err := r.show(); err != nil {
+		return nil, err
 	}
 	r.update()
+	r.repay()
 	r.calls++
 	r.total += time.Since(start)
 	return r.results, nil

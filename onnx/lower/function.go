@@ -70,7 +70,18 @@ func (f *Function) NewRunner() *Runner {
 	return &Runner{f.f.NewRunner(), f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
 }
 
-// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run.
+// LendOutput makes an array the memory of an output, into which Run then writes, see exec.Runner.LendOutput. The
+// error is an ErrInput if there is no such output.
+func (r *Runner) LendOutput(name string, a *array.Array) error {
+	i := slices.IndexFunc(r.f.outputs, func(o Output) bool { return o.Name == name })
+	if i < 0 {
+		return fmt.Errorf("%w: there is no output %s", ErrInput, name)
+	}
+	return r.Runner.LendOutput(i, a)
+}
+
+// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run. It reads inputs
+// where they are.
 func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
 	f := r.f
 	for i, name := range f.inputs {

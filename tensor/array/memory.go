@@ -20,7 +20,7 @@ func NewBlock(bytes int) Block {
 	return Block{floats[(Alignment/4-past)%(Alignment/4):][:bytes/4]}
 }
 
-// Memory is memory of one array, in which its elements lie in row-major order.
+// A Memory is memory of one array, in which its elements lie in row-major order.
 type Memory struct{ data any }
 
 // At returns memory for n elements, bytes from the beginning of the block. It may overlap other memory.
@@ -44,6 +44,14 @@ func MemoryOf(a *Array) (Memory, bool) {
 	}
 	return NewMemory(a.dtype, 0), true
 }
+
+// In reports whether a is all of the memory, in row-major order.
+func (a *Array) In(m Memory) bool {
+	return a.offset == 0 && a.Contiguous() && kinds[a.dtype].holds(m.data, a.Len()) && kinds[a.dtype].sameMemory(a.data, m.data)
+}
+
+// None reports whether m is the zero value.
+func (m Memory) None() bool { return m.data == nil }
 
 // Poison overwrites the memory with what is NaN for floats.
 func (m Memory) Poison() {
