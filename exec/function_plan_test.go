@@ -180,6 +180,10 @@ func TestPeakBytes(t *testing.T) {
 		{"[tanh(X)[:, 0], X, X.T]", exec.Memory{Results: size, Values: 1}},                                 // so are these, of an argument
 		{"exp(X[X > 0])", exec.Memory{Block: 64 * 64, Live: 64 * 64, Values: 1, Unknown: 4}},               // how many are there?
 		{"ifelse(sum(X) > 0, tanh(X), exp(X))", exec.Memory{Block: 128, Live: 128, Values: 2, Unknown: 3}}, // which branch?
+		{"tanh(exp(X).T).T", exec.Memory{Block: size, Live: size, Results: size, Values: 2}},
+		{"reshape(exp(X), [32, 128])", exec.Memory{Results: size, Values: 1}},
+		{"reshape(exp(X).T, [32, 128])", exec.Memory{Block: size, Live: size, Results: size, Values: 2}}, // the result is a copy
+		{"reshape(X.T, [32, 128]) + 1", exec.Memory{Block: size, Live: size, Results: size, Values: 2}},
 		{"exp(X) + tanh(X) + sin(X)", exec.Memory{Block: 3 * size, Live: 3 * size, Results: size, Values: 5}},
 	} {
 		f, x := chainFunction(t, c.text, exec.FunctionOptions{})

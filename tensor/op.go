@@ -22,6 +22,19 @@ type Op interface {
 // own workspace.
 type Kernel func(ws *array.Workspace, in, out []*array.Array) error
 
+// A Viewing op makes a view of its first input, and knows how that lies in memory.
+type Viewing interface {
+	// LayOut makes v the output for a first input x, neither of which has memory. It reports false if
+	// the output is no view because of the strides of x. The sizes of the output are known.
+	LayOut(a *fgraph.Apply, x, v *array.Array) bool
+}
+
+// A Copying op is a Viewing one that copies its first input where there is no view. CompileCopy returns a kernel
+// that always copies. Where it is known that there is no view, it is used, and the ViewMap of the op is not.
+type Copying interface {
+	CompileCopy(a *fgraph.Apply) (Kernel, error)
+}
+
 // A ShapeInferer knows the shapes of the outputs without computing them.
 type ShapeInferer interface {
 	// InferShape returns the sizes of each output as int64 scalars. If an entry or the whole list

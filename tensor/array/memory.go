@@ -34,6 +34,13 @@ func (b Block) At(bytes int, dtype DType, n int) Memory {
 // NewMemory returns memory for n elements.
 func NewMemory(dtype DType, n int) Memory { return Memory{kinds[dtype].make(n)} }
 
+// Unmade returns an array that has no memory, to find out about views of it.
+func Unmade(dtype DType, shape ...int) *Array {
+	a := new(Array)
+	a.layOut(dtype, shape)
+	return a
+}
+
 // MemoryOf returns the memory of an array. It reports false if elements do not lie there in row-major order.
 func MemoryOf(a *Array) (Memory, bool) {
 	if a.IsCSR() || !a.Contiguous() {
