@@ -17,6 +17,7 @@ type step struct {
 	in, out []int32
 	free    []int32 // slots whose memory is dead after the step, and goes back to the workspace
 	dead    []int32 // those whose memory has a home
+	room    room    // what is free of the block
 
 	before []decision
 	guard  []int32 // branches that need the step; none if it always runs
@@ -25,6 +26,8 @@ type step struct {
 	doubts []int32 // by input: the step that computes it, if that is ahead, otherwise -1; nil if none is
 	moves  []bool  // of an IfElse, by input: its memory may become that of an output
 }
+
+type room struct{ offset, bytes int }
 
 type output struct {
 	slot int32

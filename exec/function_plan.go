@@ -3,6 +3,7 @@ package exec
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
@@ -14,7 +15,7 @@ import (
 // so that who keeps it keeps nothing else. In a call nothing is asked for or given back.
 //
 // What is known only in a call is left to the workspace: sizes that depend on values, what is computed for a
-// branch of an IfElse, what kernels need until they end.
+// branch of an IfElse, what kernels need until they end. The latter uses what is free of the block meanwhile.
 
 // A Memory says how much memory a call needs for what it computes, in bytes. Arguments and constants, and what
 // ops prepare of constants, are not in it, nor is what ops need until they end.
@@ -83,11 +84,44 @@ func (f *Function) settle() {
 	for k, root := range roots {
 		f.homes[root].offset = spans[k].offset
 	}
+	f.findRoom(spans)
 	for i := range f.steps {
 		f.steps[i].free, f.steps[i].dead = f.divide(f.steps[i].free)
 	}
 	for i := range f.regions {
 		f.regions[i].free, f.regions[i].dead = f.divide(f.regions[i].free)
+	}
+}
+
+// findRoom finds the largest part of the block that nobody needs during a step, for what its op needs until it
+// ends. In regions there are two steps at a time, and there is none.
+func (f *Function) findRoom(spans []span) {
+	if len(spans) > maxGreedy {
+		return
+	}
+	var live []span // by offset
+	end := int(f.memory.Block)
+	region := f.regions
+	for i := range f.steps {
+		live = slices.DeleteFunc(live, func(s span) bool { return s.end < i })
+		for ; len(spans) > 0 && spans[0].start == i; spans = spans[1:] {
+			at := sort.Search(len(live), func(k int) bool { return live[k].offset > spans[0].offset })
+			live = slices.Insert(live, at, spans[0])
+		}
+		for len(region) > 0 && region[0].next <= i {
+			region = region[1:]
+		}
+		s := &f.steps[i]
+		if len(region) > 0 && region[0].first <= i || slices.ContainsFunc(s.out, func(k int32) bool { return f.roots[k] == k && !f.settled(k) }) {
+			continue
+		}
+		from := 0
+		for _, l := range append(live, span{offset: end}) {
+			if n := l.offset - from; n > s.room.bytes {
+				s.room = room{from, n}
+			}
+			from = l.offset + l.size
+		}
 	}
 }
 
@@ -121,6 +155,9 @@ func (r *Runner) settle() {
 		}
 	}
 	for i := range f.steps {
+		if room := f.steps[i].room; room.bytes > 0 {
+			r.steps[i].room = &array.Room{Block: block, At: room.offset, N: room.bytes}
+		}
 		if out := f.steps[i].out; slices.ContainsFunc(out, f.settled) {
 			r.steps[i].places = r.places[out[0]:][:len(out)] // their slots follow each other
 		}

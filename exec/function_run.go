@@ -44,6 +44,7 @@ type Runner struct {
 type operands struct {
 	in, out []*array.Array
 	places  []array.Memory // of out; nil if none has one
+	room    *array.Room
 }
 
 // NewRunner returns a Runner for one goroutine.
@@ -255,9 +256,7 @@ func (r *Runner) apply(ws *array.Workspace, i int, s *step, o *operands) (err er
 	if check {
 		before = r.kept(i)
 	}
-	if o.places != nil {
-		ws.Place(o.out, o.places)
-	}
+	ws.Place(o.out, o.places, o.room)
 	if s.choice {
 		err = r.choose(ws, s, o)
 	} else {
@@ -324,7 +323,7 @@ func (r *Runner) Peak() int64 { return r.f.memory.Peak() + r.ws.Peak() }
 // calling it, by op, the most expensive first.
 func (r *Runner) Profile() *profile.Function {
 	p := r.f.profile
-	p.Calls, p.CallTime = r.calls, r.total
+	p.Calls, p.CallTime, p.PeakBytes = r.calls, r.total, r.Peak()
 	at := make(map[string]int)
 	for i, t := range r.times {
 		name := r.f.steps[i].apply.Op().String()

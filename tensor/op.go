@@ -18,7 +18,8 @@ type Op interface {
 
 // A Kernel computes the outputs of an apply from its inputs, which have the types of the apply. It
 // makes each out[i] an array: a view of an input if the ViewMap or DestroyMap of the op says so,
-// otherwise in memory from ws. A Kernel has no state: several goroutines may call it, each with its
+// otherwise in memory from ws.New(out[i], …), which may have been planned. What else it asks ws for, it
+// releases. A Kernel has no state: several goroutines may call it, each with its
 // own workspace.
 type Kernel func(ws *array.Workspace, in, out []*array.Array) error
 

@@ -31,6 +31,26 @@ func (b Block) At(bytes int, dtype DType, n int) Memory {
 	return Memory{kinds[dtype].of(unsafe.Pointer(unsafe.SliceData(b.floats[bytes/4:])), n)}
 }
 
+// A Room is memory of a Block for an array that an op needs until it ends. Which it is shows when New is first
+// asked for one that fits. The same one is made each time, so that nothing is allocated.
+type Room struct {
+	Block  Block
+	At, N  int // bytes
+	memory Memory
+	taken  bool
+}
+
+// Taken reports whether an array is there that was not released.
+func (r *Room) Taken() bool { return r.taken }
+
+// fits reports whether the room has memory for n elements.
+func (r *Room) fits(dtype DType, n int) bool {
+	if r.memory.None() && n > 0 && n*dtype.Size() <= r.N {
+		r.memory = r.Block.At(r.At, dtype, n)
+	}
+	return kinds[dtype].holds(r.memory.data, n)
+}
+
 // NewMemory returns memory for n elements.
 func NewMemory(dtype DType, n int) Memory { return Memory{kinds[dtype].make(n)} }
 
