@@ -32,3 +32,51 @@ func (p *Program) NextFactors() (next []component.Factors) {
 
 // Regions returns how many regions of a function are computed side by side.
 func Regions(f *Function) int { return len(f.regions) }
+
+// Unplanned makes a function leave all memory to the workspace of a runner.
+func Unplanned(f *Function) {
+	f.homes, f.memory = nil, Memory{}
+	for i := range f.steps {
+		f.steps[i].free, f.steps[i].dead = append(f.steps[i].free, f.steps[i].dead...), nil
+	}
+	for i := range f.regions {
+		f.regions[i].free, f.regions[i].dead = append(f.regions[i].free, f.regions[i].dead...), nil
+	}
+	f.shown = nil
+	for slot, kind := range f.kinds {
+		if kind == displayed && int(f.roots[slot]) == slot {
+			f.shown = append(f.shown, int32(slot))
+		}
+	}
+}
+
+// Poisoning makes a runner overwrite what is dead.
+func Poisoning(r *Runner) { r.poison = true }
+
+// Step is what a step of a function does to memory in homes: what it begins to need, and what no later step does.
+type Step struct{ Made, Dead []Home }
+
+// Home is where a value is in the block of a runner.
+type Home struct{ Offset, Bytes int }
+
+// Homes returns what the steps of a function do, in order.
+func Homes(f *Function) []Step {
+	steps := make([]Step, len(f.steps))
+	last := make(map[int32]int)
+	for i, s := range f.steps {
+		for _, slot := range s.out {
+			if f.settled(slot) && f.kinds[slot] == computed {
+				steps[i].Made = append(steps[i].Made, Home{f.homes[slot].offset, f.homes[slot].bytes()})
+			}
+		}
+		for _, slot := range append(s.in[:len(s.in):len(s.in)], s.out...) {
+			last[f.roots[slot]] = i
+		}
+	}
+	for slot, i := range last {
+		if f.settled(slot) && f.kinds[slot] == computed {
+			steps[i].Dead = append(steps[i].Dead, Home{f.homes[slot].offset, f.homes[slot].bytes()})
+		}
+	}
+	return steps
+}

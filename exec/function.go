@@ -74,7 +74,7 @@ type FunctionOptions struct {
 	Updates []Update
 	// Mutable lists inputs whose arrays a call may destroy.
 	Mutable []*fgraph.Variable
-	// MaxBytes bounds the memory of a call. 0 means array.DefaultMaxBytes.
+	// MaxBytes bounds the memory of a call, of which Function.Memory knows a part before. 0 means array.DefaultMaxBytes.
 	MaxBytes int64
 	// Threads is the number of threads that compute an op together where that pays, or small ops that
 	// don't need each other side by side, which takes some more memory; 0 means 1. It changes no bit
@@ -112,6 +112,9 @@ type Function struct {
 	called    atomic.Bool
 	roots     []int32 // by slot: the slot that owns its memory
 	kinds     []slotKind
+	homes     []home  // by root; nil if nothing is planned
+	shown     []int32 // roots without a home that are displayed
+	memory    Memory
 	shared    []*Shared
 	updates   []*Shared // for the last outputs
 	opts      FunctionOptions

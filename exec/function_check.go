@@ -34,6 +34,9 @@ func (r *Runner) check(i int, before []*array.Array) error {
 			return fmt.Errorf("%w: it overwrites its input %d, which is not in its destroy map", fgraph.ErrDeclaration, k)
 		}
 	}
+	if o.room != nil && o.room.Taken() {
+		return fmt.Errorf("%w: it keeps memory of the workspace that is not that of an output", fgraph.ErrDeclaration)
+	}
 	for k, out := range o.out {
 		if err := s.apply.Outputs()[k].Type().(tensor.Type).Holds(out); err != nil {
 			return fmt.Errorf("%w: output %d is not what was inferred: %w", fgraph.ErrDeclaration, k, err)

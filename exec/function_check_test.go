@@ -45,13 +45,20 @@ func (l liar) ViewMap() []fgraph.Alias {
 }
 
 func (l liar) Compile(*fgraph.Apply) (tensor.Kernel, error) {
-	return func(_ *array.Workspace, in, out []*array.Array) error {
+	return func(ws *array.Workspace, in, out []*array.Array) error {
 		switch l {
 		case "overwrites":
 			*out[0] = *in[0].Clone()
 			in[0].SetFloat(0, -7)
 		case "view", "honest_view":
 			*out[0] = *in[0]
+		case "keeps":
+			t := new(array.Array)
+			if err := ws.New(t, in[0].DType(), in[0].Dim(0)); err != nil {
+				return err
+			}
+			array.CopyTo(t, in[0])
+			*out[0] = *t
 		case "same_output_twice":
 			*out[0] = *in[0].Clone()
 			*out[1] = *out[0]
@@ -120,6 +127,22 @@ func TestCheckFindsLiars(t *testing.T) {
 		err = call(exec.FunctionOptions{Optimizer: opt}, true)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), "by late/insert")) {
 			t.Errorf("%s, optimized: %v", c.op, err)
+		}
+	}
+}
+
+// TestCheckFindsKept: an op that keeps what it has asked a workspace for, in place of memory for its output, is
+// found: that may be memory of the plan that others need next.
+func TestCheckFindsKept(t *testing.T) {
+	x := fgraph.NewInput(tensor.NewType(array.Float64, 64, 64), "x")
+	for _, op := range []liar{"honest", "keeps"} {
+		v := tensor.MustApply(op, tensor.Sum(tensor.Exp(tensor.Exp(x)), 0)) // with room for more where the matrices were
+		f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{tensor.Neg(v)}, exec.FunctionOptions{Check: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = f.Call(t.Context(), array.New(array.Float64, 64, 64)); errors.Is(err, fgraph.ErrDeclaration) != (op == "keeps") {
+			t.Errorf("%s: %v", op, err)
 		}
 	}
 }

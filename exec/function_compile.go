@@ -15,7 +15,9 @@ type step struct {
 	apply   *fgraph.Apply
 	kernel  tensor.Kernel
 	in, out []int32
-	free    []int32 // slots whose memory is dead after the step
+	free    []int32 // slots whose memory is dead after the step, and goes back to the workspace
+	dead    []int32 // those whose memory has a home
+	room    room    // what is free of the block
 
 	before []decision
 	guard  []int32 // branches that need the step; none if it always runs
@@ -24,6 +26,8 @@ type step struct {
 	doubts []int32 // by input: the step that computes it, if that is ahead, otherwise -1; nil if none is
 	moves  []bool  // of an IfElse, by input: its memory may become that of an output
 }
+
+type room struct{ offset, bytes int }
 
 type output struct {
 	slot int32
@@ -72,11 +76,12 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	f.graph = g
 	f.profile.Applies = g.NumApplies()
 	slot := make([]int32, g.NumVariableIDs())
+	var laid layouts
 	newSlot := func(v *fgraph.Variable, kind slotKind) int32 {
 		n := int32(f.slots)
 		slot[v.ID()] = n
 		f.slots++
-		f.roots, f.kinds = append(f.roots, n), append(f.kinds, kind)
+		f.roots, f.kinds, laid = append(f.roots, n), append(f.kinds, kind), append(laid, nil)
 		return n
 	}
 	for _, v := range g.Inputs() {
@@ -85,10 +90,12 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 			return fmt.Errorf("%w: input %v is a %v, not a tensor", tensor.ErrType, v, v.Type())
 		}
 		f.inputs, f.types = append(f.inputs, newSlot(v, foreign)), append(f.types, t)
+		laid.inRows(slot[v.ID()], v)
 	}
 	for v := range g.Variables() {
 		if a, ok := v.Data().(*array.Array); ok && v.IsConstant() {
 			f.consts = append(f.consts, constSlot{newSlot(v, foreign), a, -1})
+			laid.inRows(slot[v.ID()], v)
 		}
 	}
 	for _, p := range order {
@@ -112,11 +119,15 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		for _, v := range a.Outputs() {
 			s.out = append(s.out, newSlot(v, computed))
 		}
+		copies, err := laid.step(&s)
+		if err != nil {
+			return applyError(g, a, err)
+		}
 		for _, alias := range aliases(a.Op()) {
 			// The output lives in the memory of the input: it has no life of its own. A chain of
 			// views resolves to one root, because the input's root is final when its producer was
 			// visited, earlier in the order.
-			if alias.Output >= 0 {
+			if alias.Output >= 0 && !copies {
 				f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
 			}
 		}
@@ -139,6 +150,12 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	for i := range f.steps {
 		if s := &f.steps[i]; s.choice {
 			s.moves = f.movable(s)
+		}
+	}
+	f.settle()
+	for slot, kind := range f.kinds {
+		if kind == displayed && int(f.roots[slot]) == slot && !f.settled(int32(slot)) {
+			f.shown = append(f.shown, int32(slot))
 		}
 	}
 	f.doubt()

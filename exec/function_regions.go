@@ -19,7 +19,7 @@ import (
 type region struct {
 	first, next int        // steps
 	lanes       [2][]int32 // their steps, in order
-	free        []int32    // slots whose memory both lanes use, dead after the region
+	free, dead  []int32    // slots whose memory both lanes use, dead after the region, see step
 	takes       float64    // by one thread, in picoseconds
 }
 
@@ -351,6 +351,9 @@ func (r *Runner) region(ctx context.Context, g *region) error {
 	}
 	for _, slot := range g.free {
 		r.ws.Release(&r.headers[slot])
+	}
+	if r.poison {
+		r.bury(g.dead)
 	}
 	return nil
 }

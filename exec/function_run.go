@@ -24,7 +24,12 @@ type Runner struct {
 	taken   []bool  // by branch of IfElses
 	faults  []error // by step, of those that are ahead; nil if there are none
 	results []*array.Array
-	filled  bool // outputs hold memory
+	filled  bool           // outputs hold memory
+	places  []array.Memory // by root, of what has a home
+	settled bool           // they are there
+	own     []array.Memory // by root, of results that are not lent
+	loans   []loan         // by output; nil if nothing was lent
+	poison  bool           // overwrite what is dead
 	calls   int
 	total   time.Duration
 	times   []time.Duration // by step, like the others
@@ -36,12 +41,18 @@ type Runner struct {
 	lanes   lanes
 }
 
-type operands struct{ in, out []*array.Array }
+type operands struct {
+	in, out []*array.Array
+	places  []array.Memory // of out; nil if none has one
+	room    *array.Room
+}
 
 // NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps)), taken: make([]bool, f.branches)}
-	r.ws.MaxBytes, r.ws.Threads = f.opts.MaxBytes, kernel.NewThreads(f.opts.Threads)
+	r.ws.MaxBytes = max(cmp.Or(f.opts.MaxBytes, array.DefaultMaxBytes)-f.memory.Peak(), 1)
+	r.ws.Threads = kernel.NewThreads(f.opts.Threads)
+	r.poison = f.opts.Check
 	pointers := func(slots []int32) []*array.Array {
 		list := make([]*array.Array, len(slots))
 		for i, s := range slots {
@@ -50,7 +61,7 @@ func (f *Function) NewRunner() *Runner {
 		return list
 	}
 	for i, s := range f.steps {
-		r.steps[i] = operands{pointers(s.in), pointers(s.out)}
+		r.steps[i] = operands{in: pointers(s.in), out: pointers(s.out)}
 	}
 	for _, c := range f.consts {
 		r.headers[c.slot] = *c.value
@@ -76,25 +87,29 @@ func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Arr
 // Run is like Function.Call, but the results are valid only until the next Run. An op that has begun
 // comes to its end, then the context is looked at.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
-	f := r.f
 	start := time.Now()
 	if err := r.accept(args); err != nil {
 		return nil, err
 	}
 	// Only now: if the arguments are bad, the results of the last call remain valid.
 	r.recycle()
+	first := !r.settled
+	if first {
+		r.settle()
+	}
+	if first || r.loans != nil {
+		r.house()
+	}
 	if err := r.compute(ctx); err != nil {
 		r.abandon()
 		return nil, err
 	}
 	r.filled = true
-	for i := range r.results {
-		o := f.outputs[i]
-		if r.results[i] = &r.headers[o.slot]; o.copy {
-			r.results[i] = r.results[i].Clone()
-		}
+	if err := r.show(); err != nil {
+		return nil, err
 	}
 	r.update()
+	r.repay()
 	r.calls++
 	r.total += time.Since(start)
 	return r.results, nil
@@ -173,10 +188,8 @@ func (r *Runner) recycle() {
 		return
 	}
 	r.filled = false
-	for slot, kind := range r.f.kinds {
-		if kind == displayed && int(r.f.roots[slot]) == slot {
-			r.ws.Release(&r.headers[slot])
-		}
+	for _, slot := range r.f.shown {
+		r.ws.Release(&r.headers[slot])
 	}
 }
 
@@ -219,6 +232,9 @@ func (r *Runner) step(ws *array.Workspace, i int) (err error) {
 	for _, slot := range s.free {
 		ws.Release(&r.headers[slot])
 	}
+	if r.poison {
+		r.bury(s.dead)
+	}
 	return nil
 }
 
@@ -240,6 +256,7 @@ func (r *Runner) apply(ws *array.Workspace, i int, s *step, o *operands) (err er
 	if check {
 		before = r.kept(i)
 	}
+	ws.Place(o.out, o.places, o.room)
 	if s.choice {
 		err = r.choose(ws, s, o)
 	} else {
@@ -299,14 +316,14 @@ func (r *Runner) update() {
 }
 
 // Peak returns the largest number of bytes that results used at once, without arguments and
-// constants.
-func (r *Runner) Peak() int64 { return r.ws.Peak() }
+// constants. Beyond what Function.Memory knows, it counts what ops needed until they ended.
+func (r *Runner) Peak() int64 { return r.f.memory.Peak() + r.ws.Peak() }
 
 // Profile returns the cost of making the function and, if FunctionOptions.Profile is set, of
 // calling it, by op, the most expensive first.
 func (r *Runner) Profile() *profile.Function {
 	p := r.f.profile
-	p.Calls, p.CallTime = r.calls, r.total
+	p.Calls, p.CallTime, p.PeakBytes = r.calls, r.total, r.Peak()
 	at := make(map[string]int)
 	for i, t := range r.times {
 		name := r.f.steps[i].apply.Op().String()

@@ -15,7 +15,8 @@ func TestPlanRules(t *testing.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "buffers")
 		spans := make([]span, n)
 		for i := range spans {
-			spans[i] = span{start: 2 * i, end: 2*i + 1 + 2*rapid.IntRange(0, 10).Draw(t, "life"), size: alignment * rapid.IntRange(1, 9).Draw(t, "size")}
+			end := 2*i + 1 + 2*rapid.IntRange(0, 10).Draw(t, "life")
+			spans[i] = span{start: 2 * i, end: end, until: end, size: alignment * rapid.IntRange(1, 9).Draw(t, "size")}
 		}
 		for name, rule := range map[string]func([]span) int{"bestFit": bestFit, "bySize": bySize} {
 			size := rule(spans)

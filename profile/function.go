@@ -11,6 +11,8 @@ type Function struct {
 	Calls    int           `json:"calls"`
 	CallTime time.Duration `json:"call_ns"` // in all calls
 
+	PeakBytes int64 `json:"peak_bytes,omitempty"` // the most memory of a call, as far as it is known; zero: not known
+
 	CompileTime   time.Duration `json:"compile_ns"`             // from source to something that runs
 	Applies       int           `json:"applies"`                // after optimization
 	OptimizerTime time.Duration `json:"optimizer_ns,omitempty"` // zero: Optimizer.Time

@@ -73,6 +73,9 @@ func (t *textWriter) function(f *Function) {
 		t.line("  Message: %s", f.Message)
 	}
 	t.line("  Time in %d calls to Function.__call__: %es", f.Calls, f.CallTime.Seconds())
+	if f.PeakBytes > 0 {
+		t.line("  Peak bytes of a call: %d", f.PeakBytes)
+	}
 	t.line("  Total compile time: %es", f.CompileTime.Seconds())
 	t.line("    Number of Apply nodes: %d", f.Applies)
 	for _, p := range f.Phases {

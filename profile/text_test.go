@@ -53,7 +53,7 @@ func TestTextIsTheanosFunctionProfile(t *testing.T) {
 
 func TestTextOfFunction(t *testing.T) {
 	f := profile.Function{
-		Message: "tdnnf, 150 frames", CompileTime: 3 * time.Second, Applies: 7, LinkTime: time.Second,
+		Message: "tdnnf, 150 frames", PeakBytes: 4096, CompileTime: 3 * time.Second, Applies: 7, LinkTime: time.Second,
 		Phases:    []profile.Phase{{Name: "Compile", Time: 250 * time.Millisecond}},
 		Optimizer: &profile.Record{Name: "fast_run", Class: profile.ClassSequence, Time: time.Second, Validate: time.Millisecond},
 		Execution: []profile.OpCost{
@@ -65,6 +65,7 @@ func TestTextOfFunction(t *testing.T) {
 ==================
   Message: tdnnf, 150 frames
   Time in 0 calls to Function.__call__: 0.000000e+00s
+  Peak bytes of a call: 4096
   Total compile time: 3.000000e+00s
     Number of Apply nodes: 7
     Compile time: 2.500000e-01s

@@ -136,6 +136,11 @@ func (op dimShuffleOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return one(s.intern()), nil
 }
 
+// LayOut implements Viewing.
+func (op dimShuffleOp) LayOut(_ *fgraph.Apply, x, v *array.Array) bool {
+	return x.TransposeTo(v, op.NewOrder()...) == nil
+}
+
 func (op dimShuffleOp) Compile(*fgraph.Apply) (Kernel, error) {
 	order := op.NewOrder()
 	return func(_ *array.Workspace, in, out []*array.Array) error { return in[0].TransposeTo(out[0], order...) }, nil

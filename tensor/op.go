@@ -18,9 +18,23 @@ type Op interface {
 
 // A Kernel computes the outputs of an apply from its inputs, which have the types of the apply. It
 // makes each out[i] an array: a view of an input if the ViewMap or DestroyMap of the op says so,
-// otherwise in memory from ws. A Kernel has no state: several goroutines may call it, each with its
+// otherwise in memory from ws.New(out[i], …), which may have been planned. What else it asks ws for, it
+// releases. A Kernel has no state: several goroutines may call it, each with its
 // own workspace.
 type Kernel func(ws *array.Workspace, in, out []*array.Array) error
+
+// A Viewing op makes a view of its first input, and knows how that lies in memory.
+type Viewing interface {
+	// LayOut makes v the output for a first input x, neither of which has memory. It reports false if
+	// the output is no view because of the strides of x. The sizes of the output are known.
+	LayOut(a *fgraph.Apply, x, v *array.Array) bool
+}
+
+// A Copying op is a Viewing one that copies its first input where there is no view. CompileCopy returns a kernel
+// that always copies. Where it is known that there is no view, it is used, and the ViewMap of the op is not.
+type Copying interface {
+	CompileCopy(a *fgraph.Apply) (Kernel, error)
+}
 
 // A ShapeInferer knows the shapes of the outputs without computing them.
 type ShapeInferer interface {

@@ -141,45 +141,78 @@ func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 
 func (op reshapeOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		x := in[0]
-		if in[1].Len() != int(op.NDim) {
-			return fmt.Errorf("%w: %v with %d sizes", ErrShape, op, in[1].Len())
-		}
 		var buf [array.MaxDims]int
 		shape := buf[:op.NDim]
-		known, rest := 1, -1
-		for i := range shape {
-			n := in[1].Int(i)
-			switch {
-			case n == -1 && rest < 0:
-				rest = i
-			case n < 0 || n > 1<<40 || known > 1<<40:
-				return fmt.Errorf("%w: %v to %v", ErrShape, op, in[1])
-			default:
-				shape[i] = int(n)
-				known *= int(n)
-			}
+		if err := op.sizes(shape, in); err != nil {
+			return err
 		}
-		total := x.Len()
-		if rest >= 0 && known == 0 {
-			return fmt.Errorf("%w: %v to %v: the size -1 may be any, as another one is 0", ErrShape, op, in[1])
-		}
-		if rest >= 0 && total%known == 0 {
-			shape[rest] = total / known
-			known = total
-		}
-		if known != total {
-			return fmt.Errorf("%w: %v of an array of shape %v to %v", ErrShape, op, x.Shape(), in[1])
-		}
-		if x.ReshapeTo(out[0], shape...) {
+		if in[0].ReshapeTo(out[0], shape...) {
 			return nil
 		}
 		// The output counts as a view, so nothing releases the copy before the next call.
 		var c array.Array
-		if err := ws.Lend(&c, x); err != nil {
+		if err := ws.Lend(&c, in[0]); err != nil {
 			return err
 		}
 		c.ReshapeTo(out[0], shape...)
+		return nil
+	}, nil
+}
+
+// sizes sets the sizes of the output for the inputs of a kernel.
+func (op reshapeOp) sizes(shape []int, in []*array.Array) error {
+	x := in[0]
+	if in[1].Len() != int(op.NDim) {
+		return fmt.Errorf("%w: %v with %d sizes", ErrShape, op, in[1].Len())
+	}
+	known, rest := 1, -1
+	for i := range shape {
+		n := in[1].Int(i)
+		switch {
+		case n == -1 && rest < 0:
+			rest = i
+		case n < 0 || n > 1<<40 || known > 1<<40:
+			return fmt.Errorf("%w: %v to %v", ErrShape, op, in[1])
+		default:
+			shape[i] = int(n)
+			known *= int(n)
+		}
+	}
+	total := x.Len()
+	if rest >= 0 && known == 0 {
+		return fmt.Errorf("%w: %v to %v: the size -1 may be any, as another one is 0", ErrShape, op, in[1])
+	}
+	if rest >= 0 && total%known == 0 {
+		shape[rest] = total / known
+		known = total
+	}
+	if known != total {
+		return fmt.Errorf("%w: %v of an array of shape %v to %v", ErrShape, op, x.Shape(), in[1])
+	}
+	return nil
+}
+
+// LayOut implements Viewing.
+func (op reshapeOp) LayOut(a *fgraph.Apply, x, v *array.Array) bool {
+	return x.ReshapeTo(v, TypeOf(a.Out()).Shape()...)
+}
+
+// CompileCopy implements Copying.
+func (op reshapeOp) CompileCopy(*fgraph.Apply) (Kernel, error) {
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		var buf [array.MaxDims]int
+		shape := buf[:op.NDim]
+		if err := op.sizes(shape, in); err != nil {
+			return err
+		}
+		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
+			return err
+		}
+		// The elements are written in the order of the input.
+		as := ws.View(0)
+		out[0].ReshapeTo(as, in[0].Shape()...)
+		ws.Copy(as, in[0])
+		*as = array.Array{}
 		return nil
 	}, nil
 }

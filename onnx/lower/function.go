@@ -39,6 +39,9 @@ func (f *Function) LowerTime() time.Duration { return f.took }
 // Graph returns the optimized graph of tensors. It must not be changed.
 func (f *Function) Graph() *fgraph.FunctionGraph { return f.f.Graph() }
 
+// Memory returns how much memory a call needs for what it computes.
+func (f *Function) Memory() exec.Memory { return f.f.Memory() }
+
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
@@ -59,7 +62,18 @@ func (f *Function) NewRunner() *Runner {
 	return &Runner{f.f.NewRunner(), f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
 }
 
-// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run.
+// LendOutput makes an array the memory of an output, into which Run then writes, see exec.Runner.LendOutput. The
+// error is an ErrInput if there is no such output.
+func (r *Runner) LendOutput(name string, a *array.Array) error {
+	i := slices.IndexFunc(r.f.outputs, func(o Output) bool { return o.Name == name })
+	if i < 0 {
+		return fmt.Errorf("%w: there is no output %s", ErrInput, name)
+	}
+	return r.Runner.LendOutput(i, a)
+}
+
+// Run is like Function.Call, but the outputs, and the map, are valid only until the next Run. It reads inputs
+// where they are.
 func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
 	f := r.f
 	for i, name := range f.inputs {

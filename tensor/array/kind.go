@@ -1,12 +1,20 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import (
+	"unsafe"
+
+	"github.com/nnopt/nnopt/kernel"
+)
 
 // A kind is how elements of one type are stored and moved.
 type kind interface {
 	make(n int) any  // n zeros
 	spread(data any) // sets all elements to the first one
 	sameMemory(a, b any) bool
+	of(memory unsafe.Pointer, n int) any
+	address(data any, at int) unsafe.Pointer
+	bytes(data any) []byte
+	holds(data any, n int) bool
 	copy(dst, src *Array, part, parts int) // a part of the elements; dst and src have one shape
 	take(out *Array, s *selection, first, next int)
 

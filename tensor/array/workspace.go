@@ -28,6 +28,10 @@ type Workspace struct {
 	mu     *sync.Mutex // of the memory, if there are workspaces beside this one
 	memory *Workspace  // that this one is beside; nil for its own memory
 
+	outs  []*Array // see Place
+	homes []Memory // of outs
+	room  *Room
+
 	headers   [3]Array // of the part of a thread
 	rowParts  [2]Array // of a product that is computed some rows at a time
 	sorted    Array    // what a reduction reads
@@ -111,11 +115,35 @@ func (ws *Workspace) unlock() {
 	}
 }
 
+// Place makes New give each of outs its home, if it has any, and something else that fits into room, unless that
+// is nil, up to the next call of Place. An out that is larger than its home gets memory that the garbage
+// collector has. None of it counts as in use, and Release leaves the homes.
+func (ws *Workspace) Place(outs []*Array, homes []Memory, room *Room) {
+	ws.outs, ws.homes, ws.room = outs, homes, room
+	if room != nil {
+		room.taken = false
+	}
+}
+
 // New makes a an array with undefined elements. The error wraps ErrTooLarge.
 func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	n, ok := elements(shape)
 	if !ok {
 		return fmt.Errorf("%w: shape %v", ErrTooLarge, slices.Clone(shape))
+	}
+	for i := range ws.homes {
+		if memory := ws.homes[i].data; ws.outs[i] == a && memory != nil {
+			if a.layOut(dtype, shape); !kinds[dtype].holds(memory, n) {
+				memory = kinds[dtype].make(n)
+			}
+			a.data = memory
+			return nil
+		}
+	}
+	if r := ws.room; r != nil && !r.taken && r.fits(dtype, n) {
+		a.layOut(dtype, shape)
+		a.data, r.taken = r.memory.data, true
+		return nil
 	}
 	k, size := class(n)
 	bytes := int64(size) * int64(dtype.Size())
@@ -149,6 +177,13 @@ func (ws *Workspace) Release(a *Array) {
 	if memory.Kind() != reflect.Slice {
 		return // sparse, or no array
 	}
+	if i := slices.Index(ws.outs[:len(ws.homes)], a); i >= 0 && ws.homes[i].data != nil {
+		return
+	}
+	if r := ws.room; r != nil && r.taken && kinds[a.dtype].sameMemory(a.data, r.memory.data) {
+		a.data, r.taken = nil, false
+		return
+	}
 	k, size := class(memory.Len())
 	ws = ws.lock()
 	defer ws.unlock()
@@ -166,6 +201,7 @@ func (ws *Workspace) View(i int) *Array { return &ws.views[i] }
 
 // Lend makes a a copy of src, with its elements in row-major order. Reclaim releases it.
 func (ws *Workspace) Lend(a, src *Array) error {
+	ws.room = nil // which is somebody else's before that
 	if err := ws.New(a, src.dtype, src.Shape()...); err != nil {
 		return err
 	}

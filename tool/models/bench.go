@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/profile"
@@ -96,7 +97,11 @@ type benchReport struct {
 	Runs             int     `json:"runs"`
 	ReadSeconds      float64 `json:"read_seconds"`
 	LowerSeconds     float64 `json:"lower_seconds"` // to make and optimize the graph
-	Threads          int     `json:"threads"`       // that a computation uses
+	// Memory is planned before the first run, and PeakBytes counted in all of them, with what ops need
+	// until they end.
+	Memory    exec.Memory `json:"memory"`
+	PeakBytes int64       `json:"peak_bytes"`
+	Threads   int         `json:"threads"` // that a computation uses
 	// ByOp is of runs of its own.
 	ByOp []profile.OpCost `json:"by_op,omitempty"`
 }
@@ -131,6 +136,7 @@ func (r *benchReport) measure(ctx context.Context, f *lower.Function, inputs map
 		}
 		times = append(times, time.Since(start).Seconds())
 	}
+	r.Memory, r.PeakBytes = f.Memory(), runner.Peak()
 	slices.Sort(times)
 	r.RunSeconds, r.RunSecondsMedian, r.Runs = times[0], times[len(times)/2], len(times)
 	return nil
@@ -142,6 +148,7 @@ func (r *benchReport) print(c *tool.Console) error {
 	c.Print("%-16s %14d\n", "applies", r.Applies)
 	c.Print("%-16s %14s\n", "run, quickest", duration(r.RunSeconds))
 	c.Print("%-16s %14s\n", "run, median", duration(r.RunSecondsMedian))
+	c.Print("%-16s %14d, %d planned: %d for values, which need %d, and %d for results\n", "peak bytes", r.PeakBytes, r.Memory.Peak(), r.Memory.Block, r.Memory.Live, r.Memory.Results)
 	c.Print("read in %s, lowered and optimized in %s, %d threads\n", duration(r.ReadSeconds), duration(r.LowerSeconds), r.Threads)
 	if r.ByOp == nil {
 		return nil

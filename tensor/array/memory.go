@@ -1,0 +1,122 @@
+package array
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/nnopt/nnopt/kernel"
+)
+
+// A Block is memory in which arrays are placed that are planned beforehand, see [Workspace.Place].
+type Block struct{ floats []float32 }
+
+// Alignment is the multiple of bytes at which the memory of arrays in a Block should begin: a cache line.
+const Alignment = 64
+
+// NewBlock returns a block.
+func NewBlock(bytes int) Block {
+	floats := kernel.NewFloats((bytes + Alignment) / 4)
+	past := int(uintptr(unsafe.Pointer(unsafe.SliceData(floats)))%Alignment) / 4
+	return Block{floats[(Alignment/4-past)%(Alignment/4):][:bytes/4]}
+}
+
+// A Memory is memory of one array, in which its elements lie in row-major order.
+type Memory struct{ data any }
+
+// At returns memory for n elements, bytes from the beginning of the block. It may overlap other memory.
+func (b Block) At(bytes int, dtype DType, n int) Memory {
+	if bytes%Alignment != 0 || bytes+n*dtype.Size() > 4*len(b.floats) {
+		panic(fmt.Sprintf("array: %d elements of %d bytes at %d of a block of %d bytes", n, dtype.Size(), bytes, 4*len(b.floats)))
+	}
+	return Memory{kinds[dtype].of(unsafe.Pointer(unsafe.SliceData(b.floats[bytes/4:])), n)}
+}
+
+// A Room is memory of a Block for an array that an op needs until it ends. Which it is shows when New is first
+// asked for one that fits. The same one is made each time, so that nothing is allocated.
+type Room struct {
+	Block  Block
+	At, N  int // bytes
+	memory Memory
+	taken  bool
+}
+
+// Taken reports whether an array is there that was not released.
+func (r *Room) Taken() bool { return r.taken }
+
+// fits reports whether the room has memory for n elements.
+func (r *Room) fits(dtype DType, n int) bool {
+	if r.memory.None() && n > 0 && n*dtype.Size() <= r.N {
+		r.memory = r.Block.At(r.At, dtype, n)
+	}
+	return kinds[dtype].holds(r.memory.data, n)
+}
+
+// NewMemory returns memory for n elements.
+func NewMemory(dtype DType, n int) Memory { return Memory{kinds[dtype].make(n)} }
+
+// Unmade returns an array that has no memory, to find out about views of it.
+func Unmade(dtype DType, shape ...int) *Array {
+	a := new(Array)
+	a.layOut(dtype, shape)
+	return a
+}
+
+// MemoryOf returns the memory of an array. It reports false if elements do not lie there in row-major order.
+func MemoryOf(a *Array) (Memory, bool) {
+	if a.IsCSR() || !a.Contiguous() {
+		return Memory{}, false
+	}
+	if n := a.Len(); n > 0 {
+		return Memory{kinds[a.dtype].of(kinds[a.dtype].address(a.data, a.offset), n)}, true
+	}
+	return NewMemory(a.dtype, 0), true
+}
+
+// In reports whether a is all of the memory, in row-major order.
+func (a *Array) In(m Memory) bool {
+	return a.offset == 0 && a.Contiguous() && kinds[a.dtype].holds(m.data, a.Len()) && kinds[a.dtype].sameMemory(a.data, m.data)
+}
+
+// None reports whether m is the zero value.
+func (m Memory) None() bool { return m.data == nil }
+
+// Poison overwrites the memory with what is NaN for floats.
+func (m Memory) Poison() {
+	for _, k := range kinds {
+		if b := k.bytes(m.data); b != nil {
+			fill(b, 0xff)
+		}
+	}
+}
+
+// Overlaps reports whether the arrays have memory in common, elements that are left out by a view
+// included.
+func (a *Array) Overlaps(b *Array) bool {
+	if a.data == nil || b.data == nil || a.IsCSR() || b.IsCSR() {
+		return false
+	}
+	x, y := kinds[a.dtype].bytes(a.data), kinds[b.dtype].bytes(b.data)
+	if len(x) == 0 || len(y) == 0 {
+		return false
+	}
+	p, q := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
+	return p < q+uintptr(len(y)) && q < p+uintptr(len(x))
+}
+
+// of returns n elements of memory that somebody owns.
+func (kindOf[T]) of(memory unsafe.Pointer, n int) any { return unsafe.Slice((*T)(memory), n) }
+
+// address returns where an element is.
+func (kindOf[T]) address(data any, at int) unsafe.Pointer { return unsafe.Pointer(&data.([]T)[at]) }
+
+// holds reports whether the memory is of n elements.
+func (kindOf[T]) holds(data any, n int) bool {
+	d, ok := data.([]T)
+	return ok && len(d) == n
+}
+
+// bytes returns the memory of elements, or nil if they are of another type.
+func (kindOf[T]) bytes(data any) []byte {
+	d, _ := data.([]T)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(d))), uintptr(len(d))*unsafe.Sizeof(*new(T)))
+}
