@@ -40,7 +40,8 @@ type Workspace struct {
 	segments  []kernel.Segment
 	integers  *integers // if there was a product of them
 	sums      []float64
-	places    []int // of Take and Put
+	blockSums []float64 // see fold
+	places    []int     // of Take and Put
 	attention *attentionMemory
 	free      *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
 	lent      []Array                       // see Lend
