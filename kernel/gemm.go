@@ -373,12 +373,7 @@ func (p *product) group(first, last, j, n int) {
 func (p *product) run(part *part, i, j, panels, width int) {
 	t := &p.t
 	lanes := p.set.lanes()
-	t.panels = panels
-	t.vecs = (width + lanes - 1) / lanes
-	// Panels that follow each other are whole, so the tail and the mask, which hold for each of
-	// them, matter for the last panel of a row only.
-	t.tail = width - (t.vecs-1)*lanes
-	t.mask = 1<<t.tail - 1
+	t.span(p.set, panels, width)
 	// Without steps there may be no element of x and of W to point at.
 	if t.k > 0 {
 		if p.patches == nil {
@@ -392,6 +387,17 @@ func (p *product) run(part *part, i, j, panels, width int) {
 	t.pointAt(&p.ep, i, j)
 	p.ahead.during(t)
 	p.set.tile(t)
+}
+
+// span makes the tile one of some panels of a width.
+func (t *tile) span(set kernelSet, panels, width int) {
+	lanes := set.lanes()
+	t.panels = panels
+	t.vecs = (width + lanes - 1) / lanes
+	// Panels that follow each other are whole, so the tail and the mask, which hold for each of
+	// them, matter for the last panel of a row only.
+	t.tail = width - (t.vecs-1)*lanes
+	t.mask = 1<<t.tail - 1
 }
 
 // at returns the address of element (i, j) of a place, and the distance of rows in bytes.

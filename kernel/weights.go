@@ -63,6 +63,12 @@ func (p *Weights) shape() (n, k int) { return shape(&p.w, p.tall) }
 
 // Mul computes y = ep(x·Wᵀ).
 func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
+	checkApart(&y)
+	p.checkFactor(&x, &y)
+	checkEpilogue(&ep, &y)
+	if p.mulLow(&x, &ep, &y) {
+		return
+	}
 	ws := getWorkspace()
 	defer ws.put()
 	ws.segs[0] = Segment{X: x, W: p}
@@ -205,26 +211,30 @@ func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
 	}
 	checkApart(&y)
 	for i := range segs {
-		x := &segs[i].X
 		if segs[i].W == nil {
 			panic(errShape)
 		}
-		n, k := segs[i].W.shape()
-		if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
-			panic(errShape)
-		}
-		checkData(x)
+		segs[i].W.checkFactor(&segs[i].X, &y)
 	}
-	checkEpilogue(ep, y)
+	checkEpilogue(ep, &y)
+}
+
+// checkFactor panics unless the product of x and the weights is like y.
+func (p *Weights) checkFactor(x, y *Matrix) {
+	n, k := p.shape()
+	if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
+		panic(errShape)
+	}
+	checkData(x)
 }
 
 // checkEpilogue panics unless the epilogue fits y.
-func checkEpilogue(ep *Epilogue, y Matrix) {
+func checkEpilogue(ep *Epilogue, y *Matrix) {
 	n := y.Cols
 	if ep.Bias != nil && len(ep.Bias) != n || ep.Scale != nil && len(ep.Scale) != n || len(ep.Scale) != len(ep.Offset) {
 		panic(errShape)
 	}
 	if ep.Alpha != 0 {
-		onto(&y, &ep.Residual)
+		onto(y, &ep.Residual)
 	}
 }
