@@ -99,3 +99,57 @@ func (l *lane) allot(t DType, blocks *lane, at, n int) {
 		kinds[t].allot(l, blocks, at, n)
 	}
 }
+
+// reduceStraight is Reduce over the last dimensions of few floats that lie in order in memory. It reports
+// false if they are not so, and does nothing. Its bits are those of fold.
+func (ws *Workspace) reduceStraight(r Reduction, out, in *Array, axes Axes) bool {
+	first := int(in.ndim) // of the dimensions that are reduced
+	for first > 0 && axes.Has(first-1) {
+		first--
+	}
+	size := in.Len()
+	if first == int(in.ndim) || axes>>first<<first != axes || size == 0 || size > blockTerms/4 || !in.Contiguous() || ws.Threads != nil && divide.Always.Load() {
+		return false
+	}
+	n := 1
+	for _, k := range in.shape[first:in.ndim] {
+		n *= k
+	}
+	run := in.shape[in.ndim-1]
+	switch d := in.data.(type) {
+	case []float32:
+		x := d[in.offset:][:size]
+		switch r {
+		case Sum, Prod:
+			reduceRuns(&float32Folders[r], Slice[float32](out), x, n, run)
+		case Max, Min:
+			reduceRuns(&float32Extremes[r], Slice[float32](out), x, n, run)
+		default:
+			return false
+		}
+	case []float64:
+		x := d[in.offset:][:size]
+		switch r {
+		case Sum, Prod:
+			reduceRuns(&float64Folders[r], Slice[float64](out), x, n, run)
+		case Max, Min:
+			reduceRuns(&float64Extremes[r], Slice[float64](out), x, n, run)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// reduceRuns sets each result to the reduction of n elements, run by run.
+func reduceRuns[T, A float](f *folder[T, A], out, x []T, n, run int) {
+	for k := range out {
+		acc := f.first
+		for terms := x[k*n:][:n]; len(terms) > 0; terms = terms[run:] {
+			acc = f.run(acc, terms[:run], 1)
+		}
+		out[k] = T(acc)
+	}
+}
