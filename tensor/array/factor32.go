@@ -42,6 +42,9 @@ func (ws *Workspace) MulRows(c, a, b *Array, prepared *Factor, e *Epilogue, args
 	if prepared != nil && (a.shape[1] != prepared.rows || a.shape[0] != c.shape[0] || c.Len() == 0) {
 		prepared = nil
 	}
+	if prepared != nil && e == nil {
+		return ws.mulFactor(c, a, prepared, &kernel.Epilogue{Threads: ws.Threads})
+	}
 	var done completion
 	if err := ws.complete(&done, e, c, args, prepared != nil); err != nil {
 		return err
@@ -86,7 +89,7 @@ func (ws *Workspace) mulBlock(c, a, b *Array, prepared *Factor, done *completion
 }
 
 // mulFactor sets c, whose rows are contiguous, to a·b. It has the bits of Gemm.
-func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e kernel.Epilogue) error {
+func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e *kernel.Epilogue) error {
 	if a.shape[1] > 1 && a.strides[1] != 1 || a.shape[0] > 1 && a.strides[0] < 0 {
 		t, err := ws.scratchCopy(a)
 		if err != nil {
@@ -95,6 +98,6 @@ func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e kernel.Epilogue) error 
 		defer ws.Release(t)
 		a = t
 	}
-	b.weights.Mul(general32(a), e, general32(c))
+	e.Mul(general32(a), &b.weights, general32(c))
 	return nil
 }
