@@ -74,8 +74,7 @@ type extremeOf struct {
 
 // look looks at elements lo to hi of those that are reduced, of which the first has the offset at.
 func (e *extremeOf) look(at int, red *reducedDims, lo, hi int) {
-	var w walker
-	w.start(at, red.shape, red.strides, lo)
+	w := walk(at, red.shape, red.strides, lo)
 	for i := lo; i < hi && e.best == e.best; i++ {
 		e.offer(float64(e.sign)*elementAt(e.in, w.at), w.at, i)
 		w.advance(1)

@@ -125,16 +125,14 @@ func (d *foldLoop[T, A]) terms(acc []A, lo, hi int) {
 	keptShape, keptSteps := v.shape[:v.ndim], v.strides[:v.ndim]
 	if d.byRows {
 		row := keptShape[len(keptShape)-1]
-		var w walker
-		w.start(v.offset, red.shape, red.strides, lo)
+		w := walk(v.offset, red.shape, red.strides, lo)
 		for range hi - lo {
 			if row == len(acc) { // one run, most of the time, and often a short one
 				d.rows(acc, data[w.at:][:len(acc)])
 				w.advance(1)
 				continue
 			}
-			var kept walker
-			kept.start(w.at, keptShape, keptSteps, 0)
+			kept := walk(w.at, keptShape, keptSteps, 0)
 			for k := 0; k < len(acc); {
 				m, _ := kept.run(len(acc) - k)
 				d.rows(acc[k:k+m], data[kept.at:][:m])
@@ -145,11 +143,9 @@ func (d *foldLoop[T, A]) terms(acc []A, lo, hi int) {
 		}
 		return
 	}
-	var kept walker
-	kept.start(v.offset, keptShape, keptSteps, 0)
+	kept := walk(v.offset, keptShape, keptSteps, 0)
 	for k := range acc {
-		var w walker
-		w.start(kept.at, red.shape, red.strides, lo)
+		w := walk(kept.at, red.shape, red.strides, lo)
 		for i := lo; i < hi; {
 			m, step := w.run(hi - i)
 			switch {

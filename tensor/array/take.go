@@ -152,8 +152,7 @@ func (s *selection) each(first, next int, f func(r, at int)) {
 	if first >= next {
 		return
 	}
-	var w walker
-	w.start(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], first)
+	w := walk(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], first)
 	for r := first; r < next; r++ {
 		f(r, w.at)
 		w.advance(1)

@@ -41,7 +41,8 @@ type Workspace struct {
 	integers  *integers // if there was a product of them
 	sums      []float64
 	blockSums []float64 // see fold
-	places    []int     // of Take and Put
+	conv      *lastConvolution
+	places    []int // of Take and Put
 	attention *attentionMemory
 	free      *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
 	lent      []Array                       // see Lend
