@@ -43,6 +43,7 @@ type Workspace struct {
 	blockSums []float64 // see fold
 	conv      *lastConvolution
 	places    []int // of Take and Put
+	selection selection
 	attention *attentionMemory
 	free      *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
 	lent      []Array                       // see Lend
