@@ -173,7 +173,7 @@ func (lp *loop) allot(p *Program) {
 	// operands are dense get theirs in vain, but they become views before anything is written to
 	// them.
 	for _, c := range p.counts {
-		kinds[c.dtype].reserve(&lp.scratch, c.n*lp.size)
+		lp.scratch.reserve(c.dtype, c.n*lp.size)
 	}
 	lp.lanes = lp.lanes[:0]
 	for k, t := range p.slots {

@@ -29,7 +29,7 @@ func (ws *Workspace) straight(p *Program, n int, out, in []*Array) bool {
 	}
 	lp := &ws.loop
 	for _, c := range p.counts {
-		kinds[c.dtype].reserve(&lp.scratch, c.n*n)
+		lp.scratch.reserve(c.dtype, c.n*n)
 	}
 	if cap(lp.lanes) < len(p.slots) {
 		lp.lanes = make([]lane, len(p.slots))
@@ -86,6 +86,14 @@ func (l *lane) point(a *Array, n int) {
 	default:
 		kinds[a.dtype].point(l, a, 0, n)
 	}
+}
+
+// reserve makes the block of a type at least n elements long.
+func (l *lane) reserve(t DType, n int) {
+	if t == Float32 && len(l.f) >= n || t == Float64 && len(l.d) >= n {
+		return
+	}
+	kinds[t].reserve(l, n)
 }
 
 // allot gives the lane n elements of the block of its type.
