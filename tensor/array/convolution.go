@@ -112,10 +112,10 @@ func (a *Array) rowsAt(first, rows, cols, stride int) *Array {
 	return m
 }
 
-// rowsOf makes m what rowsAt returns.
-func (m *Array) rowsOf(a *Array, first, rows, cols, stride int) {
-	*m = Array{dtype: a.dtype, ndim: 2, offset: a.offset + first, data: a.data}
-	m.shape[0], m.shape[1], m.strides[0], m.strides[1] = rows, cols, stride, 1
+// rowsOf makes a what rowsAt returns for an array.
+func (a *Array) rowsOf(of *Array, first, rows, cols, stride int) {
+	*a = Array{dtype: of.dtype, ndim: 2, offset: of.offset + first, data: of.data}
+	a.shape[0], a.shape[1], a.strides[0], a.strides[1] = rows, cols, stride, 1
 }
 
 // turned returns the transpose of a matrix.
