@@ -114,6 +114,14 @@ var callKinds = []struct {
 		return tensor.DimShuffle(tensor.Sum(x, 1), 0, array.NewAxis)
 	}},
 	{"view", func(x *fgraph.Variable) *fgraph.Variable { return tensor.DimShuffle(x, 1, 0) }},
+	{"take", func(x *fgraph.Variable) *fgraph.Variable {
+		return tensor.Take(x, tensor.Constant(array.Of([]int64{0}, 1)))
+	}},
+	{"convolution", func(x *fgraph.Variable) *fgraph.Variable {
+		op := tensor.ConvLastOp{Window: array.Window{Dims: 1, Stride: [array.MaxSpatial]int{1}, Dilation: [array.MaxSpatial]int{1}, Before: [array.MaxSpatial]int{1}, After: [array.MaxSpatial]int{1}}, Groups: 1}
+		y := tensor.MustApply(op, tensor.DimShuffle(x, array.NewAxis, 0, 1), tensor.Constant(array.Full(array.Float32, 0.1, 3, 4, 4)))
+		return tensor.DimShuffle(y, 1, 2)
+	}},
 	{"product", func(x *fgraph.Variable) *fgraph.Variable {
 		return tensor.MustApply(tensor.Dot22Op{}, x, tensor.Constant(array.Full(array.Float32, 0.5, 4, 4)))
 	}},

@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,13 +27,18 @@ var motifs = []tensortest.Motif{
 	"repeat(A, 3, axis=0)", "tile(a, [2, 2])", "a.T + d.T", "set_subtensor(a[3:], d[:-3])",
 }
 
+// longMotifs have results that each stand for much work.
+var longMotifs = []tensortest.Motif{
+	"sum(long)", "mean(tall, axis=0)", "max(long)*u", "argmax(long)", "logsumexp(tall, axis=0)", "dot(long, long)", "dot(tall.T, tall)", "sum(sqr(long - mean(long)))",
+}
+
 // TestMotifThreads: each motif has the same bits for any number of threads.
 func TestMotifThreads(t *testing.T) {
 	divide.Always.Store(true)
 	defer divide.Always.Store(false)
-	for _, m := range motifs {
+	for _, m := range slices.Concat(motifs, longMotifs) {
 		s := expr.NewScope()
-		if err := s.Declare("x: float64[7]; X Y: float64[7, 7]; " + wide); err != nil {
+		if err := s.Declare("x: float64[7]; X Y: float64[7, 7]; long: float32[40000]; tall: float64[900, 5]; " + wide); err != nil {
 			t.Fatal(err)
 		}
 		out, err := s.Parse(string(m))
@@ -106,6 +112,7 @@ func BenchmarkFunctionThreads(b *testing.B) {
 		{"A B: float32[200, 200]; c: float32[200]", "tanh(dot(A, B) + c)"}, {"A B: float32[20, 20]; c: float32[20]", "tanh(dot(A, B) + c)"},
 		{"X: float64[4000, 4000]", "softmax(X)"}, {"X: float32[4000, 4000]", "softmax(X)"}, {"X: float32[4000, 4000]", "log_softmax(X)"}, {"X: float32[50, 30]", "softmax(X)"},
 		{"X: float32[2000, 2000]", "sum(X, axis=0)"}, {"X: float32[2000, 2000]", "sum(X, axis=1)"}, {"X: float32[2000, 2000]", "sum(X)"},
+		{"X: float32[1000000, 8]", "sum(X, axis=0)"}, {"x: float64[4000000]", "logsumexp(x)"}, {"x: float32[4000000]", "argmax(x)"}, {"x y: float64[4000000]", "dot(x, y)"}, {"x y: float32[4000000]", "dot(x, y)"},
 		{"X: float64[2000, 2000]", "max(X, axis=1)"}, {"X: float32[1000, 1000]; v: float32[1000]", "dot(X, v)"}, {"X: float32[1500, 1500]", "X.T + X"},
 		{"X: float32[1000, 512]; g: float32[512]", "(X - mean(X, axis=1, keepdims=True))/sqrt(mean(sqr(X - mean(X, axis=1, keepdims=True)), axis=1, keepdims=True) + 1e-5)*g"},
 	} {

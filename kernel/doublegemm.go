@@ -79,6 +79,10 @@ func (t *Threads) DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 		smallDGemm(alpha, &a, &b, c, stride)
 		return
 	}
+	if rows == 1 && cols == 1 && a.Col == 1 && b.Row == 1 {
+		c[0] = dotDoubles(alpha, a.Data[a.First:][:a.Cols], b.Data[b.First:][:a.Cols], c[0])
+		return
+	}
 	s := bestSet
 	if t != nil && t.shareDouble(&doubleJob{s, alpha, a, b, c, stride, false, 1}) {
 		return

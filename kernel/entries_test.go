@@ -132,6 +132,10 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w := NewWeights(a.from(cols, inner(rows)))
 		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))
 	},
+	"Epilogue.Mul": func(a *arena, rows, cols int) {
+		w := NewWeights(a.from(cols, inner(rows)))
+		(&Epilogue{ReLU: true}).Mul(a.from(rows, inner(rows)), w, a.to(rows, cols))
+	},
 	"Weights.MulPatches": func(a *arena, rows, cols int) {
 		const channels = 3
 		w := NewWeights(a.from(cols, 2*channels))

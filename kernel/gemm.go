@@ -403,16 +403,9 @@ func (p *product) group(first, last, j, n int) {
 // aim points tiles at some panels of the given width from column j on.
 func (p *product) aim(part *part, j, panels, width int) {
 	t := &p.t
-	lanes := p.set.lanes()
-	t.panels = panels
-	t.vecs = (width + lanes - 1) / lanes
-	// Panels that follow each other are whole, so the tail and the mask, which hold for each of
-	// them, matter for the last panel of a row only.
-	t.tail = width - (t.vecs-1)*lanes
-	t.mask = 1<<t.tail - 1
-	// Without steps there may be no element of W to point at.
-	if t.k > 0 {
-		t.w, t.wStep, t.wSkip = part.seg.W.panel(j, t.vecs*lanes, part.k0, t.k)
+	t.span(p.set, panels, width)
+	if t.k > 0 { // or there may be no element of x and of W to point at
+		t.w, t.wStep, t.wSkip = part.seg.W.panel(j, t.vecs*p.set.lanes(), part.k0, t.k)
 	}
 	t.pointAt(&p.ep, j)
 }
@@ -421,7 +414,7 @@ func (p *product) aim(part *part, j, panels, width int) {
 // at row i.
 func (p *product) run(part *part, i, j int) {
 	t := &p.t
-	if t.k > 0 && p.patches == nil { // and no element of x
+	if t.k > 0 && p.patches == nil {
 		t.x = part.seg.at(i, part.k0)
 	}
 	t.p, t.pRow = p.at(part.from, i, j)
@@ -430,6 +423,17 @@ func (p *product) run(part *part, i, j int) {
 	t.pointAtResidual(&p.ep, i, j)
 	p.ahead.during(t)
 	p.set.tile(t)
+}
+
+// span makes the tile one of some panels of a width.
+func (t *tile) span(set kernelSet, panels, width int) {
+	lanes := set.lanes()
+	t.panels = panels
+	t.vecs = (width + lanes - 1) / lanes
+	// Panels that follow each other are whole, so the tail and the mask, which hold for each of
+	// them, matter for the last panel of a row only.
+	t.tail = width - (t.vecs-1)*lanes
+	t.mask = 1<<t.tail - 1
 }
 
 // at returns the address of element (i, j) of a place, and the distance of rows in bytes.

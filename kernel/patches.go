@@ -24,7 +24,7 @@ func (p *Weights) MulPatches(x *Patches, first int, ep Epilogue, y Matrix) {
 		panic(errShape)
 	}
 	checkApart(&y)
-	checkEpilogue(&ep, y)
+	checkEpilogue(&ep, &y)
 	if y.Rows == 0 || y.Cols == 0 {
 		return
 	}

@@ -73,7 +73,7 @@ func checkQuantized(segs []QuantizedSegment, ep *Epilogue, y Matrix) {
 			panic(errShape)
 		}
 	}
-	checkEpilogue(ep, y)
+	checkEpilogue(ep, &y)
 }
 
 // quantBlock is how many bytes of x are multiplied with all strips before the next rows. They

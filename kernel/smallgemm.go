@@ -46,3 +46,34 @@ func smallDGemm(alpha float64, a, b *Strided, c []float64, stride int) {
 		}
 	}
 }
+
+// dotDoubles is DGemm of a row and a column, which it reads where they are, with the same chains of fused
+// multiply-adds. It returns c + alpha·(x·y).
+func dotDoubles(alpha float64, x, y []float64, c float64) float64 {
+	const n = dDepth
+	for len(x) >= 4*n { // several chains at a time, because each step waits for the one before
+		var s0, s1, s2, s3 float64
+		x0, x1, x2, x3 := x[:n], x[n:][:n], x[2*n:][:n], x[3*n:][:n]
+		y0, y1, y2, y3 := y[:n], y[n:][:n], y[2*n:][:n], y[3*n:][:n]
+		for i := range n {
+			s0 = math.FMA(x0[i], y0[i], s0)
+			s1 = math.FMA(x1[i], y1[i], s1)
+			s2 = math.FMA(x2[i], y2[i], s2)
+			s3 = math.FMA(x3[i], y3[i], s3)
+		}
+		for _, s := range [4]float64{s0, s1, s2, s3} {
+			c = math.FMA(s, alpha, c)
+		}
+		x, y = x[4*n:], y[4*n:]
+	}
+	for len(x) > 0 {
+		part := x[:min(n, len(x))]
+		s := 0.0
+		for i, v := range part {
+			s = math.FMA(v, y[i], s)
+		}
+		c = math.FMA(s, alpha, c)
+		x, y = x[len(part):], y[len(part):]
+	}
+	return c
+}

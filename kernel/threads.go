@@ -16,7 +16,8 @@ type Job interface {
 
 // Threads are goroutines that share one computation: the caller, and helpers. The work is divided
 // in parts, which they take one after the other. A part never depends on who computes it, nor on
-// when, and no sum is divided: so the bits don't depend on the number of threads.
+// when, and no sum is divided but between blocks of a fixed size: so the bits don't depend on the
+// number of threads.
 //
 // Helpers begin when there is work, wait for more for some microseconds, and end. So there is
 // nothing to close, and no goroutine is left behind: not at the end of a computation, and not after

@@ -62,12 +62,7 @@ func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
 func (p *Weights) shape() (n, k int) { return shape(&p.w, p.tall) }
 
 // Mul computes y = ep(x·Wᵀ).
-func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) {
-	ws := getWorkspace()
-	defer ws.put()
-	ws.segs[0] = Segment{X: x, W: p}
-	mulSegments(ws, ws.segs[:], &ep, y)
-}
+func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) { ep.Mul(x, p, y) }
 
 // Epilogue is what a product does to the elements of its result before it stores them. With all
 // fields set,
@@ -95,6 +90,20 @@ type Epilogue struct {
 	Next []*Weights
 	// Threads compute the product together, if it is worth it. They change no result, either.
 	Threads *Threads
+}
+
+// Mul is Weights.Mul. It does not copy the epilogue, which takes as long as a small product.
+func (ep *Epilogue) Mul(x Matrix, w *Weights, y Matrix) {
+	checkApart(&y)
+	w.checkFactor(&x, &y)
+	checkEpilogue(ep, &y)
+	if w.mulLow(&x, ep, &y) {
+		return
+	}
+	ws := getWorkspace()
+	defer ws.put()
+	ws.segs[0] = Segment{X: x, W: w}
+	mulSegments(ws, ws.segs[:], ep, y)
 }
 
 // Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its
@@ -205,26 +214,30 @@ func checkProduct(segs []Segment, ep *Epilogue, y Matrix) {
 	}
 	checkApart(&y)
 	for i := range segs {
-		x := &segs[i].X
 		if segs[i].W == nil {
 			panic(errShape)
 		}
-		n, k := segs[i].W.shape()
-		if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
-			panic(errShape)
-		}
-		checkData(x)
+		segs[i].W.checkFactor(&segs[i].X, &y)
 	}
-	checkEpilogue(ep, y)
+	checkEpilogue(ep, &y)
+}
+
+// checkFactor panics unless the product of x and the weights is like y.
+func (p *Weights) checkFactor(x, y *Matrix) {
+	n, k := p.shape()
+	if x.Rows != y.Rows || x.Cols != k || n != y.Cols {
+		panic(errShape)
+	}
+	checkData(x)
 }
 
 // checkEpilogue panics unless the epilogue fits y.
-func checkEpilogue(ep *Epilogue, y Matrix) {
+func checkEpilogue(ep *Epilogue, y *Matrix) {
 	n := y.Cols
 	if ep.Bias != nil && len(ep.Bias) != n || ep.Scale != nil && len(ep.Scale) != n || len(ep.Scale) != len(ep.Offset) {
 		panic(errShape)
 	}
 	if ep.Alpha != 0 {
-		onto(&y, &ep.Residual)
+		onto(y, &ep.Residual)
 	}
 }

@@ -32,8 +32,17 @@ func (w *workspace) put() {
 	clear(w.parts)
 	clear(w.next)
 	clear(w.runs)
-	w.weights, w.segs, w.product, w.quantized = Weights{}, [1]Segment{}, product{}, quantProduct{}
-	w.tall = tallFactors{}
+	w.weights, w.segs = Weights{}, [1]Segment{}
+	// These are large, and most products use one of them.
+	if w.product.segs != nil {
+		w.product = product{}
+	}
+	if w.quantized.segs != nil {
+		w.quantized = quantProduct{}
+	}
+	if w.tall.c.Data != nil {
+		w.tall = tallFactors{}
+	}
 	workspaces.Put(w)
 }
 

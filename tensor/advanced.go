@@ -126,19 +126,19 @@ func (op advancedIncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, er
 	return []fgraph.Type{in[0].Type()}, nil
 }
 
-// takenShape returns the shape of what indexes of one shape select of x.
-func takenShape(op fgraph.Op, x *array.Array, indexes []*array.Array) ([]int, error) {
+// sameShapes returns an error unless indexes have one shape.
+func sameShapes(op fgraph.Op, indexes []*array.Array) error {
 	for _, i := range indexes[1:] {
 		if !array.SameShape(i, indexes[0]) {
-			return nil, fmt.Errorf("%w: %v: indexes of shapes %v and %v", ErrShape, op, indexes[0].Shape(), i.Shape())
+			return fmt.Errorf("%w: %v: indexes of shapes %v and %v", ErrShape, op, indexes[0].Shape(), i.Shape())
 		}
 	}
-	return slices.Concat(indexes[0].Shape(), x.Shape()[len(indexes):]), nil
+	return nil
 }
 
 func (op advancedSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		if _, err := takenShape(op, in[0], in[1:]); err != nil {
+		if err := sameShapes(op, in[1:]); err != nil {
 			return err
 		}
 		err := ws.Take(out[0], in[0], in[1:]...)
@@ -152,10 +152,10 @@ func (op advancedSubtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 func (op advancedIncSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	value := TypeOf(a.Inputs()[1]).h.Value()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		shape, err := takenShape(op, in[0], in[2:])
-		if err != nil {
+		if err := sameShapes(op, in[2:]); err != nil {
 			return err
 		}
+		shape := slices.Concat(in[2].Shape(), in[0].Shape()[len(in)-2:]) // of what is replaced
 		for d, n := range in[1].Shape() {
 			if value.shape[d] != 1 && n != shape[d] {
 				return fmt.Errorf("%w: %v: a value of shape %v for %v", ErrShape, op, in[1].Shape(), shape)
@@ -163,6 +163,7 @@ func (op advancedIncSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		}
 		y := in[1]
 		if !slices.Equal(shape, y.Shape()) {
+			var err error
 			if y, err = y.BroadcastTo(shape...); err != nil {
 				return shapeFault(err)
 			}

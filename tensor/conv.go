@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -243,10 +244,10 @@ func fitConv(op fgraph.Op, w array.Window, groups int, x, weights, y []int) (arr
 		return wrong("%d and %d items", x[0], y[0])
 	}
 	if weights[0] != y[1] {
-		return wrong("weights of shape %v for %d channels of the result", weights, y[1])
+		return wrong("weights of shape %v for %d channels of the result", slices.Clone(weights), y[1])
 	}
 	if err := checkChannels(groups, x[1], y[1], weights[1]); err != nil {
-		return wrong("weights of shape %v: %v", weights, err)
+		return wrong("weights of shape %v: %v", slices.Clone(weights), err)
 	}
 	for d := range w.Dims {
 		n := weights[d+2]

@@ -3,7 +3,6 @@ package array
 import (
 	"cmp"
 	"fmt"
-	"math"
 )
 
 // ArgMax sets out to the positions of the largest elements, counted in row-major order over the
@@ -25,37 +24,73 @@ func (ws *Workspace) argExtreme(out, in *Array, axes Axes, sign int64) error {
 	if n == 0 && len(dst) > 0 {
 		return fmt.Errorf("%w: the position of an extreme of shape %v", ErrEmpty, in.Shape())
 	}
+	size := ws.Threads.Size()
+	if blocks := (n + blockTerms - 1) / blockTerms; blocks > 1 && len(dst) < 2*size {
+		if parts := ws.partsOf(len(dst)*n*compared, blocks, 1); parts > 1 {
+			ws.argShared(dst, in, v, red, n, blocks, parts, sign)
+			return nil
+		}
+	}
 	ws.pieces(len(dst)*n*compared, len(dst), 1, func(_ *Workspace, first, next int) {
 		for k := first; k < next; k++ {
-			dst[k] = int64(placeOfExtreme(in, v.place(k), &red, n, sign))
+			e := extremeOf{in: in, sign: sign}
+			e.look(v.place(k), &red, 0, n)
+			dst[k] = int64(e.where)
 		}
 	})
 	return nil
 }
 
+// argShared finds the positions of few extremes, each among blocks of elements at a time.
+func (ws *Workspace) argShared(dst []int64, in, v *Array, red reducedDims, n, blocks, parts int, sign int64) {
+	found := make([]extremeOf, blocks)
+	for k := range dst {
+		ws.inParts(parts, blocks, 1, func(_ *Workspace, first, next int) {
+			for b := first; b < next; b++ {
+				found[b] = extremeOf{in: in, sign: sign}
+				found[b].look(v.place(k), &red, b*blockTerms, min((b+1)*blockTerms, n))
+			}
+		})
+		e := extremeOf{in: in, sign: sign}
+		for _, f := range found {
+			e.offer(f.best, f.at, f.where)
+		}
+		dst[k] = int64(e.where)
+	}
+}
+
 // compared is what an element takes to be compared with the largest one so far, in picoseconds.
 const compared = 3000
 
-// placeOfExtreme finds the largest product of sign and one of the n elements that are reduced, of which
-// the first has the offset at.
-func placeOfExtreme(in *Array, at int, red *reducedDims, n int, sign int64) int {
-	long := in.dtype == Int64 || in.dtype == Uint64
-	var w walker
-	w.start(at, red.shape, red.strides, 0)
-	best, bestAt, where := math.Inf(-1), at, 0
-	for i := range n {
-		x := float64(sign) * elementAt(in, w.at)
-		// Integers of more than 53 bits may be equal as floats, and are then compared as
-		// integers.
-		if x > best || x != x || i == 0 || long && x == best && compareInts(in, w.at, bestAt)*int(sign) > 0 {
-			best, bestAt, where = x, w.at, i
-			if x != x {
-				break
-			}
-		}
+// extremeOf is the largest product of sign and an element so far.
+type extremeOf struct {
+	in    *Array
+	sign  int64
+	any   bool
+	best  float64
+	at    int // offset
+	where int // position
+}
+
+// look looks at elements lo to hi of those that are reduced, of which the first has the offset at.
+func (e *extremeOf) look(at int, red *reducedDims, lo, hi int) {
+	w := walk(at, red.shape, red.strides, lo)
+	for i := lo; i < hi && e.best == e.best; i++ {
+		e.offer(float64(e.sign)*elementAt(e.in, w.at), w.at, i)
 		w.advance(1)
 	}
-	return where
+}
+
+// offer takes an element if it is larger. The first NaN is larger than any number.
+func (e *extremeOf) offer(x float64, at, where int) {
+	switch {
+	case !e.any, x > e.best, x != x && e.best == e.best:
+	// Integers of more than 53 bits may be equal as floats, and are then compared as integers.
+	case x == e.best && (e.in.dtype == Int64 || e.in.dtype == Uint64) && compareInts(e.in, at, e.at)*int(e.sign) > 0:
+	default:
+		return
+	}
+	e.any, e.best, e.at, e.where = true, x, at, where
 }
 
 // compareInts compares two integers of 64 bits by their offsets.

@@ -179,7 +179,7 @@ func (t *attention) prepares(q *Array) bool {
 // product sets c to a·b, where f is b, if that has been prepared.
 func (t *attention) product(ws *Workspace, c, a, b *Array, f *Factor) error {
 	if t.prepares(&ws.attention.q) {
-		return ws.mulFactor(c, a, f, kernel.Epilogue{})
+		return ws.mulFactor(c, a, f, new(kernel.Epilogue))
 	}
 	return ws.MatMul(c, a, b)
 }

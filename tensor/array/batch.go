@@ -123,9 +123,8 @@ func (ws *Workspace) products(c, a, b *Array, first, next int) error {
 			stepsB[k] = b.strides[k]
 		}
 	}
-	var walkA, walkB walker
-	walkA.start(a.offset, c.shape[:d], stepsA[:d], first)
-	walkB.start(b.offset, c.shape[:d], stepsB[:d], first)
+	walkA := walk(a.offset, c.shape[:d], stepsA[:d], first)
+	walkB := walk(b.offset, c.shape[:d], stepsB[:d], first)
 	size := c.shape[d] * c.shape[d+1]
 	p, x, y := c.matrixAt(c.offset), a.matrixAt(a.offset), b.matrixAt(b.offset)
 	for n := first; n < next; n++ {

@@ -107,9 +107,15 @@ func (a *Array) zero() {
 
 // rowsAt returns a matrix in the memory of a contiguous array, from an element on.
 func (a *Array) rowsAt(first, rows, cols, stride int) *Array {
-	m := &Array{dtype: a.dtype, ndim: 2, offset: a.offset + first, data: a.data}
-	m.shape[0], m.shape[1], m.strides[0], m.strides[1] = rows, cols, stride, 1
+	m := new(Array)
+	m.rowsOf(a, first, rows, cols, stride)
 	return m
+}
+
+// rowsOf makes a what rowsAt returns for an array.
+func (a *Array) rowsOf(of *Array, first, rows, cols, stride int) {
+	*a = Array{dtype: of.dtype, ndim: 2, offset: of.offset + first, data: of.data}
+	a.shape[0], a.shape[1], a.strides[0], a.strides[1] = rows, cols, stride, 1
 }
 
 // turned returns the transpose of a matrix.

@@ -211,6 +211,7 @@ type completion struct {
 	epilogue *Epilogue
 	ws       *Workspace
 	steps    kernel.Epilogue // for all rows
+	some     kernel.Epilogue // see of
 	left     *Program        // for run, or nil
 	matrix   kernel.Matrix   // the residual
 	copies   [4]*Array
@@ -304,9 +305,12 @@ func (c *completion) contiguous(k int, a *Array) (*Array, error) {
 	return c.copies[k], err
 }
 
-// of returns what a product of some rows and columns does itself.
-func (c *completion) of(first, rows, col, cols int) kernel.Epilogue {
-	s := c.steps
+// of returns what a product of some rows and columns does itself, until it is called again.
+func (c *completion) of(first, rows, col, cols int) *kernel.Epilogue {
+	s := &c.some
+	if c.epilogue != nil {
+		*s = c.steps
+	}
 	s.Threads = c.ws.Threads
 	if s.Bias != nil {
 		s.Bias = s.Bias[col:][:cols]

@@ -42,6 +42,9 @@ func (ws *Workspace) MulRows(c, a, b *Array, prepared *Factor, e *Epilogue, args
 	if prepared != nil && (a.shape[1] != prepared.rows || a.shape[0] != c.shape[0] || c.Len() == 0) {
 		prepared = nil
 	}
+	if prepared != nil && e == nil {
+		return ws.mulFactor(c, a, prepared, &kernel.Epilogue{Threads: ws.Threads})
+	}
 	var done completion
 	if err := ws.complete(&done, e, c, args, prepared != nil); err != nil {
 		return err
@@ -57,20 +60,19 @@ func (ws *Workspace) rowBlocks(done *completion, c, a, b *Array, prepared *Facto
 	if done.left != nil {
 		blocks = max(rows/max(epilogueBytes/max(cols*c.dtype.Size(), 1), minLastRows), 1)
 	}
+	if blocks == 1 {
+		if err := ws.mulBlock(c, a, b, prepared, done, 0); err != nil {
+			return err
+		}
+		done.run(0, rows*cols)
+		return nil
+	}
 	part := &ws.rowParts // since headers of a loop would be on the heap
 	for i := range blocks {
 		first := i * rows / blocks
 		n := (i+1)*rows/blocks - first
-		part[0], part[1] = *c, *a
-		if blocks > 1 {
-			part[0].offset, part[0].shape[0] = c.offset+first*c.strides[0], n
-			part[1].offset, part[1].shape[0] = a.offset+first*a.strides[0], n
-		}
-		if prepared != nil {
-			if err := ws.mulFactor(&part[0], &part[1], prepared, done.of(first, n, 0, cols)); err != nil {
-				return err
-			}
-		} else if err := ws.MatMul(&part[0], &part[1], b); err != nil {
+		part[0], part[1] = c.stretch(0, first, first+n), a.stretch(0, first, first+n)
+		if err := ws.mulBlock(&part[0], &part[1], b, prepared, done, first); err != nil {
 			return err
 		}
 		done.run(first*cols, n*cols)
@@ -78,8 +80,16 @@ func (ws *Workspace) rowBlocks(done *completion, c, a, b *Array, prepared *Facto
 	return nil
 }
 
+// mulBlock sets c, some rows of a product from one on, to a·b.
+func (ws *Workspace) mulBlock(c, a, b *Array, prepared *Factor, done *completion, first int) error {
+	if prepared == nil {
+		return ws.MatMul(c, a, b)
+	}
+	return ws.mulFactor(c, a, prepared, done.of(first, c.shape[0], 0, c.shape[1]))
+}
+
 // mulFactor sets c, whose rows are contiguous, to a·b. It has the bits of Gemm.
-func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e kernel.Epilogue) error {
+func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e *kernel.Epilogue) error {
 	if a.shape[1] > 1 && a.strides[1] != 1 || a.shape[0] > 1 && a.strides[0] < 0 {
 		t, err := ws.scratchCopy(a)
 		if err != nil {
@@ -88,6 +98,6 @@ func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e kernel.Epilogue) error 
 		defer ws.Release(t)
 		a = t
 	}
-	b.weights.Mul(general32(a), e, general32(c))
+	e.Mul(general32(a), &b.weights, general32(c))
 	return nil
 }

@@ -83,8 +83,7 @@ func allFinite(a *Array) bool {
 
 func finiteElements[T float](a *Array) bool {
 	data := dataOf[T](a)
-	var w walker
-	w.start(a.offset, a.Shape(), a.strides[:a.ndim], 0)
+	w := walk(a.offset, a.Shape(), a.strides[:a.ndim], 0)
 	for left := a.Len(); left > 0; {
 		n, step := w.run(left)
 		at := w.at

@@ -104,7 +104,7 @@ func (c *lastConvolution) integerPatches(images []kernel.QuantizedRows, f *Integ
 			s := c.ws.integersOf()
 			s.rows.SetPatches(image, n, c.terms)
 			c.setPatches(&s.rows, image, first, n)
-			s.multiply(f.weights, c.complete.of(first, n, 0, c.out), c.y.rowsAt(first*c.out, n, c.out, c.out))
+			s.multiply(f.weights, *c.complete.of(first, n, 0, c.out), c.y.rowsAt(first*c.out, n, c.out, c.out))
 			c.complete.run(first*c.out, n*c.out)
 			return nil
 		})

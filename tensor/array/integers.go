@@ -124,7 +124,7 @@ func (ws *Workspace) integerBlock(done *completion, c, a *Array, first int, f *I
 	s := ws.integersOf()
 	n, cols := c.shape[0], c.shape[1]
 	ws.Threads.SetGroups(&s.rows, f.precision, a.shape[1], general32(a))
-	s.multiply(f.weights, done.of(first, n, 0, cols), c)
+	s.multiply(f.weights, *done.of(first, n, 0, cols), c)
 	if s.rows.Marked() > 0 {
 		for i := range n {
 			if !s.rows.IsMarked(i) {

@@ -27,14 +27,35 @@ func (ws *Workspace) interleave(dst, x *Array) bool {
 	to, from := Slice[float32](dst), dataOf[float32](x)[x.offset:]
 	block := interleavedBytes / (4 * channels)
 	blocks := (pixels + block - 1) / block // of an image
-	ws.pieces(2*moved*4*x.Len(), images*blocks, 1, func(_ *Workspace, first, next int) {
-		for b := first; b < next; b++ {
-			i, at := b/blocks, b%blocks*block
-			n := min(block, pixels-at)
-			interleaveBlock(to[(i*pixels+at)*channels:][:n*channels], from[i*step+at:], steps[1], channels, n)
-		}
-	})
+	j := interleaving{to, from, pixels, channels, step, steps[1], block, blocks}
+	if parts := ws.partsOf(2*moved*4*x.Len(), images*blocks, 1); parts > 1 {
+		j.shared(ws, parts, images*blocks)
+	} else {
+		j.run(0, images*blocks)
+	}
 	return true
+}
+
+// interleaving is what interleave does.
+type interleaving struct {
+	to, from         []float32
+	pixels, channels int
+	image, channel   int // distances in from
+	block, blocks    int // elements of a block, and blocks of an image
+}
+
+// shared is run by several threads, for a copy that may be on the heap.
+func (j interleaving) shared(ws *Workspace, parts, blocks int) {
+	ws.inParts(parts, blocks, 1, func(_ *Workspace, first, next int) { j.run(first, next) })
+}
+
+// run interleaves some blocks.
+func (j *interleaving) run(first, next int) {
+	for b := first; b < next; b++ {
+		i, at := b/j.blocks, b%j.blocks*j.block
+		n := min(j.block, j.pixels-at)
+		interleaveBlock(j.to[(i*j.pixels+at)*j.channels:][:n*j.channels], j.from[i*j.image+at:], j.channel, j.channels, n)
+	}
 }
 
 // interleaveBlock interleaves n elements of vectors that begin step elements apart.

@@ -1,5 +1,7 @@
 package array
 
+import "github.com/nnopt/nnopt/kernel"
+
 const (
 	// lastPatchBytes bounds the patches of a convolution with channels last that are gathered at a
 	// time, and minLastRows is the least number of them: every product of some reads all weights.
@@ -45,6 +47,13 @@ type lastConvolution struct {
 	terms    int // elements of a patch
 	first    int // the first position that is computed
 	rows     int // behind the last one: the positions of all items, unless threads divide them
+
+	// Headers, which would be on the heap otherwise: of copies, of patches and their memory, of some rows of y.
+	slid    slide
+	copies  [2]Array
+	memory  Array
+	some    [2]Array
+	patches kernel.Patches
 }
 
 // ConvLast is Conv for arrays whose last dimension is the channels: x is [N, spatial…, C], the
@@ -56,33 +65,31 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		return nil
 	}
 	last := int(x.ndim) - 1
-	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, prepared: prepared, groups: groups,
-		in: weights.shape[last-1], out: y.shape[last] / groups, rows: y.Len() / y.shape[last]}
+	if ws.conv == nil {
+		ws.conv = new(lastConvolution)
+	}
+	c := ws.conv
+	defer c.forget()
+	c.ws, c.x, c.w, c.y, c.prepared, c.groups = ws, x, weights, y, prepared, groups
+	c.in, c.out, c.first, c.rows = weights.shape[last-1], y.shape[last]/groups, 0, y.Len()/y.shape[last]
 	nothing := x.Len() == 0 || weights.Len() == 0
 	if err := ws.complete(&c.complete, e, y, args, prepared != nil && !nothing); err != nil {
 		return err
 	}
-	defer c.complete.end()
 	if nothing { // a sum of nothing
 		y.zero()
 		c.complete.run(0, y.Len())
 		return nil
 	}
-	c.slide = newSlide(&w, x.Shape()[1:last], y.Shape()[1:last])
+	c.slide = &c.slid
+	c.slide.become(&w, x.Shape()[1:last], y.Shape()[1:last])
 	c.terms = c.in * c.slide.window()
-	for _, p := range []**Array{&c.x, &c.w} {
-		if (*p).Contiguous() {
-			continue
-		}
-		t := new(Array)
-		if err := ws.New(t, x.dtype, (*p).Shape()...); err != nil {
-			return err
-		}
-		defer ws.Release(t)
-		if !ws.interleave(t, *p) {
-			ws.Copy(t, *p)
-		}
-		*p = t
+	var err error
+	if c.x, err = c.contiguous(0, x); err == nil {
+		c.w, err = c.contiguous(1, weights)
+	}
+	if err != nil {
+		return err
 	}
 	switch {
 	case directLast(c.in, c.out) && x.dtype == Float32:
@@ -97,6 +104,33 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	return c.shared(e, args, (*lastConvolution).gathered)
 }
 
+// contiguous returns a, or copy number k of it.
+func (c *lastConvolution) contiguous(k int, a *Array) (*Array, error) {
+	if a.Contiguous() {
+		return a, nil
+	}
+	t := &c.copies[k]
+	if err := c.ws.New(t, a.dtype, a.Shape()...); err != nil {
+		return nil, err
+	}
+	if !c.ws.interleave(t, a) {
+		c.ws.Copy(t, a)
+	}
+	return t, nil
+}
+
+// forget releases copies, and keeps nothing alive.
+func (c *lastConvolution) forget() {
+	c.complete.end()
+	for k := range c.copies {
+		if c.copies[k].data != nil {
+			c.ws.Release(&c.copies[k])
+		}
+	}
+	c.x, c.w, c.y, c.prepared, c.complete = nil, nil, nil, nil, completion{}
+	c.copies, c.memory, c.some, c.patches = [2]Array{}, Array{}, [2]Array{}, kernel.Patches{}
+}
+
 // weightsOf returns the weights of a group, a column for each channel of y.
 func (c *lastConvolution) weightsOf(group int) *Array {
 	return c.w.rowsAt(group*c.out, c.terms, c.out, c.groups*c.out)
@@ -105,7 +139,8 @@ func (c *lastConvolution) weightsOf(group int) *Array {
 // multiply sets some rows of the channels of a group to their product.
 func (c *lastConvolution) multiply(patches *Array, group, first int) error {
 	m, n := c.groups*c.out, patches.shape[0]
-	y := c.y.rowsAt(first*m+group*c.out, n, c.out, m)
+	y := &c.some[1]
+	y.rowsOf(c.y, first*m+group*c.out, n, c.out, m)
 	if c.prepared != nil {
 		return c.ws.mulFactor(y, patches, c.prepared.groups[group], c.complete.of(first, n, group*c.out, c.out))
 	}
@@ -114,14 +149,14 @@ func (c *lastConvolution) multiply(patches *Array, group, first int) error {
 
 // blocks calls f for blocks of rows, as many as bytes hold, but not fewer than least, unless there are
 // not so many. Their sizes differ by one at most. Then it completes the block.
-func (c *lastConvolution) blocks(rowBytes, bytes, least int, f func(first, n int) error) error {
+func (c *lastConvolution) blocks(rowBytes, bytes, least int, f func(c *lastConvolution, first, n int) error) error {
 	m := c.groups * c.out
 	rows := c.rows - c.first
 	count := max(rows/max(bytes/rowBytes, least), 1)
 	for b := range count {
 		first := c.first + b*rows/count
 		n := c.first + (b+1)*rows/count - first
-		if err := f(first, n); err != nil {
+		if err := f(c, first, n); err != nil {
 			return err
 		}
 		c.complete.run(first*m, n*m)
@@ -131,14 +166,15 @@ func (c *lastConvolution) blocks(rowBytes, bytes, least int, f func(first, n int
 
 // plain multiplies the elements of x where they are.
 func (c *lastConvolution) plain() error {
-	channels := c.groups * c.in
 	bytes := epilogueBytes
 	if c.complete.left == nil {
 		bytes = 1 << 62
 	}
-	return c.blocks(c.groups*c.out*c.x.dtype.Size(), bytes, minLastRows, func(first, n int) error {
+	return c.blocks(c.groups*c.out*c.x.dtype.Size(), bytes, minLastRows, func(c *lastConvolution, first, n int) error {
+		channels := c.groups * c.in
 		for g := range c.groups {
-			if err := c.multiply(c.x.rowsAt(first*channels+g*c.in, n, c.in, channels), g, first); err != nil {
+			c.some[0].rowsOf(c.x, first*channels+g*c.in, n, c.in, channels)
+			if err := c.multiply(&c.some[0], g, first); err != nil {
 				return err
 			}
 		}
@@ -150,13 +186,13 @@ func (c *lastConvolution) plain() error {
 func (c *lastConvolution) gathered() error {
 	size := c.x.dtype.Size()
 	most := min(c.rows, 2*max(lastPatchBytes/(c.terms*size), minLastRows))
-	memory := new(Array)
-	if err := c.ws.New(memory, c.x.dtype, most, c.terms); err != nil {
+	if err := c.ws.New(&c.memory, c.x.dtype, most, c.terms); err != nil {
 		return err
 	}
-	defer c.ws.Release(memory)
-	return c.blocks(c.terms*size, lastPatchBytes, minLastRows, func(first, n int) error {
-		p := memory.rowsAt(0, n, c.terms, c.terms)
+	defer c.ws.Release(&c.memory)
+	return c.blocks(c.terms*size, lastPatchBytes, minLastRows, func(c *lastConvolution, first, n int) error {
+		p := &c.some[0]
+		p.rowsOf(&c.memory, 0, n, c.terms, c.terms)
 		for g := range c.groups {
 			if c.x.dtype == Float32 {
 				lastPatches(Slice[float32](p), Slice[float32](c.x), c, g, first, n)

@@ -9,20 +9,21 @@ func (c *lastConvolution) inPlace() bool {
 
 // windows multiplies patches where they are.
 func (c *lastConvolution) windows() error {
-	s, m := c.slide, c.groups*c.out
+	s := c.slide
 	bytes := epilogueBytes
 	if c.complete.left == nil {
 		bytes = 1 << 62
 	}
-	x := kernel.Patches{
+	c.patches = kernel.Patches{
 		Pixel: c.groups * c.in, Channels: c.in,
 		In: s.in, Out: s.out, Size: s.size, Stride: s.stride, Dilation: s.dilation, Before: s.before,
 	}
-	return c.blocks(4*m, bytes, minLastRows, func(first, n int) error {
+	return c.blocks(4*c.groups*c.out, bytes, minLastRows, func(c *lastConvolution, first, n int) error {
+		x, m := &c.patches, c.groups*c.out
 		for g := range c.groups {
 			x.Data = Slice[float32](c.x)[g*c.in:]
 			y := kernel.Matrix{Rows: n, Cols: c.out, Stride: m, Data: Slice[float32](c.y)[first*m+g*c.out:][:(n-1)*m+c.out]}
-			c.prepared.groups[g].weights.MulPatches(&x, first, c.complete.of(first, n, g*c.out, c.out), y)
+			c.prepared.groups[g].weights.MulPatches(x, first, *c.complete.of(first, n, g*c.out, c.out), y)
 		}
 		return nil
 	})

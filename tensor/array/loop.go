@@ -38,6 +38,9 @@ func (ws *Workspace) Map(p *Program, out, in []*Array) {
 	if n == 0 {
 		return
 	}
+	if ws.straight(p, n, out, in) {
+		return
+	}
 	lp := &ws.loop
 	lp.size = ws.blockOf(n)
 	lp.begin(p, out, in)
@@ -169,21 +172,13 @@ func (lp *loop) allot(p *Program) {
 	// One piece of memory for all slots of a type, which the next run uses again. Slots whose
 	// operands are dense get theirs in vain, but they become views before anything is written to
 	// them.
-	var counts [numDTypes]int
-	for _, t := range p.slots {
-		counts[t]++
-	}
-	for t, n := range counts {
-		if n > 0 {
-			kinds[t].reserve(&lp.scratch, n*lp.size)
-		}
+	for _, c := range p.counts {
+		lp.scratch.reserve(c.dtype, c.n*lp.size)
 	}
 	lp.lanes = lp.lanes[:0]
-	var next [numDTypes]int
-	for _, t := range p.slots {
+	for k, t := range p.slots {
 		lp.lanes = append(lp.lanes, lane{})
-		kinds[t].allot(&lp.lanes[len(lp.lanes)-1], &lp.scratch, next[t]*lp.size, lp.size)
-		next[t]++
+		lp.lanes[k].allot(t, &lp.scratch, int(p.places[k])*lp.size, lp.size)
 	}
 	for _, c := range p.fixed {
 		kinds[c.data.dtype].fill(&lp.lanes[c.value], c.data)

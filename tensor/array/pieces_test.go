@@ -2,6 +2,7 @@ package array
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -162,6 +163,41 @@ var dividedOps = map[string]dividedOp{
 		}
 		shape := slices.Delete(slices.Clone(x.Shape()), axis, axis+1)
 		return into(Int64, shape, func(ws *Workspace, y *Array) error { return ws.ArgMax(y, x, 1<<axis) })
+	},
+	"long reductions": func(r *rand.Rand) func(*Workspace) (*Array, error) {
+		dtype := []DType{Bool, Int8, Int64, Uint64, Float32, Float64}[r.IntN(6)]
+		// Few results of many terms: along memory and across, and with terms in two dimensions.
+		shape := [][]int{{40000 + r.IntN(20000)}, {2 + r.IntN(3), 20000}, {300 + r.IntN(900), 1 + r.IntN(40)}, {3, 400, 5}, {2, 300, 60}}[r.IntN(5)]
+		x := randomArray(r, dtype, shape...).Transpose(r.Perm(len(shape))...)
+		if dtype.IsFloat() && r.IntN(3) == 0 {
+			for range 1 + r.IntN(4) {
+				x.SetFloat(r.IntN(x.Len()), []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}[r.IntN(4)])
+			}
+		}
+		var axes Axes
+		var left []int
+		for d := range shape {
+			if x.shape[d] > 60 || r.IntN(2) == 0 {
+				axes |= 1 << d
+			} else {
+				left = append(left, x.shape[d])
+			}
+		}
+		switch k := r.IntN(int(NumReductions) + 2); k {
+		case int(NumReductions):
+			return into(Int64, left, func(ws *Workspace, y *Array) error { return ws.ArgMax(y, x, axes) })
+		case int(NumReductions) + 1:
+			return into(Int64, left, func(ws *Workspace, y *Array) error { return ws.ArgMin(y, x, axes) })
+		default:
+			op := Reduction(k)
+			return into(op.Result(dtype), left, func(ws *Workspace, y *Array) error { return ws.Reduce(op, y, x, axes) })
+		}
+	},
+	"long products": func(r *rand.Rand) func(*Workspace) (*Array, error) {
+		dtype, n := floatType(r), maxTerms+1+r.IntN(2*maxTerms)
+		a, b := randomArray(r, dtype, n, 1+r.IntN(4)).Transpose(1, 0), randomArray(r, dtype, n, 1+r.IntN(4))
+		beta := float64(r.IntN(3))
+		return into(dtype, []int{a.shape[0], b.shape[1]}, func(ws *Workspace, c *Array) error { return ws.Gemm(0.5, a, b, beta, c) })
 	},
 	"integers": func(r *rand.Rand) func(*Workspace) (*Array, error) {
 		dtype := []DType{Bool, Int8, Int32, Uint64}[r.IntN(4)]

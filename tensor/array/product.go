@@ -42,6 +42,9 @@ func (ws *Workspace) Gemm(alpha float64, a, b *Array, beta float64, c *Array) er
 		}
 		return nil
 	}
+	if chained(c, a.shape[1]) {
+		return ws.gemmInChains(alpha, a, b, beta, c)
+	}
 	// Our product of float64s takes factors with any strides, so there is nothing to copy. Gonum's
 	// omits products with zero, and so loses NaN and infinities.
 	if c.dtype == Float64 && (usesDGemm() || !allFinite(a) || !allFinite(b)) {

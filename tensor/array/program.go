@@ -26,6 +26,15 @@ type Program struct {
 	fixed    []constant
 	lastRead []int32 // for each input, the last instruction that reads it
 	written  []int32 // for each output, the instruction that makes it
+	stages   bool    // an input is read after an output is made
+	places   []int32 // for each slot, how many of its type are before it
+	counts   []typeCount
+}
+
+// typeCount is the number of slots of a type.
+type typeCount struct {
+	dtype DType
+	n     int
 }
 
 type constant struct {
@@ -265,6 +274,21 @@ func (p *Program) place() {
 		// A run compares this with the last instruction that reads an input: see staged.
 		if o := int(in.dst) - p.inputs; o >= 0 && o < len(p.outs) {
 			p.written[o] = int32(i)
+		}
+	}
+	for _, read := range p.lastRead {
+		for _, made := range p.written {
+			p.stages = p.stages || read > made
+		}
+	}
+	var counts [numDTypes]int
+	for _, t := range p.slots {
+		p.places = append(p.places, int32(counts[t]))
+		counts[t]++
+	}
+	for t, n := range counts {
+		if n > 0 {
+			p.counts = append(p.counts, typeCount{DType(t), n})
 		}
 	}
 }

@@ -100,9 +100,8 @@ func sortSome[T, R Element](src, dst *Array, first, next int, key func(T) uint64
 	n := src.shape[d]
 	data, results := dataOf[T](src), dataOf[R](dst)
 	line, result, keys, spare := make([]T, n), make([]R, n), make([]keyed, n), make([]keyed, n)
-	var from, to walker
-	from.start(src.offset, src.shape[:d], src.strides[:d], first)
-	to.start(dst.offset, dst.shape[:d], dst.strides[:d], first)
+	from := walk(src.offset, src.shape[:d], src.strides[:d], first)
+	to := walk(dst.offset, dst.shape[:d], dst.strides[:d], first)
 	for range next - first {
 		for i := range line {
 			v := data[from.at+i*src.strides[d]]

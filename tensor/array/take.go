@@ -12,7 +12,9 @@ type selection struct {
 
 // selected returns the selection by integer arrays of one shape. The error wraps ErrIndex. The
 // selection is valid until the next call.
-func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err error) {
+func (ws *Workspace) selected(a *Array, indexes []*Array) (*selection, error) {
+	s := &ws.selection
+	*s = selection{}
 	k, n := len(indexes), indexes[0].Len()
 	if cap(ws.places) < n {
 		ws.places = make([]int, n)
@@ -56,6 +58,9 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (s selection, err erro
 	return s, nil
 }
 
+// forget keeps nothing alive.
+func (s *selection) forget() { s.rest.data = nil }
+
 // Take makes out[i] a[indexes[0][i], indexes[1][i], …]. The indexes are integer arrays of one
 // shape. The shape of out is that of the indexes, followed by the remaining dimensions of a. The
 // error wraps ErrIndex or ErrTooLarge.
@@ -73,7 +78,8 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 	if err := ws.New(out, a.dtype, append(append(buf[:0], first...), last...)...); err != nil {
 		return err
 	}
-	ws.take(out, &s)
+	defer s.forget()
+	ws.take(out, s)
 	if !s.outer {
 		return nil
 	}
@@ -86,7 +92,6 @@ func (ws *Workspace) take(out *Array, s *selection) {
 	if s.outer {
 		things = s.size
 	}
-	take := kinds[out.dtype].take
 	// Elements that are taken one by one lie anywhere.
 	work := len(s.places) * s.size * 2 * moved * out.dtype.Size()
 	if s.size == 1 || s.outer {
@@ -95,11 +100,10 @@ func (ws *Workspace) take(out *Array, s *selection) {
 	unit := max(leastMoved*things/max(len(s.places)*s.size, 1), 1)
 	parts := ws.partsOf(work, things, unit)
 	if parts <= 1 {
-		take(out, s, 0, things)
+		kinds[out.dtype].take(out, s, 0, things)
 		return
 	}
-	chosen := *s
-	ws.inParts(parts, things, unit, func(_ *Workspace, first, next int) { take(out, &chosen, first, next) })
+	ws.inParts(parts, things, unit, func(_ *Workspace, first, next int) { kinds[out.dtype].take(out, s, first, next) })
 }
 
 // taken is what it takes to move an element from anywhere, in picoseconds.
@@ -152,8 +156,7 @@ func (s *selection) each(first, next int, f func(r, at int)) {
 	if first >= next {
 		return
 	}
-	var w walker
-	w.start(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], first)
+	w := walk(0, s.rest.Shape(), s.rest.strides[:s.rest.ndim], first)
 	for r := first; r < next; r++ {
 		f(r, w.at)
 		w.advance(1)
@@ -164,6 +167,7 @@ func (s *selection) each(first, next int, f func(r, at int)) {
 // that of the result of Take. The error wraps ErrIndex.
 func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	s, err := ws.selected(a, indexes)
+	defer s.forget()
 	if err != nil || len(s.places) == 0 || s.size == 0 {
 		return err
 	}
@@ -178,31 +182,31 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	}
 	switch a.dtype {
 	case Bool:
-		putBools(y, &s, add)
+		putBools(y, s, add)
 	case Int8:
-		putElements[int8](y, &s, add)
+		putElements[int8](y, s, add)
 	case Int16:
-		putElements[int16](y, &s, add)
+		putElements[int16](y, s, add)
 	case Int32:
-		putElements[int32](y, &s, add)
+		putElements[int32](y, s, add)
 	case Int64:
-		putElements[int64](y, &s, add)
+		putElements[int64](y, s, add)
 	case Uint8:
-		putElements[uint8](y, &s, add)
+		putElements[uint8](y, s, add)
 	case Uint16:
-		putElements[uint16](y, &s, add)
+		putElements[uint16](y, s, add)
 	case Uint32:
-		putElements[uint32](y, &s, add)
+		putElements[uint32](y, s, add)
 	case Uint64:
-		putElements[uint64](y, &s, add)
+		putElements[uint64](y, s, add)
 	case Float32:
-		putElements[float32](y, &s, add)
+		putElements[float32](y, s, add)
 	case Float64:
-		putElements[float64](y, &s, add)
+		putElements[float64](y, s, add)
 	case Float16:
-		putBy(y, &s, add, func(x, y F16) F16 { return F16Of(x.Float32() + y.Float32()) })
+		putBy(y, s, add, func(x, y F16) F16 { return F16Of(x.Float32() + y.Float32()) })
 	case BFloat16:
-		putBy(y, &s, add, func(x, y BF16) BF16 { return BF16Of(x.Float32() + y.Float32()) })
+		putBy(y, s, add, func(x, y BF16) BF16 { return BF16Of(x.Float32() + y.Float32()) })
 	}
 	return nil
 }

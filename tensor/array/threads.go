@@ -190,7 +190,7 @@ type reduceJob struct {
 	parts   int
 }
 
-// reduceShared is reduce, if it is worth dividing. It reports false if not, and does nothing.
+// reduceShared is reduce, if it is worth dividing by results. It reports false if not, and does nothing.
 func (ws *Workspace) reduceShared(r Reduction, out, v *Array, reduced reducedDims) bool {
 	d, last := 0, int(v.ndim)-1
 	for d < last && v.shape[d] == 1 {
@@ -200,17 +200,21 @@ func (ws *Workspace) reduceShared(r Reduction, out, v *Array, reduced reducedDim
 	if t == nil || last < 0 {
 		return false
 	}
-	// The order of sums depends on whether neighbours in the last dimension belong to different
-	// results. A part has at least two of them, if there are any.
-	unit := 1
-	if d == last {
-		unit = 16
+	n, terms := v.shape[d], reduced.len()
+	byRows := reducedByRows(v, &reduced)
+	unit, few := 1, 2*t.Size()
+	if byRows && d == last {
+		// Neighbours stay together, or their sums would be made in the other order. And short pieces
+		// of rows are read at half the speed of memory, since each begins where nothing was read
+		// ahead.
+		unit, few = 16, shortRow*t.Size()
 	}
-	n := v.shape[d]
-	takes := time.Duration(out.Len()) * time.Duration(reduced.len()) * reduceWork[r] / 1000
-	parts := min(t.Parts(takes), n/unit)
-	if d == last {
-		parts = min(parts, t.Size()) // short pieces of rows take longer
+	if n < few && terms > r.blockOf(byRows) && r.inBlocks(v.dtype) {
+		return false // fold divides the terms
+	}
+	parts := min(t.Parts(r.takes(out.Len(), terms)), n/unit)
+	if unit > 1 {
+		parts = min(parts, t.Size())
 	}
 	if parts <= 1 {
 		return false
@@ -220,6 +224,17 @@ func (ws *Workspace) reduceShared(r Reduction, out, v *Array, reduced reducedDim
 	t.Do(parts, j)
 	*j = reduceJob{}
 	return true
+}
+
+// shortRow is the number of elements of a piece of rows that takes longer than what lies in one piece.
+const shortRow = 4096
+
+// inBlocks reports whether the terms of a result may be made in blocks.
+func (r Reduction) inBlocks(d DType) bool { return r != Prod || !d.IsFloat() }
+
+// takes is how long a reduction takes one thread.
+func (r Reduction) takes(results, terms int) time.Duration {
+	return time.Duration(results) * time.Duration(terms) * reduceWork[r] / 1000
 }
 
 // reduceWork is what an element of a reduction takes, in picoseconds.

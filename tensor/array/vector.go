@@ -52,19 +52,21 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 // rowSums32 is sums of float32s in float64.
 func rowSums32() folder[float32, float64] {
 	f := sums[float32, float64]()
-	f.rows = kernel.AddVecToDoubles
+	f.rows, f.join = kernel.AddVecToDoubles, addDoubles
 	return f
 }
 
 func rowSums64() folder[float64, float64] {
 	f := sums[float64, float64]()
-	add := kernel.Float64Map("add")
-	f.rows = func(acc, x []float64) { add(acc, acc, x) }
+	f.rows, f.join = addDoubles, addDoubles
 	return f
 }
 
+func addDoubles(acc, x []float64) { addBlock(acc, acc, x) }
+
 // Functions of vectors of float64s.
 var (
+	addBlock   = kernel.Float64Map("add")
 	expBlock   = kernel.Float64Map("exp")
 	log1pBlock = kernel.Float64Map("log1p")
 )

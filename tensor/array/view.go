@@ -21,8 +21,11 @@ func (a *Array) TransposeTo(v *Array, order ...int) error {
 	if len(order) > MaxDims {
 		return fmt.Errorf("array: %d dimensions, there can be %d", len(order), MaxDims)
 	}
-	src := *a
-	kept := 0
+	src, kept := a, 0
+	if v == a {
+		src = &Array{}
+		*src = *a
+	}
 	*v = Array{dtype: src.dtype, ndim: uint8(len(order)), offset: src.offset, data: src.data}
 	for i, from := range order {
 		if from == NewAxis {
@@ -34,7 +37,7 @@ func (a *Array) TransposeTo(v *Array, order ...int) error {
 	}
 	for d := range int(src.ndim) {
 		if kept&(1<<d) == 0 && src.shape[d] != 1 {
-			return droppedError(d, src)
+			return droppedError(d, *src)
 		}
 	}
 	return nil

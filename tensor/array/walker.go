@@ -1,7 +1,6 @@
 package array
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -12,14 +11,16 @@ type walker struct {
 	at           int // offset of the element at index
 }
 
-// start puts the walker on element lo of the view whose first element has offset at.
-func (w *walker) start(at int, shape, steps []int, lo int) {
-	w.shape, w.steps, w.at = shape, steps, at
+// walk returns a walker on element lo of the view whose first element has offset at. It is a value: what a
+// method stores behind its receiver is on the heap.
+func walk(at int, shape, steps []int, lo int) walker {
+	w := walker{shape: shape, steps: steps, at: at}
 	for d := len(shape) - 1; d >= 0; d-- {
 		w.index[d] = lo % shape[d]
 		lo /= shape[d]
 		w.at += w.index[d] * steps[d]
 	}
+	return w
 }
 
 // run returns the length of the rest of the run, at most n, and the step between its elements.
@@ -55,8 +56,7 @@ func (w *walker) carry(d int) {
 
 // gather copies elements of a view, from element lo on.
 func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
-	var w walker
-	w.start(at, shape, steps, lo)
+	w := walk(at, shape, steps, lo)
 	for len(dst) > 0 {
 		if n := gatherRows(dst, src, &w); n > 0 {
 			dst = dst[n:]
@@ -111,8 +111,7 @@ func gatherRows[T any](dst, src []T, w *walker) int {
 
 // scatter copies elements into a view, from element lo on.
 func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
-	var w walker
-	w.start(at, shape, steps, lo)
+	w := walk(at, shape, steps, lo)
 	for len(src) > 0 {
 		n, step := w.run(len(src))
 		if step == 1 {
@@ -213,7 +212,11 @@ func turn[T any](dst, src []T, at int, shape, steps []int, part, parts int) {
 	}
 	from[longest], end[longest] = piece(part, parts, shape[longest], turnBlock)
 	dims := order[:last]
-	slices.SortStableFunc(dims, func(i, j int) int { return cmp.Compare(steps[j], steps[i]) })
+	for i := range dims { // by insertion: package slices would put steps on the heap
+		for k := i; k > 0 && steps[dims[k]] > steps[dims[k-1]]; k-- {
+			dims[k], dims[k-1] = dims[k-1], dims[k]
+		}
+	}
 	for first := from[last]; first < end[last]; first += turnBlock {
 		run := min(turnBlock, end[last]-first)
 		in, out := at+first*steps[last], first

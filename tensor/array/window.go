@@ -64,6 +64,13 @@ type span struct{ lo, hi int }
 // newSlide takes the spatial sizes of input and result.
 func newSlide(w *Window, in, out []int) *slide {
 	s := new(slide)
+	s.become(w, in, out)
+	return s
+}
+
+// become is newSlide for a slide that is there.
+func (s *slide) become(w *Window, in, out []int) {
+	*s = slide{ranges: s.ranges[:0]}
 	for d := range MaxSpatial {
 		s.in[d], s.out[d], s.size[d], s.stride[d], s.dilation[d] = 1, 1, 1, 1, 1
 	}
@@ -74,11 +81,9 @@ func newSlide(w *Window, in, out []int) *slide {
 		s.size[e], s.stride[e], s.dilation[e], s.before[e] = w.Size[d], w.Stride[d], w.Dilation[d], w.Before[d]
 	}
 	last := MaxSpatial - 1
-	s.ranges = make([]span, s.size[last])
-	for k := range s.ranges {
-		s.ranges[k] = s.rangeOf(last, k)
+	for k := range s.size[last] {
+		s.ranges = append(s.ranges, s.rangeOf(last, k))
 	}
-	return s
 }
 
 // rangeOf returns the positions at which element k of the window is in the input.

@@ -44,7 +44,10 @@ type Workspace struct {
 	segments  []kernel.Segment
 	integers  *integers // if there was a product of them
 	sums      []float64
+	blockSums []float64 // see fold
+	conv      *lastConvolution
 	places    []int // of Take and Put
+	selection selection
 	attention *attentionMemory
 	free      *[numDTypes][numClasses][]any // allocated by the first Release, as it is large and many workspaces are used once
 	lent      []Array                       // see Lend

@@ -1,0 +1,52 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestLowProducts: products without a plan have the bits of those with one.
+func TestLowProducts(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	draw := func(rows, cols int) Matrix {
+		m := Matrix{Rows: rows, Cols: cols, Stride: cols + r.IntN(3)}
+		m.Data = make([]float32, rows*m.Stride)
+		for i := range m.Data {
+			m.Data[i] = float32(r.NormFloat64())
+		}
+		return m
+	}
+	low := 0
+	for range 400 {
+		rows, cols, steps := 1+r.IntN(maxTileRows+1), 1+r.IntN(130), 1+r.IntN(200)
+		w := NewWeights(draw(cols, steps))
+		if r.IntN(2) == 0 {
+			w.SetTransposed(draw(steps, cols))
+		}
+		x, y := draw(rows, steps), draw(rows, cols)
+		ep := Epilogue{ReLU: r.IntN(2) == 0, LastReLU: r.IntN(2) == 0, BiasFirst: r.IntN(2) == 0}
+		if r.IntN(2) == 0 {
+			ep.Bias = draw(1, cols).Data[:cols]
+		}
+		if r.IntN(2) == 0 {
+			ep.Scale, ep.Offset = draw(1, cols).Data[:cols], draw(1, cols).Data[:cols]
+		}
+		if r.IntN(2) == 0 {
+			ep.Alpha, ep.Residual = 0.5, draw(rows, cols)
+		}
+		z := Matrix{Rows: rows, Cols: cols, Stride: y.Stride, Data: append([]float32(nil), y.Data...)}
+		if w.mulLow(&x, &ep, &y) {
+			low++
+			MulSegments([]Segment{{X: x, W: w}}, ep, z)
+		}
+		for i := range y.Data {
+			if math.Float32bits(y.Data[i]) != math.Float32bits(z.Data[i]) {
+				t.Fatalf("%d×%d, %d steps, element %d: %v, want %v", rows, cols, steps, i, y.Data[i], z.Data[i])
+			}
+		}
+	}
+	if currentSet() != blasSet && low < 200 {
+		t.Errorf("%d of 400 products are low", low)
+	}
+}

@@ -1,0 +1,163 @@
+package array
+
+import "github.com/nnopt/nnopt/internal/divide"
+
+// straight is Map for n elements that are one block, and for operands that lie in order in memory or
+// are one number: most maps of small networks, whose loop would take longer to prepare than to run. It
+// reports false if operands are not so, and does nothing.
+func (ws *Workspace) straight(p *Program, n int, out, in []*Array) bool {
+	if n > blockSize || ws.Threads != nil && divide.Always.Load() {
+		return false
+	}
+	shape := out[0].Shape()
+	for k, a := range out {
+		if a.dtype != p.OutputType(k) || !a.inOrder(shape) {
+			return false
+		}
+		if p.stages {
+			for i, b := range in {
+				if p.lastRead[i] > p.written[k] && a.SharesMemory(b) { // see begin
+					return false
+				}
+			}
+		}
+	}
+	for k, a := range in {
+		if a.dtype != p.types[k] || !a.inOrder(shape) && !(int(a.ndim) == len(shape) && a.Len() == 1) {
+			return false
+		}
+	}
+	lp := &ws.loop
+	for _, c := range p.counts {
+		lp.scratch.reserve(c.dtype, c.n*n)
+	}
+	if cap(lp.lanes) < len(p.slots) {
+		lp.lanes = make([]lane, len(p.slots))
+	}
+	lp.lanes = lp.lanes[:len(p.slots)]
+	for k, a := range in {
+		l := &lp.lanes[k]
+		if a.Len() == n {
+			l.point(a, n)
+			continue
+		}
+		l.allot(a.dtype, &lp.scratch, int(p.places[k])*n, n)
+		kinds[a.dtype].fill(l, a)
+	}
+	for k, a := range out {
+		lp.lanes[p.inputs+k].point(a, n)
+	}
+	for k := p.inputs + len(out); k < len(p.slots); k++ {
+		lp.lanes[k].allot(p.slots[k], &lp.scratch, int(p.places[k])*n, n)
+	}
+	for _, c := range p.fixed {
+		kinds[c.data.dtype].fill(&lp.lanes[c.value], c.data)
+	}
+	for i := range p.placed {
+		p.placed[i].run(lp.lanes, n)
+	}
+	return true
+}
+
+// inOrder reports whether the array has a shape, and its elements lie in row-major order.
+func (a *Array) inOrder(shape []int) bool {
+	if int(a.ndim) != len(shape) {
+		return false
+	}
+	step := 1
+	for d := len(shape) - 1; d >= 0; d-- {
+		size := shape[d]
+		if a.shape[d] != size || size != 1 && a.strides[d] != step {
+			return false
+		}
+		step *= size
+	}
+	return true
+}
+
+// point makes the lane a view of the first n elements of an array. The most common types are not asked for their
+// kind.
+func (l *lane) point(a *Array, n int) {
+	switch d := a.data.(type) {
+	case []float32:
+		l.f = d[a.offset:][:n]
+	case []float64:
+		l.d = d[a.offset:][:n]
+	default:
+		kinds[a.dtype].point(l, a, 0, n)
+	}
+}
+
+// reserve makes the block of a type at least n elements long.
+func (l *lane) reserve(t DType, n int) {
+	if t == Float32 && len(l.f) >= n || t == Float64 && len(l.d) >= n {
+		return
+	}
+	kinds[t].reserve(l, n)
+}
+
+// allot gives the lane n elements of the block of its type.
+func (l *lane) allot(t DType, blocks *lane, at, n int) {
+	switch t {
+	case Float32:
+		l.f = blocks.f[at:][:n]
+	case Float64:
+		l.d = blocks.d[at:][:n]
+	default:
+		kinds[t].allot(l, blocks, at, n)
+	}
+}
+
+// reduceStraight is Reduce over the last dimensions of few floats that lie in order in memory. It reports
+// false if they are not so, and does nothing. Its bits are those of fold.
+func (ws *Workspace) reduceStraight(r Reduction, out, in *Array, axes Axes) bool {
+	first := int(in.ndim) // of the dimensions that are reduced
+	for first > 0 && axes.Has(first-1) {
+		first--
+	}
+	size := in.Len()
+	if first == int(in.ndim) || axes>>first<<first != axes || size == 0 || size > blockTerms/4 || !in.Contiguous() || ws.Threads != nil && divide.Always.Load() {
+		return false
+	}
+	n := 1
+	for _, k := range in.shape[first:in.ndim] {
+		n *= k
+	}
+	run := in.shape[in.ndim-1]
+	switch d := in.data.(type) {
+	case []float32:
+		x := d[in.offset:][:size]
+		switch r {
+		case Sum, Prod:
+			reduceRuns(&float32Folders[r], Slice[float32](out), x, n, run)
+		case Max, Min:
+			reduceRuns(&float32Extremes[r], Slice[float32](out), x, n, run)
+		default:
+			return false
+		}
+	case []float64:
+		x := d[in.offset:][:size]
+		switch r {
+		case Sum, Prod:
+			reduceRuns(&float64Folders[r], Slice[float64](out), x, n, run)
+		case Max, Min:
+			reduceRuns(&float64Extremes[r], Slice[float64](out), x, n, run)
+		default:
+			return false
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// reduceRuns sets each result to the reduction of n elements, run by run.
+func reduceRuns[T, A float](f *folder[T, A], out, x []T, n, run int) {
+	for k := range out {
+		acc := f.first
+		for terms := x[k*n:][:n]; len(terms) > 0; terms = terms[run:] {
+			acc = f.run(acc, terms[:run], 1)
+		}
+		out[k] = T(acc)
+	}
+}
