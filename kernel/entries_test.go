@@ -214,6 +214,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"QuantizedRows.Marked":    quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Marked() }),
 	"QuantizedRows.IsMarked":  quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.IsMarked(0) }),
 	"QuantizedRows.Step":      quantizedEntry(func(q *QuantizedRows, w *QuantizedWeights) { _ = q.Rows() > 0 && q.Step(0, 0) > 0 }),
+	"Quantizable":             func(a *arena, rows, cols int) { Quantizable(Int16, a.from(rows, cols)) },
 	"QuantizationSteps":       func(a *arena, rows, cols int) { QuantizationSteps(Int8, a.from(rows, cols)) },
 	"MulQuantized": func(a *arena, rows, cols int) {
 		k, p := min(inner(cols), 300), Int8+Precision(a.r.IntN(2))

@@ -128,6 +128,11 @@ const maxSum = 1<<31 - 1
 // overflow.
 func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 	largest, total := magnitudes(row)
+	return scaleOf(p, len(row), largest, total)
+}
+
+// scaleOf is columnScale for n elements of which the greatest absolute value and the sum of all are known.
+func scaleOf(p Precision, n int, largest, total float64) (scale float64, ok bool) {
 	const minScale = 1.0 / (1 << 120)
 	// most bounds the sum of the absolute codes of a column: with the largest code of x, or the
 	// largest absolute one of words, it gives maxSum.
@@ -136,7 +141,7 @@ func columnScale(p Precision, row []float32) (scale float64, ok bool) {
 		levels, fewest, most = 32767, 400.0, maxSum/4096.0
 	}
 	// A code is at most half larger than the exact quotient.
-	if most -= float64(float64(len(row)) / 2); most < 1 || !(total < maxTotal) {
+	if most -= float64(float64(n) / 2); most < 1 || !(total < maxTotal) {
 		return 0, false
 	}
 	if largest == 0 {
@@ -182,12 +187,9 @@ func quantizeColumn(p Precision, codes []int32, row []float32) (scale float64, s
 	}
 	for l, v := range row {
 		// Halves are rounded away from zero: truncation after adding a half is the same on every
-		// processor.
+		// processor. Signs are not known in advance, so there is no branch.
 		x := float64(v) / scale
-		c := int32(x + 0.5)
-		if x < 0 {
-			c = -int32(0.5 - x)
-		}
+		c := int32(x + math.Copysign(0.5, x))
 		codes[l] = c
 		sum += int64(c)
 	}
@@ -209,6 +211,27 @@ func QuantizationSteps(p Precision, w Matrix) (step, length float64, ok bool) {
 	}
 	n := float64(max(w.Rows, 1))
 	return step / n, length / n, true
+}
+
+// Quantizable reports whether NewQuantizedWeights quantizes the transpose of w: the columns of w are those
+// of y. A column at the very bound of what can be quantized may be taken for one beyond it, or not.
+func Quantizable(p Precision, w Matrix) bool {
+	checkApart(&w)
+	high, sum := make([]float32, w.Cols), make([]float64, w.Cols)
+	const sign = 1 << 31
+	for i := range w.Rows {
+		for j, v := range Row(w, i) {
+			a := math.Float32frombits(math.Float32bits(v) &^ sign)
+			high[j] = max(high[j], a)
+			sum[j] += float64(a)
+		}
+	}
+	for j, largest := range high {
+		if _, ok := scaleOf(p, w.Rows, float64(largest), sum[j]); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // rowSquares returns the sum of the squares of a row, in four parts.

@@ -9,7 +9,6 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // defaultError is what products of integers may change unless the setting says otherwise: as much as
@@ -18,7 +17,8 @@ const defaultError = 0.08
 
 // limitIntegerError returns the pass limit_integer_error: products of integers that change the outputs
 // most get more bits, until the error is small enough. The graph is computed on random inputs: with
-// float32s, with all products of integers and, if that changes too much, with one of them at a time.
+// float32s, with integers and, if that changes too much, with both side by side, to learn what each product
+// adds.
 func limitIntegerError(most float64) errorLimit {
 	return errorLimit{most: most, Global: rewrite.Global{
 		Name: "limit_integer_error",
@@ -39,7 +39,7 @@ func (p errorLimit) Settings() []rewrite.Setting {
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return []rewrite.Setting{{
 		Name: "error", Value: text(p.most), Default: text(defaultError),
-		Doc: "the largest error of an output, relative to its norm (without the mean of each row); 0 is no limit",
+		Doc: "the largest error of an output, relative to its norm, with and without the mean of each row; 0 is no limit",
 	}}
 }
 
@@ -60,15 +60,18 @@ func limitErrorOf(ctx context.Context, h *rewrite.Handle, most float64) error {
 	var list []*noisyProduct
 	for a := range h.Graph().Ordered() {
 		if p := weightedOf(a); p != nil && p.precision() != kernel.Float32 {
-			list = append(list, &noisyProduct{weighted: p, to: p.precision(), cost: tensor.Cost(a)})
+			list = append(list, &noisyProduct{weighted: p, to: p.precision(), cost: tensor.Cost(a), number: len(list)})
 		}
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	l := &limiting{t: newTrial(h.Graph(), list), most: most, list: list}
-	total, err := l.lower(ctx)
-	if err != nil || l.t.failed {
+	total, err := 0.0, error(nil)
+	l := &limiting{most: most, list: list}
+	if l.t, err = newTrial(h.Graph(), list); err == nil {
+		total, err = l.lower(ctx)
+	}
+	if err != nil {
 		// The trial is no part of the computation: if its inputs are not what the graph is for, that is no
 		// fault of the graph.
 		return context.Cause(ctx)
@@ -87,9 +90,10 @@ func limitErrorOf(ctx context.Context, h *rewrite.Handle, most float64) error {
 // A noisyProduct is a product of integers, with what it adds to the outputs.
 type noisyProduct struct {
 	*weighted
+	number int              // in the list
 	to     kernel.Precision // wanted
 	cost   float64
-	errors []float64 // by output, in the wanted precision
+	errors []float64 // by compared variable, in the wanted precision
 }
 
 // limiting chooses precisions.
@@ -101,49 +105,80 @@ type limiting struct {
 
 // lower gives products more bits until the error is at most what it may be, and returns it.
 func (l *limiting) lower(ctx context.Context) (total float64, err error) {
-	everything := func(p *noisyProduct) kernel.Precision { return p.to }
-	errors, err := l.t.errors(ctx, everything)
-	if err != nil || largest(errors) <= l.most {
-		return largest(errors), err
+	if err := l.t.prepare(ctx); err != nil {
+		return 0, err
 	}
-	for _, p := range l.list {
-		if p.errors, err = l.t.errors(ctx, func(q *noisyProduct) kernel.Precision {
-			if q == p {
-				return p.to
+	e := newEstimate(l.t)
+	var before *world
+	for draw := range l.t.draws {
+		w, err := l.t.call(ctx, before, draw)
+		if err != nil {
+			return 0, err
+		}
+		// More bits make no error larger, so those of the draws before stay small enough.
+		for e.error(draw, w) > l.most {
+			raised, err := l.lessen(ctx, e, draw, e.error(draw, w))
+			if err != nil {
+				return 0, err
 			}
-			return kernel.Float32
-		}); err != nil {
-			return 0, err
+			if !raised {
+				break
+			}
+			if w, err = l.t.again(ctx, draw); err != nil {
+				return 0, err
+			}
 		}
-	}
-	// Estimate and measure in turns. Errors of products add up as squares, if not exactly: so what the
-	// estimate is off is made up for.
-	for total = largest(errors); total > l.most; total = largest(errors) {
-		excess := max(total/l.sum(), 1)
-		if !l.raise() {
-			break
-		}
-		for float64(l.sum()*excess) > l.most && l.raise() {
-		}
-		if errors, err = l.t.errors(ctx, everything); err != nil {
-			return 0, err
-		}
+		total, before = max(total, e.error(draw, w)), w
 	}
 	return total, nil
 }
 
-// worst returns the output with the largest sum of squares, and the sum.
-func (l *limiting) worst() (output int, squares float64) {
+// lessen gives products more bits that make the error of a draw, which is at, smaller. It reports false if
+// none does. Errors of products add up as squares, if not exactly: so what the sum is off is made up for.
+// As long as they are large they don't add up at all, and are lessened in steps.
+func (l *limiting) lessen(ctx context.Context, e *estimate, draw int, at float64) (raised bool, err error) {
+	if err := l.share(ctx, e, draw); err != nil {
+		return false, err
+	}
+	excess, target := max(at/l.sum(), 1), max(l.most, at/mostStep)
+	for float64(l.sum()*excess) > target && l.raise() {
+		raised = true
+	}
+	return raised, nil
+}
+
+// mostStep is how many times smaller an error is made before it is shared out again.
+const mostStep = 4
+
+// share finds what each product adds to the error of a draw.
+func (l *limiting) share(ctx context.Context, e *estimate, draw int) error {
+	squares, err := l.t.shares(ctx, len(l.list), draw)
+	if err != nil {
+		return err
+	}
+	for k, p := range l.list {
+		p.errors = make([]float64, len(squares))
+		for i, s := range squares {
+			if s != nil {
+				p.errors[i] = e.relative(draw, i, s[k])
+			}
+		}
+	}
+	return nil
+}
+
+// worst returns the compared variable with the largest sum of squares, and the sum.
+func (l *limiting) worst() (seen int, squares float64) {
 	for i := range l.list[0].errors {
 		sum := 0.0
 		for _, p := range l.list {
 			sum += float64(p.errors[i] * p.errors[i])
 		}
 		if sum > squares {
-			output, squares = i, sum
+			seen, squares = i, sum
 		}
 	}
-	return output, squares
+	return seen, squares
 }
 
 // sum returns the estimate of the largest error of an output.
@@ -174,7 +209,7 @@ func (l *limiting) raise() bool {
 		return false
 	}
 	less := finer
-	if _, _, ok := kernel.QuantizationSteps(kernel.Int16, best.matrix()); best.to == kernel.Int8 && ok {
+	if best.to == kernel.Int8 && best.fits(kernel.Int16) {
 		best.to = kernel.Int16
 	} else {
 		best.to, less = kernel.Float32, 0
@@ -183,67 +218,4 @@ func (l *limiting) raise() bool {
 		best.errors[i] *= less
 	}
 	return true
-}
-
-func largest(list []float64) float64 {
-	most := 0.0
-	for _, v := range list {
-		most = max(most, v)
-	}
-	return most
-}
-
-// differences returns the norm of the difference of each output of floats, relative to that of want, where
-// the mean of a row, along the last dimension, counts in neither: what matters is how its elements
-// differ. Sums are those of several draws. What is infinite or NaN does not count.
-type differences struct{ diff, norm []float64 }
-
-func (d *differences) add(got, want []*array.Array) {
-	if d.diff == nil {
-		d.diff, d.norm = make([]float64, len(want)), make([]float64, len(want))
-	}
-	for i, w := range want {
-		if !w.DType().IsFloat() || !array.SameShape(got[i], w) || w.IsCSR() {
-			continue
-		}
-		cols := 1
-		if n := w.NDim(); n > 0 {
-			cols = max(w.Dim(n-1), 1)
-		}
-		for at := 0; at < w.Len(); at += cols {
-			diff := spread(cols, func(j int) float64 { return got[i].Float(at+j) - w.Float(at+j) })
-			norm := spread(cols, func(j int) float64 { return w.Float(at + j) })
-			if finite := float64(diff*0) + float64(norm*0); finite == 0 {
-				d.diff[i] += diff
-				d.norm[i] += norm
-			}
-		}
-	}
-}
-
-// spread returns the sum of the squares of what numbers differ from their mean, or of the one that there
-// is.
-func spread(n int, v func(int) float64) float64 {
-	mean, sum := 0.0, 0.0
-	if n > 1 {
-		for j := range n {
-			mean += v(j)
-		}
-		mean /= float64(n)
-	}
-	for j := range n {
-		x := v(j) - mean
-		sum += float64(x * x)
-	}
-	return sum
-}
-
-func (d *differences) relative() []float64 {
-	list := make([]float64, len(d.diff))
-	for i := range list {
-		if d.norm[i] > 0 {
-			list[i] = math.Sqrt(d.diff[i] / d.norm[i])
-		}
-	}
-	return list
 }

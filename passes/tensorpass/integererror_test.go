@@ -156,8 +156,9 @@ func TestLimitWithIndexes(t *testing.T) {
 func TestNoTrial(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, x := range map[string]variable{
-		"a size that is not known": fgraph.NewInput(tensor.NewType(array.Float32, 1, 4, tensor.Unknown), "x"),
-		"something that fails":     fgraph.NewInput(tensor.NewType(array.Float32, 1, 4, 64), "y"),
+		"a size that is not known":   fgraph.NewInput(tensor.NewType(array.Float32, 1, 4, tensor.Unknown), "x"),
+		"an input that is too large": fgraph.NewInput(tensor.NewType(array.Float32, 1<<24, 4, 64), "z"),
+		"something that fails":       fgraph.NewInput(tensor.NewType(array.Float32, 1, 4, 64), "y"),
 	} {
 		out := deep(r, x)
 		if name == "something that fails" {

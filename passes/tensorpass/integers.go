@@ -146,20 +146,27 @@ func constantMatrix(v *variable) *array.Array {
 	return tensor.ConstantOf(v)
 }
 
-// matrix returns the weights, a row for each column of the result.
-func (p *weighted) matrix() kernel.Matrix {
+// fits reports whether the weights can be integers of a precision.
+func (p *weighted) fits(to kernel.Precision) bool {
 	w := p.weights
-	if p.back == nil {
-		w = w.Clone().Reshape(p.terms, p.columns).Transpose(1, 0)
+	if p.back != nil {
+		w = w.Transpose(1, 0)
 	}
-	return kernel.Matrix{Rows: p.columns, Cols: p.terms, Stride: p.terms, Data: array.Slice[float32](w.Clone())}
+	if turned := w.Reshape(p.terms, p.columns).Transpose(1, 0); turned.Contiguous() {
+		_, _, ok := kernel.QuantizationSteps(to, kernel.Matrix{Rows: p.columns, Cols: p.terms, Stride: p.terms, Data: array.Slice[float32](turned)})
+		return ok
+	}
+	if !w.Contiguous() {
+		w = w.Clone()
+	}
+	return kernel.Quantizable(to, kernel.Matrix{Rows: p.terms, Cols: p.columns, Stride: p.columns, Data: array.Slice[float32](w)})
 }
 
 // change replaces a product with one in another precision, if its weights can be rounded to that.
 func (p *weighted) change(h *rewrite.Handle, to kernel.Precision) error {
 	op := p.base()
 	if to != kernel.Float32 {
-		if _, _, ok := kernel.QuantizationSteps(to, p.matrix()); !ok {
+		if !p.fits(to) {
 			return nil
 		}
 		if op = tensor.NewIntegers(op, to); op == nil {

@@ -26,8 +26,8 @@ func (o Options) verifyVerb() tool.Verb {
 DIR may also be a case of an ONNX model, in the form of ONNX's own backend tests: a folder with model.onnx and folders
 test_data_set_0, …, each with input_0.pb, … and output_0.pb, …, or a folder of such cases. A model is lowered to a graph of tensors,
 for which --query selects passes, and run. Outputs must agree within 1e-3 of each element and 1e-7, or, for floats, within 1e-4 of
-their norm. With +int8 or +int16, outputs of a model that has products of integers may differ by twice as much of their norm as
---quantize.error says, 0.08 unless given, since that is for random inputs.`,
+their norm. With +int8 or +int16, outputs of a model that has products of integers may differ by as much of their norm as
+--quantize.error says, 0.08 unless given.`,
 		Examples: `
 $0 verify onnxcases
 $0 verify --query=none onnxcases/relu`,
@@ -108,15 +108,14 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-// mostOf returns by how much products of integers may change an output: twice what they may on random
-// inputs.
+// mostOf returns by how much products of integers may change an output.
 func mostOf(opt *optdb.Optimizer) float64 {
 	if opt == nil || !opt.Selected("products_to_int8") && !opt.Selected("products_to_int16") {
 		return 0
 	}
 	for _, s := range opt.Settings("limit_integer_error") {
 		if most, err := strconv.ParseFloat(s.Value, 64); err == nil {
-			return 2 * most
+			return most
 		}
 	}
 	return 0
