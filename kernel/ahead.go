@@ -169,7 +169,7 @@ func (p *product) planNext(ws *workspace) {
 	}
 	// The next product reads first what it plans now: the first group of its columns, of all
 	// segments or of the first part.
-	cols, steps := blocking(p.set, n, k)
+	cols, steps := blocking(p.set, p.tiles, n, k)
 	ws.next = ws.next[:0]
 	for _, w := range p.ep.Next {
 		_, k := w.shape()

@@ -23,6 +23,13 @@ const maxTerms = 1 << 14
 const maxTileRows = 6
 
 const (
+	// minGroup is the least size of a group. With 1 MB of cache, networks took 0.97 to 1 times as long
+	// with 384 KB as with 512 KB, and 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026).
+	minGroup = 384 << 10
+	// manyTiles is how many tiles a product of larger groups has at least. Products of 196 rows, 1024
+	// steps and cold weights took 1.06 times as long with 600 KB as with 384 KB (Sapphire Rapids,
+	// 2026-11-26).
+	manyTiles = 96
 	// groupCols bounds the columns of a group, and so the memory for unfinished sums.
 	groupCols = 1024
 	// partSteps is the size of a part of a divided k. partTiles is the number of tiles that a part
@@ -34,11 +41,9 @@ const (
 var (
 	// groupBytes is how much of W is multiplied with one tile of rows before the next tile, which
 	// should find it in the second-level cache, beside the group that is fetched ahead (ahead.go).
-	// With 1 MB of cache, networks took 0.97 to 1 times as long with 384 KB as with 512 KB, and
-	// 0.99 to 1.01 times as long with 256 KB (Zen 5, November 2026). With 2 MB, convolutions of 128
-	// to 256 channels, which read x less often, took 0.97 to 0.99 times as long with 600 KB as with
-	// 384 KB, and those of 512 channels longer with 768 KB (Sapphire Rapids, 2026-11-26).
-	groupBytes = max(384<<10, cacheBytes*3/10)
+	// With 2 MB, convolutions of 128 to 256 channels took 0.97 to 0.99 times as long with 600 KB as
+	// with 384 KB, and those of 512 channels longer with 768 KB (Sapphire Rapids, 2026-11-26).
+	groupBytes = max(minGroup, cacheBytes*3/10)
 	// longPanel is the size above which a panel is divided along k. Sums of other panels stay in
 	// registers.
 	longPanel = max(512<<10, cacheBytes*3/8)
@@ -183,7 +188,7 @@ func (p *product) plan(ws *workspace) {
 		k += p.segs[i].k()
 	}
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
-	p.cols, steps = blocking(p.set, p.y.Cols, k)
+	p.cols, steps = blocking(p.set, p.tiles, p.y.Cols, k)
 	// A single tile reads W once, best in the order of memory.
 	if p.tiles == 1 {
 		steps = 0
@@ -224,9 +229,16 @@ func (p *product) reserve(ws *workspace) {
 	p.sums, p.rest = p.sums[:n], p.sums[n:]
 }
 
-// blocking returns how many columns of a product with n columns are computed at a time, and how
-// many steps of k, or 0 for all of them.
-func blocking(set kernelSet, n, k int) (cols, steps int) {
+// blocking returns how many columns of a product of some tiles of rows and n columns are computed at a
+// time, and how many steps of k, or 0 for all of them.
+func blocking(set kernelSet, tiles, n, k int) (cols, steps int) {
+	// Nothing fetches the first group ahead, unless the product before knew of it. So a product of few
+	// tiles, which takes little longer than reading W, has small groups. One of many tiles has large
+	// ones: x, which may not stay in the cache, is read again for each.
+	group := minGroup
+	if tiles >= manyTiles {
+		group = groupBytes
+	}
 	width := set.panelCols()
 	// Not even one panel stays in the cache if it is that long. Then a group is chosen for the
 	// steps of a part.
@@ -235,10 +247,10 @@ func blocking(set kernelSet, n, k int) (cols, steps int) {
 	}
 	// A last panel that is not full ends a group. A product that fits in one group has at most one,
 	// so it may be as wide as it is. Other groups are whole panels.
-	if whole := set.padded(n); whole <= groupCols && 4*whole*k <= groupBytes {
+	if whole := set.padded(n); whole <= groupCols && 4*whole*k <= group {
 		return whole, steps
 	}
-	return width * max(1, min(groupBytes/max(panelBytes(set, k), 1), groupCols/width)), steps
+	return width * max(1, min(group/max(panelBytes(set, k), 1), groupCols/width)), steps
 }
 
 // divide appends the parts of segment s, each of at most the given number of steps, or one if steps
