@@ -20,8 +20,8 @@
 // commands take how long.
 //
 // A Function is a compiled graph of tensors, for any number of goroutines. A Runner calls it for
-// one goroutine, in memory that it reuses. A Shared is a variable with a value that functions read
-// and update; it is not safe for concurrent use.
+// one goroutine, in memory that was planned when the graph was compiled. A Shared is a variable with
+// a value that functions read and update; it is not safe for concurrent use.
 //
 // Package kernel has the numerics, and components compute themselves.
 package exec

@@ -83,3 +83,30 @@ func ExampleRunner() {
 	// sum{axis=0} 10 calls, 160 bytes
 	// exp 10 calls, 320 bytes
 }
+
+// A runner computes its output where the next argument is read: a state that no call allocates.
+func ExampleRunner_LendOutput() {
+	x := fgraph.NewInput(tensor.NewType(array.Float64, 2), "x")
+	next := tensor.Add(tensor.Mul(tensor.Exp(x), x), tensor.Float(1))
+	f, err := exec.NewFunction(context.Background(), []*fgraph.Variable{x}, []*fgraph.Variable{next}, exec.FunctionOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(f.Memory().Peak(), "bytes")
+	r := f.NewRunner()
+	state := array.New(array.Float64, 2)
+	if err := r.LendOutput(0, state); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		if _, err := r.Run(context.Background(), state); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(state)
+	// Output:
+	// 192 bytes
+	// [3.7182818284590455, 3.7182818284590455]
+}

@@ -1,6 +1,7 @@
 package lower_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -28,6 +29,41 @@ func small(t testing.TB) *onnx.Model {
 		node("MatMul", "next v", "logit"), node("Sigmoid", "logit", "p"), node("ReduceMax", "p", "most"), node("Greater", "most half", "more"),
 		either("more", "y", []*onnx.Node{node("MatMul", "r w2", "q"), node("ReduceSum", "q", "s"), node("Sigmoid", "s", "r2"), node("Identity", "r2", "r")}, []*onnx.Node{node("ReduceMax", "r", "q"), node("Identity", "q", "r")}))
 	return m
+}
+
+// TestLendState: a network whose state is one array, input and output, computes what it computes with a copy for
+// each call.
+func TestLendState(t *testing.T) {
+	x, state := array.Full(array.Float32, 0.7, 1, 64), array.Full(array.Float32, 0.5, 1, 64)
+	in := map[string]*array.Array{"x": x, "state": state.Clone()}
+	f, err := lower.Model(t.Context(), small(t), lower.Options{Optimizer: build(t, "fast_run")}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := f.Memory(); m.Peak() == 0 || m.Values == 0 {
+		t.Errorf("%+v", m)
+	}
+	r := f.NewRunner()
+	if err := r.LendOutput("next", state); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.LendOutput("z", state); !errors.Is(err, lower.ErrInput) {
+		t.Errorf("%v", err)
+	}
+	for range 5 {
+		want, err := f.Call(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Run(t.Context(), map[string]*array.Array{"x": x, "state": state})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got["next"] != state || !array.Equal(state, want["next"]) || !array.Equal(got["y"], want["y"]) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		in["state"] = want["next"]
+	}
 }
 
 // TestSessionRunner: a run like the one before allocates nothing, and results are those of other runs.

@@ -31,7 +31,7 @@ func (o Options) benchVerb() tool.Verb {
 		Of:       aModel,
 		Detail: `
 "bench onnx --model MODEL.onnx" lowers an ONNX model for inputs like those of "$0 eval", optimizes it and runs it. It reports the best
-and the median of at least fifteen runs, and the time to lower and optimize. With --profile it says for each op what it takes, in runs of
+and the median of at least fifteen runs, the memory that a run needs for what it computes, and the time to lower and optimize. With --profile it says for each op what it takes, in runs of
 their own, and with several threads how many worked on average.`,
 		Examples: `$0 bench onnx --model model.onnx --shape x=2x3`,
 		Claims:   func(arg string) bool { return arg == "onnx" },
@@ -148,7 +148,9 @@ func (r *benchReport) print(c *tool.Console) error {
 	c.Print("%-16s %14d\n", "applies", r.Applies)
 	c.Print("%-16s %14s\n", "run, quickest", duration(r.RunSeconds))
 	c.Print("%-16s %14s\n", "run, median", duration(r.RunSecondsMedian))
-	c.Print("%-16s %14d, %d planned: %d for values, which need %d, and %d for results\n", "peak bytes", r.PeakBytes, r.Memory.Peak(), r.Memory.Block, r.Memory.Live, r.Memory.Results)
+	c.Print("%-16s %14d\n", "peak bytes", r.PeakBytes)
+	m := r.Memory
+	c.Print("planned before the first run: %d bytes for %d values and results, of which %d are live at once; %d depend on the run\n", m.Peak(), m.Values, m.Live+m.Results, m.Unknown)
 	c.Print("read in %s, lowered and optimized in %s, %d threads\n", duration(r.ReadSeconds), duration(r.LowerSeconds), r.Threads)
 	if r.ByOp == nil {
 		return nil
