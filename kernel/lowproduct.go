@@ -20,7 +20,7 @@ func (p *Weights) mulLow(x *Matrix, ep *Epilogue, y *Matrix) bool {
 	if t := ep.Threads; t != nil && (divide.Always.Load() || p.set.duration(y.Rows, n, k) >= minHot) {
 		return false
 	}
-	if cols, steps := blocking(p.set, n, k); steps > 0 || cols < n {
+	if cols, steps := blocking(p.set, 1, n, k); steps > 0 || cols < n {
 		return false
 	}
 	t := tiles.Get().(*tile)
