@@ -119,9 +119,10 @@ func (p *quantProduct) shares() grid {
 	}
 	height, size := p.set.tileRows(w.precision), float64(p.set.codeSize(w.precision))
 	return bestGrid(&work{
-		threads: t.Size(), parts: parts, panels: p.set.strips(p.y.Cols), full: 1, tiles: (p.y.Rows + height - 1) / height,
+		threads: t.Size(), parts: parts, panels: p.set.strips(p.y.Cols), full: 1,
+		tiles: (p.y.Rows + height - 1) / height, rows: p.y.Rows, unit: height,
 		takes: float64(p.set.duration(w.precision, p.y.Rows, p.y.Cols, steps)),
-		x:     size * float64(p.y.Rows) * float64(steps), w: size * float64(p.y.Cols) * float64(steps),
+		w:     size * float64(p.y.Cols) * float64(steps),
 	})
 }
 
