@@ -144,6 +144,16 @@ func (s *ruleSet) begin(opts *Options, g *fgraph.FunctionGraph) []transformFunc 
 // idle reports whether no rule tracks any op of a graph, which then need not be sorted.
 func (s *ruleSet) idle(g *fgraph.FunctionGraph) bool {
 	d := dispatch{ruleSet: s}
+	// Where there is something to do, one of the first applies mostly tells, and the graph need not count.
+	looked := 0
+	for a := range g.Applies() {
+		if len(d.of(a.Op()).list.rules) > 0 {
+			return false
+		}
+		if looked++; looked == 16 {
+			break
+		}
+	}
 	for _, op := range g.Ops() {
 		if len(d.of(op).list.rules) > 0 {
 			return false
