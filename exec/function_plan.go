@@ -148,15 +148,17 @@ func (r *Runner) settle() {
 		return
 	}
 	r.places = make([]array.Memory, f.slots)
-	block := array.NewBlock(int(f.memory.Block))
+	if r.block.Bytes() == 0 {
+		r.block = array.NewBlock(int(f.memory.Block))
+	}
 	for slot, h := range f.homes {
 		if h.n > 0 && f.kinds[slot] != displayed { // see house
-			r.places[slot] = block.At(h.offset, h.dtype, h.n)
+			r.places[slot] = r.block.At(h.offset, h.dtype, h.n)
 		}
 	}
 	for i := range f.steps {
 		if room := f.steps[i].room; room.bytes > 0 {
-			r.steps[i].room = &array.Room{Block: block, At: room.offset, N: room.bytes}
+			r.steps[i].room = &array.Room{Block: r.block, At: room.offset, N: room.bytes}
 		}
 		if out := f.steps[i].out; slices.ContainsFunc(out, f.settled) {
 			r.steps[i].places = r.places[out[0]:][:len(out)] // their slots follow each other

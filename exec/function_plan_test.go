@@ -293,3 +293,52 @@ func TestLendOutputOfFunctions(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestRunnersInBlock: runners of several functions compute in one block what they compute in their own.
+func TestRunnersInBlock(t *testing.T) {
+	var runners, own []*exec.Runner
+	var args []*array.Array
+	most := int64(0)
+	var functions []*exec.Function
+	for n := 3; n < 6; n++ {
+		x := fgraph.NewInput(tensor.NewType(array.Float64, n, 4*n), "x")
+		y := tensor.Dot(tensor.Exp(x), tensor.Transpose(tensor.Tanh(x)))
+		f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{tensor.Add(y, tensor.Exp(y)), y}, exec.FunctionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		functions, args = append(functions, f), append(args, array.Full(array.Float64, 0.1*float64(n), n, 4*n))
+		most = max(most, f.Memory().Block)
+	}
+	block := array.NewBlock(int(most))
+	for _, f := range functions {
+		r, err := f.NewRunnerIn(block)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runners, own = append(runners, r), append(own, f.NewRunner())
+	}
+	for k := range 9 {
+		i := k * 2 % 3
+		got, err := runners[i].Run(t.Context(), args[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := own[i].Run(t.Context(), args[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Results are in no block: another run leaves them alone.
+		if _, err := runners[(i+1)%3].Run(t.Context(), args[(i+1)%3]); err != nil {
+			t.Fatal(err)
+		}
+		for o := range want {
+			if !array.Equal(got[o], want[o]) {
+				t.Errorf("runner %d, output %d: %v, want %v", i, o, got[o], want[o])
+			}
+		}
+	}
+	if _, err := functions[2].NewRunnerIn(array.NewBlock(int(functions[2].Memory().Block) - array.Alignment)); !errors.Is(err, exec.ErrArgument) {
+		t.Errorf("a block that is too small: %v", err)
+	}
+}

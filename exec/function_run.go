@@ -27,6 +27,7 @@ type Runner struct {
 	filled  bool           // outputs hold memory
 	places  []array.Memory // by root, of what has a home
 	settled bool           // they are there
+	block   array.Block    // of them
 	own     []array.Memory // by root, of results that are not lent
 	loans   []loan         // by output; nil if nothing was lent
 	poison  bool           // overwrite what is dead
@@ -76,6 +77,18 @@ func (f *Function) NewRunner() *Runner {
 		r.ws.Threads.Measure(true)
 	}
 	return r
+}
+
+// NewRunnerIn is like NewRunner, but the values that no result shows are in the block, which has at least
+// Memory().Block bytes. Runners may share it, of this and of other functions, if one at a time runs. Results are not in
+// it. The error wraps ErrArgument if the block is too small.
+func (f *Function) NewRunnerIn(block array.Block) (*Runner, error) {
+	if n := int64(block.Bytes()); n < f.memory.Block {
+		return nil, fmt.Errorf("%w: a block of %d bytes; values take %d", ErrArgument, n, f.memory.Block)
+	}
+	r := f.NewRunner()
+	r.block = block
+	return r, nil
 }
 
 // Call calls the function. It only reads the arguments, unless they are Mutable. The results belong

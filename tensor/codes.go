@@ -2,7 +2,7 @@ package tensor
 
 import (
 	"fmt"
-	"sync"
+	"weak"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
@@ -84,19 +84,24 @@ func inferCodes(op fgraph.Op, in []*fgraph.Variable, product func(floats []*fgra
 
 // preparedCodes returns what prepares the right-hand factor: once, if it and its zero are constants.
 func preparedCodes(op fgraph.Op, a *fgraph.Apply) func(in []*array.Array) (*kernel.IntegerWeights, error) {
-	prepare := func(w, zero *array.Array) (*kernel.IntegerWeights, error) {
+	var once func() *kernel.IntegerWeights
+	if w, zero := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[3]); w != nil && zero != nil {
+		once = prepare(w, codeWeights{weak.Make(zero)}, func() *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
+	}
+	return func(in []*array.Array) (*kernel.IntegerWeights, error) {
+		w, zero := in[1], in[3]
 		if n := w.Dim(w.NDim() - 1); zero.NDim() == 1 && zero.Dim(0) != n {
 			return nil, fmt.Errorf("%w: %v: %d zeros for %d columns", ErrShape, op, zero.Dim(0), n)
 		}
+		if once != nil {
+			return once(), nil
+		}
 		return array.NewCodeWeights(w, zero), nil
 	}
-	w, zero := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[3])
-	if w == nil || zero == nil {
-		return func(in []*array.Array) (*kernel.IntegerWeights, error) { return prepare(in[1], in[3]) }
-	}
-	once := sync.OnceValues(func() (*kernel.IntegerWeights, error) { return prepare(w, zero) })
-	return func([]*array.Array) (*kernel.IntegerWeights, error) { return once() }
 }
+
+// codeWeights is the form of weights with a constant that says what means 0.
+type codeWeights struct{ zero weak.Pointer[array.Array] }
 
 // Infer implements Op.
 func (op matmulIntegerOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {

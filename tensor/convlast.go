@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"sync"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -80,6 +78,9 @@ func (op convLastOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return one(last.intern()), nil
 }
 
+// lastWeights is the form of weights of a number of groups.
+type lastWeights int
+
 // Compile implements Op.
 func (op convLastOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
 
@@ -87,7 +88,7 @@ func (op convLastOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := func() *array.LastWeights { return nil }
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
-		prepared = sync.OnceValue(func() *array.LastWeights { return array.NewLastWeights(w, op.Groups) })
+		prepared = prepare(w, lastWeights(op.Groups), func() *array.LastWeights { return array.NewLastWeights(w, op.Groups) })
 	}
 	return slideLast(op, op, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.ConvLast(y, in[0], in[1], prepared(), w, op.Groups, e, in[2:])

@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
@@ -68,6 +67,12 @@ func (op integersOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return types, nil
 }
 
+// integerWeights and integerFactor are the forms of weights of convolutions and of factors in a precision.
+type (
+	integerWeights kernel.Precision
+	integerFactor  kernel.Precision
+)
+
 // Compile implements Op.
 func (op integersOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
 
@@ -75,22 +80,18 @@ func (op integersOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op integersOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	w := ConstantOf(a.Inputs()[1])
 	if conv, ok := op.base.(convLastOp); ok {
-		prepared := sync.OnceValue(func() *array.IntegerWeights {
-			if w == nil {
-				return nil
-			}
-			return array.NewIntegerWeights(w, op.precision)
-		})
+		prepared := func() *array.IntegerWeights { return nil }
+		if w != nil {
+			prepared = prepare(w, integerWeights(op.precision), func() *array.IntegerWeights { return array.NewIntegerWeights(w, op.precision) })
+		}
 		return slideLast(op, conv, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 			return ws.IntegerConvLast(y, in[0], in[1], prepared(), w, e, in[2:])
 		}), nil
 	}
-	prepared := sync.OnceValue(func() *array.IntegerFactor {
-		if w == nil {
-			return nil
-		}
-		return array.NewIntegerFactor(w, op.precision)
-	})
+	prepared := func() *array.IntegerFactor { return nil }
+	if w != nil {
+		prepared = prepare(w, integerFactor(op.precision), func() *array.IntegerFactor { return array.NewIntegerFactor(w, op.precision) })
+	}
 	return productKernel(op, a, func(ws *array.Workspace, y *array.Array, in []*array.Array) error {
 		return ws.IntegerMatMul(y, in[0], in[1], prepared(), e, in[2:])
 	}), nil

@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -130,8 +129,15 @@ func preparedFactor(v *fgraph.Variable, dtype array.DType) func() *array.Factor 
 	if a == nil || a.DType() != dtype || dtype != array.Float32 {
 		return func() *array.Factor { return nil }
 	}
-	return sync.OnceValue(func() *array.Factor { return array.NewFactor(a) })
+	constant, form := a, factor{}
+	if ConstantOf(v) == nil {
+		constant, form.order = ConstantOf(v.Owner().Inputs()[0]), v.Owner().Op().(DimShuffleOp)
+	}
+	return prepare(constant, form, func() *array.Factor { return array.NewFactor(a) })
 }
+
+// factor is the form of a factor whose dimensions are in some order, that of the constant if it is zero.
+type factor struct{ order DimShuffleOp }
 
 // FixedFactor returns the value of a variable that is a constant, or a constant with its dimensions in another
 // order, and otherwise nil. Folding makes no constant of a large one that has been transposed.

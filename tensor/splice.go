@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -41,13 +40,17 @@ func (op spliceMatmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return MatmulOp{}.Infer([]*fgraph.Variable{joined.Out(), in[n]})
 }
 
+// factors is the form of the parts of a factor, with their numbers of rows.
+type factors string
+
 // Compile implements Op.
 func (op spliceMatmulOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
 
 // compileProduct implements multiplier.
 func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	n := int(op.N)
-	prepared := func() []*array.Factor { return nil }
+	var none []*array.Factor
+	prepared := func() *[]*array.Factor { return &none }
 	if y := ConstantOf(a.Inputs()[n]); y != nil {
 		d := y.NDim()
 		sizes := make([]int, n)
@@ -57,7 +60,10 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 			known = known && sizes[i] != Unknown
 		}
 		if known {
-			prepared = sync.OnceValue(func() []*array.Factor { return array.NewFactors(y, sizes) })
+			prepared = prepare(y, factors(fmt.Sprint(sizes)), func() *[]*array.Factor {
+				list := array.NewFactors(y, sizes)
+				return &list
+			})
 		}
 	}
 	return func(ws *array.Workspace, in, out []*array.Array) error {
@@ -83,7 +89,7 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 		if err := fitArgs(op, out[0], in[n+1:]); err != nil {
 			return err
 		}
-		return ws.SpliceMatMul(out[0], in[:n], in[n], prepared(), e, in[n+1:])
+		return ws.SpliceMatMul(out[0], in[:n], in[n], *prepared(), e, in[n+1:])
 	}, nil
 }
 

@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -48,6 +47,9 @@ func (op winogradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	return types, nil
 }
 
+// winogradWeights is the form of weights combined for a size of tiles.
+type winogradWeights int
+
 // Compile implements Op.
 func (op winogradOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
 
@@ -55,7 +57,7 @@ func (op winogradOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := func() *array.WinogradWeights { return nil }
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.Len() > 0 {
-		prepared = sync.OnceValue(func() *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
+		prepared = prepare(w, winogradWeights(op.Tile), func() *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
 	}
 	return slideLast(op, op.conv(), func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.Winograd(y, in[0], in[1], prepared(), w, op.Tile, e, in[2:])

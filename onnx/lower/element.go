@@ -66,7 +66,12 @@ func NewArray(t onnx.DataType, shape ...int) (*array.Array, error) {
 // maxElements bounds the elements of a tensor of a model.
 const maxElements = 1 << 31
 
-func (l *lowering) arrayOf(t *onnx.Tensor) (*array.Array, error) { return ArrayOf(t, l.options.Dir) }
+func (l *lowering) arrayOf(t *onnx.Tensor) (*array.Array, error) {
+	if l.constants != nil {
+		return l.constants.of(t, l.options.Dir)
+	}
+	return ArrayOf(t, l.options.Dir)
+}
 
 // ArrayOf returns the elements of a tensor as an array, which may be in the memory of the tensor and
 // must not be changed. dir is the folder of the model, where external data are.

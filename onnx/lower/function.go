@@ -58,8 +58,10 @@ type Runner struct {
 }
 
 // NewRunner returns a Runner for one goroutine.
-func (f *Function) NewRunner() *Runner {
-	return &Runner{f.f.NewRunner(), f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
+func (f *Function) NewRunner() *Runner { return f.runner(f.f.NewRunner()) }
+
+func (f *Function) runner(r *exec.Runner) *Runner {
+	return &Runner{r, f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
 }
 
 // LendOutput makes an array the memory of an output, into which Run then writes, see exec.Runner.LendOutput. The
@@ -76,25 +78,11 @@ func (r *Runner) LendOutput(name string, a *array.Array) error {
 // where they are.
 func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
 	f := r.f
+	if err := f.refuses(inputs); err != nil {
+		return nil, err
+	}
 	for i, name := range f.inputs {
-		a := inputs[name]
-		switch {
-		case a == nil:
-			return nil, fmt.Errorf("%w: %s has no value", ErrInput, name)
-		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
-			return nil, fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
-		}
-		r.args[i] = a
-	}
-	for i, d := range f.demands {
-		if d.input >= 0 && !array.Equal(r.args[d.input], d.value) {
-			return nil, &otherValue{i, r.args[d.input], "the value of " + f.inputs[d.input], nil}
-		}
-	}
-	for name := range inputs {
-		if !slices.Contains(f.inputs, name) {
-			return nil, fmt.Errorf("%w: %s had no value", ErrInput, name)
-		}
+		r.args[i] = inputs[name]
 	}
 	values, err := r.Runner.Run(ctx, r.args...)
 	if err != nil {
@@ -114,6 +102,30 @@ func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[s
 		r.outputs[o.Name] = values[i]
 	}
 	return r.outputs, nil
+}
+
+// refuses returns an ErrInput if the graph is none for these inputs, as far as they say it by themselves.
+func (f *Function) refuses(inputs map[string]*array.Array) error {
+	for i, name := range f.inputs {
+		a := inputs[name]
+		switch {
+		case a == nil:
+			return fmt.Errorf("%w: %s has no value", ErrInput, name)
+		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
+			return fmt.Errorf("%w: %s is %v %v, and was %v %v", ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
+		}
+	}
+	for i, d := range f.demands {
+		if d.input >= 0 && !array.Equal(inputs[f.inputs[d.input]], d.value) {
+			return &otherValue{i, inputs[f.inputs[d.input]], "the value of " + f.inputs[d.input], nil}
+		}
+	}
+	for name := range inputs {
+		if !slices.Contains(f.inputs, name) {
+			return fmt.Errorf("%w: %s had no value", ErrInput, name)
+		}
+	}
+	return nil
 }
 
 // broken returns the error of a run: an ErrInput if the graph is none for these inputs. Whatever the graph

@@ -60,16 +60,28 @@ const maxDepth = 32
 // is given, and returned, as tensors with names of its items, see Item; an optional value without one is
 // left out.
 func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
-	if m.Graph == nil {
+	return source{file: m, nodes: m}.function(ctx, o, inputs)
+}
+
+// A source is a model of which functions are made.
+type source struct {
+	file      *onnx.Model // as it was read, whose memory weights may be in
+	nodes     *onnx.Model // the same one, or what passes for nodes have made of it whatever the shapes are
+	constants *constants  // that functions have in common; nil if there is one function
+}
+
+// function is Model.
+func (s source) function(ctx context.Context, o Options, inputs map[string]*array.Array) (*Function, error) {
+	if s.file.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
-	start, file := time.Now(), m
-	m, err := optimized(ctx, m, o, inputs)
+	start := time.Now()
+	m, err := optimized(ctx, s.nodes, o, inputs)
 	if err != nil {
 		return nil, err
 	}
-	_ = file.Forget(nil) // what the passes for nodes have looked at
-	l := &lowering{ctx: ctx, model: m, options: o, opsets: opsetsOf(m.Opsets), leftOut: make(map[string]bool)}
+	_ = s.file.Forget(nil) // what the passes for nodes have looked at
+	l := &lowering{ctx: ctx, model: m, constants: s.constants, options: o, opsets: opsetsOf(m.Opsets), leftOut: make(map[string]bool)}
 	scope, failed := make(map[string]*value), make(map[string]bool)
 	l.initializers(m.Graph, scope, failed)
 	l.bind(m.Graph, inputs, scope, failed)
@@ -103,12 +115,15 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 			outputs = append(outputs, d.v)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(file, a) }}
-	if o.Optimizer != nil {
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(s.file, a) }}
+	switch {
+	case o.Optimizer != nil && s.constants != nil:
+		options.Optimizer = sharing{o.Optimizer, s.constants}
+	case o.Optimizer != nil:
 		options.Optimizer = o.Optimizer
 	}
 	f.f, err = exec.NewFunction(ctx, l.inputs, outputs, options)
-	_ = file.Forget(nil) // and those for tensors
+	_ = s.file.Forget(nil) // and those for tensors
 	f.took = time.Since(start)
 	return f, err
 }
@@ -139,6 +154,7 @@ type value struct {
 type lowering struct {
 	ctx       context.Context
 	model     *onnx.Model
+	constants *constants
 	options   Options
 	opsets    map[string]int64
 	depth     int

@@ -11,22 +11,30 @@ import (
 )
 
 // A Session runs a model on inputs of any shapes. It keeps the functions that it made last: another
-// one is made for inputs of other shapes, and where a graph depends on values, for others of these. Any
-// number of goroutines may use it.
+// one is made for inputs of other shapes, and where a graph depends on values, for others of these. Weights,
+// and what products prepare of them, are there once for all functions. Any number of goroutines may use it.
 type Session struct {
-	model   *onnx.Model
 	options Options
+
+	making sync.Mutex // of source.nodes
+	source source
 
 	mu        sync.Mutex
 	functions []*Function // the latest first
 }
 
-// maxFunctions bounds the functions of a session. Each has a graph, and the weights that the optimizer
-// changed for it.
-const maxFunctions = 16
+// maxFunctions bounds the functions of a session: graphs and kernels, a megabyte for a hundred nodes. Weights are
+// those of all.
+const maxFunctions = 64
+
+// maxRunners bounds the runners of a SessionRunner. Making one takes less time than a run of all but the smallest
+// models, and it has memory of its own for results and for what ops need until they end.
+const maxRunners = 4
 
 // NewSession returns a session of a model, which must not be changed.
-func NewSession(m *onnx.Model, o Options) *Session { return &Session{model: m, options: o} }
+func NewSession(m *onnx.Model, o Options) *Session {
+	return &Session{options: o, source: source{file: m, constants: newConstants()}}
+}
 
 // Run computes the outputs for inputs, and returns the function that did.
 func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
@@ -37,7 +45,8 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Fun
 // the run before allocates next to nothing.
 type SessionRunner struct {
 	s       *Session
-	runners []*Runner // the latest first
+	block   array.Block // of all runners
+	runners []*Runner   // the latest first
 }
 
 // NewRunner returns a runner for one goroutine.
@@ -57,25 +66,47 @@ type caller interface {
 type once struct{}
 
 func (once) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	if err := f.refuses(inputs); err != nil {
+		return nil, err // before there is memory for a runner
+	}
 	return f.Call(ctx, inputs)
 }
 
 func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	i := 0
-	for i < len(r.runners) && r.runners[i].f != f {
-		i++
+	if len(r.runners) > 0 && r.runners[0].f == f {
+		return r.runners[0].Run(ctx, inputs)
 	}
-	switch {
-	case i == len(r.runners) && i < maxFunctions:
-		r.runners = append(r.runners, f.NewRunner())
-	case i == len(r.runners): // the one that has not been used for longest goes
-		i--
-		r.runners[i] = f.NewRunner()
+	if err := f.refuses(inputs); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(r.runners, func(r *Runner) bool { return r.f == f })
+	if i < 0 {
+		latest, err := r.runner(f)
+		if err != nil {
+			return nil, err
+		}
+		// The one that has not been used for longest goes.
+		r.runners = append(r.runners[:min(len(r.runners), maxRunners-1)], latest)
+		i = len(r.runners) - 1
 	}
 	latest := r.runners[i]
 	copy(r.runners[1:i+1], r.runners[:i])
 	r.runners[0] = latest
 	return latest.Run(ctx, inputs)
+}
+
+// runner returns a runner of a function, whose values are in the memory of all. If that is not enough, the others
+// go, which would keep it.
+func (r *SessionRunner) runner(f *Function) (*Runner, error) {
+	if need := int(f.Memory().Block); need > r.block.Bytes() {
+		r.runners, r.block = nil, array.Block{}
+		r.block = array.NewBlock(need + need/8) // the next one may be for a little more
+	}
+	in, err := f.f.NewRunnerIn(r.block)
+	if err != nil {
+		return nil, err
+	}
+	return f.runner(in), nil
 }
 
 func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c caller) (*Function, map[string]*array.Array, error) {
@@ -90,13 +121,43 @@ func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c cal
 			return f, out, err
 		}
 	}
-	f, err := Model(ctx, s.model, s.options, inputs)
+	source, err := s.general(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := source.function(ctx, s.options, inputs)
 	if err != nil {
 		return nil, nil, err
 	}
 	s.keep(f)
 	out, err := c.call(ctx, f, inputs)
 	return f, out, err
+}
+
+// general returns the source of all functions. Passes for nodes do for all of them what they can do whatever
+// the shapes are, such as joining weights: most of their work.
+func (s *Session) general(ctx context.Context) (source, error) {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if s.source.nodes != nil {
+		return s.source, nil
+	}
+	nodes := s.source.file
+	if nodes.Graph != nil && slices.ContainsFunc(nodes.Graph.Inputs, anyShape) {
+		var err error
+		if nodes, err = optimized(ctx, nodes, s.options, nil); err != nil {
+			return source{}, err
+		}
+	}
+	s.source.nodes = nodes
+	return s.source, nil
+}
+
+// anyShape reports whether the model takes tensors of several shapes as an input.
+func anyShape(in *onnx.ValueInfo) bool {
+	t := in.Type
+	return t == nil || t.Tensor == nil || t.Tensor.Shape == nil ||
+		slices.ContainsFunc(t.Tensor.Shape.Dims, func(d *onnx.Dim) bool { return d.Value == nil })
 }
 
 // latest returns the function of the last run, or nil.

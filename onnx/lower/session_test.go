@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -109,6 +110,73 @@ func TestSessionRunner(t *testing.T) {
 			t.Errorf("a run allocates %v times", n)
 		}
 	}
+}
+
+// TestSessionShares: the functions of a session have their weights in common, also those that passes have changed,
+// and compute what a function by itself computes, to the bit.
+func TestSessionShares(t *testing.T) {
+	m := network(t)
+	s := lower.NewSession(m, lower.Options{Optimizer: build(t, "fast_run")})
+	in := func(batch, size int) map[string]*array.Array {
+		a := array.New(array.Float32, batch, 8, size, size)
+		for i := range a.Len() {
+			a.SetFloat(i, float64(i%17)/16-0.5)
+		}
+		return map[string]*array.Array{"x": a}
+	}
+	r := s.NewRunner()
+	known := make(map[*array.Array]bool)
+	for i, args := range []map[string]*array.Array{in(1, 8), in(2, 8), in(1, 12), in(3, 16), in(1, 8), in(1, 9), in(2, 11)} {
+		f, got, err := r.Run(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := lower.Model(t.Context(), m, lower.Options{Optimizer: build(t, "fast_run")}, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := own.Call(t.Context(), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !array.Equal(got["y"], want["y"]) {
+			t.Errorf("run %d: %v, want %v", i, got["y"], want["y"])
+		}
+		large := 0
+		for v := range f.Graph().Variables() {
+			a := tensor.ConstantOf(v)
+			if a == nil || a.Len() < 1024 {
+				continue
+			}
+			if large++; i > 0 && !known[a] {
+				t.Errorf("run %d: a constant of its own, of shape %v", i, a.Shape())
+			}
+			known[a] = true
+		}
+		if large < 2 {
+			t.Errorf("run %d: %d large constants", i, large)
+		}
+	}
+}
+
+// network is a convolution with a norm, of images of any size, a product with weights that are transposed, and one
+// with weights that passes for nodes put together.
+func network(t testing.TB) *onnx.Model {
+	t.Helper()
+	filled := func(name string, shape ...int) *onnx.Node {
+		a := array.New(array.Float32, shape...)
+		for i := range a.Len() {
+			a.SetFloat(i, float64(i%13)/50-0.1)
+		}
+		return constant(name, a, onnx.Float)
+	}
+	positive := func(name string, n int) *onnx.Node { return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float) }
+	return model([]string{"x"}, []string{"y"},
+		filled("k", 32, 8, 3, 3), positive("scale", 32), filled("shift", 32), filled("mean", 32), positive("var", 32),
+		filled("w", 64, 32), filled("q", 64, 32), filled("p", 64, 32), filled("v", 64, 32),
+		node("Conv", "x k", "c"), node("BatchNormalization", "c scale shift mean var", "n"), node("Relu", "n", "r"),
+		node("GlobalAveragePool", "r", "g"), node("Flatten", "g", "h"), node("Transpose", "w", "wt"), node("MatMul", "h wt", "z"),
+		node("MatMul", "z q", "a"), node("MatMul", "z p", "b"), node("MatMul", "z v", "d"), node("Mul", "a b", "ab"), node("Add", "ab d", "y"))
 }
 
 // BenchmarkSmall measures a run of a network that takes next to no time.

@@ -20,6 +20,9 @@ func NewBlock(bytes int) Block {
 	return Block{floats[(Alignment/4-past)%(Alignment/4):][:bytes/4]}
 }
 
+// Bytes returns the size.
+func (b Block) Bytes() int { return 4 * len(b.floats) }
+
 // A Memory is memory of one array, in which its elements lie in row-major order.
 type Memory struct{ data any }
 
