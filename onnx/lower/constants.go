@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unsafe"
 	"weak"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -23,14 +24,24 @@ type constants struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	tensors map[*onnx.Tensor]constant
-	folded  map[uint64][]constant // what passes have made, by the hash of the elements
-	known   map[constant]bool     // all of them
+	places  map[place][]constant  // by their memory: passes make views
+	folded  map[uint64][]constant // by the hash of their elements
 }
 
 type constant = weak.Pointer[array.Array]
 
+// place is where elements are: those of an array in use, so that nothing else is there.
+type place struct {
+	at    uintptr
+	bytes int
+}
+
+func placeOf(data []byte) place {
+	return place{uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)}
+}
+
 func newConstants() *constants {
-	return &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), folded: make(map[uint64][]constant), known: make(map[constant]bool)}
+	return &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), places: make(map[place][]constant), folded: make(map[uint64][]constant)}
 }
 
 // leastShared is the size of a constant that is worth a look at those that are there, in bytes.
@@ -47,15 +58,11 @@ func (c *constants) of(t *onnx.Tensor, dir string) (*array.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.tensors[t] = c.know(a)
+	c.tensors[t] = weak.Make(a)
+	if data, ok := bytesOf(a); ok {
+		c.places[placeOf(data)] = append(c.places[placeOf(data)], weak.Make(a))
+	}
 	return a, nil
-}
-
-// know notes an array.
-func (c *constants) know(a *array.Array) constant {
-	w := weak.Make(a)
-	c.known[w] = true
-	return w
 }
 
 // shared returns the array that is there for a constant.
@@ -66,35 +73,47 @@ func (c *constants) shared(a *array.Array) *array.Array {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known[weak.Make(a)] {
-		return a
+	if b := like(a, c.places[placeOf(data)], func([]byte) bool { return true }); b != nil {
+		return b
 	}
 	h := maphash.Bytes(c.seed, data)
-	for _, w := range c.folded[h] {
+	if b := like(a, c.folded[h], func(other []byte) bool { return bytes.Equal(data, other) }); b != nil {
+		return b
+	}
+	c.places[placeOf(data)] = append(c.places[placeOf(data)], weak.Make(a))
+	c.folded[h] = append(c.folded[h], weak.Make(a))
+	return a
+}
+
+// like returns the array of a list that is of the type and the shape of a, and has equal elements.
+func like(a *array.Array, list []constant, equal func([]byte) bool) *array.Array {
+	for _, w := range list {
 		b := w.Value()
 		if b == nil || b.DType() != a.DType() || !array.SameShape(a, b) {
 			continue
 		}
-		if other, _ := bytesOf(b); bytes.Equal(data, other) {
+		if data, _ := bytesOf(b); equal(data) {
 			return b
 		}
 	}
-	c.folded[h] = append(c.folded[h], c.know(a))
-	return a
+	return nil
 }
 
 // prune forgets arrays that nobody uses any more.
 func (c *constants) prune() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	gone := func(w constant) bool { return w.Value() == nil }
-	maps.DeleteFunc(c.known, func(w constant, _ bool) bool { return gone(w) })
-	maps.DeleteFunc(c.tensors, func(_ *onnx.Tensor, w constant) bool { return gone(w) })
-	maps.DeleteFunc(c.folded, func(h uint64, list []constant) bool {
-		list = slices.DeleteFunc(list, gone)
-		c.folded[h] = list
-		return len(list) == 0
-	})
+	maps.DeleteFunc(c.tensors, func(_ *onnx.Tensor, w constant) bool { return w.Value() == nil })
+	prune(c.places)
+	prune(c.folded)
+}
+
+func prune[K comparable](m map[K][]constant) {
+	for k, list := range m {
+		if m[k] = slices.DeleteFunc(list, func(w constant) bool { return w.Value() == nil }); len(m[k]) == 0 {
+			delete(m, k)
+		}
+	}
 }
 
 // sharing is an optimizer after which constants are shared.
