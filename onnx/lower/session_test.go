@@ -75,10 +75,10 @@ func TestSessionRunner(t *testing.T) {
 		return map[string]*array.Array{"x": array.Full(array.Float32, float64(v), rows, 64), "state": array.Full(array.Float32, 0.5, rows, 64)}
 	}
 	inputs := []map[string]*array.Array{in(1, 1), in(1, -1), in(1, 0.1)}
-	for i := range 40 {
+	for i := range 170 {
 		args := inputs[i%len(inputs)]
 		if i > 20 {
-			args = in(i%20+1, 1) // more shapes than a session keeps functions
+			args = in(i%140+1, 1) // more shapes than a session keeps functions
 		}
 		f, got, err := r.Run(t.Context(), args)
 		if err != nil {
