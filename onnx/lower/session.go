@@ -42,7 +42,7 @@ func NewSession(m *onnx.Model, o Options) *Session {
 
 // Run computes the outputs for inputs, and returns the function that did.
 func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
-	return s.run(ctx, inputs, once{})
+	return s.run(ctx, inputs, calls{})
 }
 
 // A SessionRunner runs the model of a session for one goroutine. It reuses memory: a run for inputs of the shapes of
@@ -66,13 +66,10 @@ type caller interface {
 	call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
 }
 
-// once calls functions whose results are kept.
-type once struct{}
+// calls are independent of each other: their results are kept.
+type calls struct{}
 
-func (once) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	if err := f.refuses(inputs); err != nil {
-		return nil, err // before there is memory for a runner
-	}
+func (calls) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
 	return f.Call(ctx, inputs)
 }
 
