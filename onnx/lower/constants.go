@@ -24,6 +24,7 @@ type constants struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	tensors map[*onnx.Tensor]constant
+	own     map[place]bool        // the memory of tensors of the model
 	places  map[place][]constant  // by their memory: passes make views
 	folded  map[uint64][]constant // by the hash of their elements
 }
@@ -40,8 +41,14 @@ func placeOf(data []byte) place {
 	return place{uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)}
 }
 
-func newConstants() *constants {
-	return &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), places: make(map[place][]constant), folded: make(map[uint64][]constant)}
+func newConstants(m *onnx.Model) *constants {
+	c := &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), own: make(map[place]bool), places: make(map[place][]constant), folded: make(map[uint64][]constant)}
+	if m.Graph != nil {
+		for _, t := range m.Graph.Initializers {
+			c.own[placeOf(t.Raw)] = true
+		}
+	}
+	return c
 }
 
 // leastShared is the size of a constant that is worth a look at those that are there, in bytes.
@@ -67,32 +74,37 @@ func (c *constants) of(t *onnx.Tensor, dir string) (*array.Array, error) {
 
 // shared returns the array that is there for a constant.
 func (c *constants) shared(a *array.Array) *array.Array {
-	data, ok := bytesOf(a)
+	data, ok := bytesOf(a.InMemoryOrder())
 	if !ok || len(data) < leastShared {
 		return a
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := like(a, c.places[placeOf(data)], func([]byte) bool { return true }); b != nil {
+	at := placeOf(data)
+	if b := like(a, c.places[at], func([]byte) bool { return true }); b != nil {
 		return b
 	}
-	h := maphash.Bytes(c.seed, data)
-	if b := like(a, c.folded[h], func(other []byte) bool { return bytes.Equal(data, other) }); b != nil {
-		return b
+	// Passes make the same view of a tensor of the model each time, so nobody has to read it.
+	if !c.own[at] {
+		h := maphash.Bytes(c.seed, data)
+		if b := like(a, c.folded[h], func(other []byte) bool { return bytes.Equal(data, other) }); b != nil {
+			return b
+		}
+		c.folded[h] = append(c.folded[h], weak.Make(a))
 	}
-	c.places[placeOf(data)] = append(c.places[placeOf(data)], weak.Make(a))
-	c.folded[h] = append(c.folded[h], weak.Make(a))
+	c.places[at] = append(c.places[at], weak.Make(a))
 	return a
 }
 
-// like returns the array of a list that is of the type and the shape of a, and has equal elements.
+// like returns the array of a list that is of the type and the shape of a, and has equal elements in the same
+// order.
 func like(a *array.Array, list []constant, equal func([]byte) bool) *array.Array {
 	for _, w := range list {
 		b := w.Value()
-		if b == nil || b.DType() != a.DType() || !array.SameShape(a, b) {
+		if b == nil || b.DType() != a.DType() || !array.SameLayout(a, b) {
 			continue
 		}
-		if data, _ := bytesOf(b); equal(data) {
+		if data, _ := bytesOf(b.InMemoryOrder()); equal(data) {
 			return b
 		}
 	}

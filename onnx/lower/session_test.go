@@ -159,8 +159,8 @@ func TestSessionShares(t *testing.T) {
 	}
 }
 
-// network is a convolution with a norm, of images of any size, a product with weights that are transposed, and one
-// with weights that passes for nodes put together.
+// network is a convolution with a norm, of images of any size, one whose weights stay as they are, a product with
+// weights that are transposed, and one with weights that passes for nodes put together.
 func network(t testing.TB) *onnx.Model {
 	t.Helper()
 	filled := func(name string, shape ...int) *onnx.Node {
@@ -170,13 +170,19 @@ func network(t testing.TB) *onnx.Model {
 		}
 		return constant(name, a, onnx.Float)
 	}
-	positive := func(name string, n int) *onnx.Node { return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float) }
-	return model([]string{"x"}, []string{"y"},
+	positive := func(name string, n int) *onnx.Node {
+		return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float)
+	}
+	m := model([]string{"x"}, []string{"y"},
 		filled("k", 32, 8, 3, 3), positive("scale", 32), filled("shift", 32), filled("mean", 32), positive("var", 32),
 		filled("w", 64, 32), filled("q", 64, 32), filled("p", 64, 32), filled("v", 64, 32),
 		node("Conv", "x k", "c"), node("BatchNormalization", "c scale shift mean var", "n"), node("Relu", "n", "r"),
-		node("GlobalAveragePool", "r", "g"), node("Flatten", "g", "h"), node("Transpose", "w", "wt"), node("MatMul", "h wt", "z"),
+		node("Conv", "r plain", "s"), node("GlobalAveragePool", "s", "g"), node("Flatten", "g", "h"), node("Transpose", "w", "wt"), node("MatMul", "h wt", "z"),
 		node("MatMul", "z q", "a"), node("MatMul", "z p", "b"), node("MatMul", "z v", "d"), node("Mul", "a b", "ab"), node("Add", "ab d", "y"))
+	plain := filled("plain", 32, 32, 1, 3).Attributes[0].Tensor
+	plain.Name = "plain"
+	m.Graph.Initializers = append(m.Graph.Initializers, plain)
+	return m
 }
 
 // BenchmarkSmall measures a run of a network that takes next to no time.
