@@ -2,6 +2,9 @@ package lower_test
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -183,6 +186,72 @@ func network(t testing.TB) *onnx.Model {
 	plain.Name = "plain"
 	m.Graph.Initializers = append(m.Graph.Initializers, plain)
 	return m
+}
+
+// convolutional is a network of convolutions with norms, as many as layers, of images of any size, of which all
+// weights are initializers.
+func convolutional(layers, channels int) *onnx.Model {
+	m := model([]string{"x"}, []string{"y"})
+	initial := func(name string, shape ...int) {
+		a := array.New(array.Float32, shape...)
+		for i, s := 0, array.Slice[float32](a); i < len(s); i++ {
+			s[i] = float32(i%13)/50 + 0.01
+		}
+		t, err := lower.TensorOf(name, a, onnx.Float)
+		if err != nil {
+			panic(err)
+		}
+		m.Graph.Initializers = append(m.Graph.Initializers, t)
+	}
+	last := "x"
+	for i := range layers {
+		of := func(name string) string { return name + strconv.Itoa(i) }
+		initial(of("w"), channels, channels, 3, 3)
+		for _, name := range []string{"scale", "shift", "mean", "var"} {
+			initial(of(name), channels)
+		}
+		m.Graph.Nodes = append(m.Graph.Nodes, node("Conv", last+" "+of("w"), of("c")),
+			node("BatchNormalization", strings.Join([]string{of("c"), of("scale"), of("shift"), of("mean"), of("var")}, " "), of("n")), node("Relu", of("n"), of("r")))
+		last = of("r")
+	}
+	m.Graph.Nodes = append(m.Graph.Nodes, node("GlobalAveragePool", last, "y"))
+	return m
+}
+
+// BenchmarkFirst measures how long the first result of a model takes, of which most is to make weights ready, and
+// the first one for another shape, of which none is.
+func BenchmarkFirst(b *testing.B) {
+	const layers = 4
+	optimizer := build(b, "fast_run")
+	for _, channels := range []int{16, 64, 256} {
+		m := convolutional(layers, channels)
+		in := func(size int) map[string]*array.Array {
+			return map[string]*array.Array{"x": array.Full(array.Float32, 1, 1, channels, size, size)}
+		}
+		name := fmt.Sprintf("weights=%d", layers*9*channels*channels)
+		b.Run(name+"/first", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s := lower.NewSession(m, lower.Options{Optimizer: optimizer})
+				if _, _, err := s.Run(b.Context(), in(2*layers+1)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/shape", func(b *testing.B) {
+			b.ReportAllocs()
+			s := lower.NewSession(m, lower.Options{Optimizer: optimizer})
+			// A session keeps functions of fewer shapes than these.
+			shape := 0
+			for b.Loop() {
+				args := map[string]*array.Array{"x": array.Full(array.Float32, 1, 1, channels, 2*layers+1, 2*layers+1+shape%70)}
+				if _, _, err := s.Run(b.Context(), args); err != nil {
+					b.Fatal(err)
+				}
+				shape++
+			}
+		})
+	}
 }
 
 // BenchmarkSmall measures a run of a network that takes next to no time.
