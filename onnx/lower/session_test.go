@@ -195,7 +195,7 @@ func convolutional(layers, channels int) *onnx.Model {
 	initial := func(name string, shape ...int) {
 		a := array.New(array.Float32, shape...)
 		for i, s := 0, array.Slice[float32](a); i < len(s); i++ {
-			s[i] = float32(i%13)/50 + 0.01
+			s[i] = float32((i+len(m.Graph.Initializers))%13)/50 + 0.01
 		}
 		t, err := lower.TensorOf(name, a, onnx.Float)
 		if err != nil {
