@@ -128,6 +128,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"Weights.Set":           func(a *arena, rows, cols int) { new(Weights).Set(a.from(rows, cols)) },
 	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
+	"Weights.SetWindows":    func(a *arena, rows, cols int) { new(Weights).SetWindows(nil, a.from(rows, 3*cols), 3) },
 	"Weights.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))
 		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))

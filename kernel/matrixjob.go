@@ -24,6 +24,7 @@ type args struct {
 	signs     *Signs
 	first     int
 	packed    *Weights
+	window    int
 	rows      *QuantizedRows
 }
 

@@ -59,6 +59,49 @@ func (p *Weights) packCols(j, n int) {
 	}
 }
 
+// packWindows fills the panels of n columns from column j on with rows of w, see SetWindows.
+func (p *Weights) packWindows(w *Matrix, j, n, window int) {
+	if window == 1 {
+		pack(p.set, p.panels[j*w.Cols:], Rows(*w, j, n))
+		return
+	}
+	// Some steps of a panel are made in the order of w, and go to their places from the cache.
+	width := p.set.panelCols()
+	steps := make([]float32, transposeCols*width)
+	channels := w.Cols / window
+	for ; n > 0; j, n = j+width, n-width {
+		rows := Rows(*w, j, min(n, width))
+		if rows.Rows < width {
+			width = p.set.padded(rows.Rows)
+			clear(steps) // padding
+		}
+		panel := p.panels[j*w.Cols:][:w.Cols*width]
+		for l := 0; l < w.Cols; l += transposeCols {
+			some := min(transposeCols, w.Cols-l)
+			transpose(p.set, steps, width, Cols(rows, l, some))
+			c, e := l/window, l%window
+			for k := range some {
+				copy(panel[(e*channels+c)*width:][:width], steps[k*width:])
+				if e++; e == window {
+					c, e = c+1, 0
+				}
+			}
+		}
+	}
+}
+
+// windowsLast returns the transpose of w with its rows in the order of SetWindows.
+func windowsLast(w Matrix, window int) Matrix {
+	t := New(w.Cols, w.Rows)
+	channels := w.Cols / window
+	for i := range w.Rows {
+		for l, x := range Row(w, i) {
+			t.Data[(l%window*channels+l/window)*t.Stride+i] = x
+		}
+	}
+	return t
+}
+
 // panel returns the address of a step of the panel that begins at column j and has the given number
 // of columns, and the distances, in bytes, to the next step, and from the end of a number of steps
 // to the first of them in the next panel.

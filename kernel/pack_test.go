@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/divide"
 )
 
 // TestRelease: what is packed can be unpacked to the bit, and products don't need the matrix.
@@ -85,6 +87,54 @@ func TestPackTransposed(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestSetWindows: weights are packed as the transpose with the channels last is, also by several threads and into
+// memory that was used before, and are unpacked to it.
+func TestSetWindows(t *testing.T) {
+	defer func(s kernelSet) { bestSet = s }(bestSet)
+	defer divide.Always.Store(divide.Always.Swap(true))
+	r := newRand()
+	for _, bestSet = range ownSets() {
+		used := newWeights(bestSet, random(r, 150, 70, 0), false)
+		for _, window := range []int{1, 2, 9, 49} {
+			for _, channels := range []int{1, 3, 8, 21} {
+				for _, out := range []int{1, 15, 16, 20, 64, 67, 136} {
+					what := fmt.Sprintf("%v, %d×%d×%d", bestSet, out, channels, window)
+					w := guarded(t, r, out, channels*window, window%3, false)
+					turned := windowsLast(w, window)
+					want := newWeights(bestSet, turned, true)
+					for _, p := range []*Weights{new(Weights), used} {
+						p.SetWindows(NewThreads(2), w, window)
+						if !slices.Equal(bitsOfFloats(p.panels), bitsOfFloats(want.panels)) || len(p.lanes) > 0 {
+							t.Fatalf("%s: other panels", what)
+						}
+						if !slices.Equal(bitsOf(p.Matrix()), bitsOf(turned)) {
+							t.Fatalf("%s: unpacked to another matrix", what)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func bitsOfFloats(v []float32) []uint32 {
+	return bitsOf(Matrix{Rows: 1, Cols: len(v), Stride: len(v), Data: v})
+}
+
+func BenchmarkSetWindows(b *testing.B) {
+	r := newRand()
+	for _, s := range [][3]int{{64, 3, 49}, {2048, 512, 1}, {512, 512, 9}} {
+		w := random(r, s[0], s[1]*s[2], 0)
+		p := new(Weights)
+		b.Run(fmt.Sprintf("%dx%dx%d", s[0], s[1], s[2]), func(b *testing.B) {
+			b.SetBytes(int64(4 * len(w.Data)))
+			for b.Loop() {
+				p.SetWindows(nil, w, s[2])
+			}
+		})
 	}
 }
 

@@ -11,20 +11,25 @@ func (p *Weights) Release() bool {
 	return true
 }
 
-// Matrix returns W: the matrix that p was made of or, after Release, a copy with the same bits.
+// Matrix returns W, or its transpose for the weights of a backward pass and SetWindows: the matrix that p was
+// made of or, after Release and SetWindows, a copy with the same bits.
 func (p *Weights) Matrix() Matrix {
 	if p.w.Data != nil || p.w.Rows == 0 || p.w.Cols == 0 { // kept, or empty
 		return p.w
 	}
 	w := New(p.w.Rows, p.w.Cols)
-	for j := 0; j < w.Rows; j += p.set.panelCols() {
-		n := min(p.set.panelCols(), w.Rows-j)
+	cols, k := p.shape()
+	row, step := w.Stride, 1
+	if p.tall {
+		row, step = step, row
+	}
+	for j := 0; j < cols; j += p.set.panelCols() {
+		n := min(p.set.panelCols(), cols-j)
 		width := p.set.padded(n)
-		panel := p.panels[j*w.Cols : (j+width)*w.Cols]
+		panel := p.panels[j*k : (j+width)*k]
 		for i := range n {
-			row := Row(w, j+i)
-			for l := range row {
-				row[l] = panel[l*width+i]
+			for l := range k {
+				w.Data[(j+i)*row+l*step] = panel[l*width+i]
 			}
 		}
 	}

@@ -23,7 +23,10 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 
 // Set packs w, which is W, into p, which may be zero; its memory is used again if it is large enough. No
 // product may use p meanwhile.
-func (p *Weights) Set(w Matrix) { p.become(currentSet(), nil, w, false) }
+func (p *Weights) Set(w Matrix) { (*Threads)(nil).Set(p, w) }
+
+// Set is the method Weights.Set.
+func (t *Threads) Set(p *Weights, w Matrix) { p.become(currentSet(), t, w, false) }
 
 // Renew packs p again after elements of its matrix have changed. No product may use p
 // meanwhile.
@@ -40,6 +43,29 @@ func (p *Weights) SetTransposed(w Matrix) { (*Threads)(nil).SetTransposed(p, w) 
 // SetTransposed is the method Weights.SetTransposed.
 func (t *Threads) SetTransposed(p *Weights, w Matrix) { p.become(currentSet(), t, w, true) }
 
+// SetWindows packs weights of convolutions whose channels come first, for patches in which they come last:
+// w is W, but its column c·window + e, of element e of the window and channel c, is step e·channels + c of
+// the sums. Products are those after SetTransposed with the transpose in that order, which need not exist; p
+// keeps nothing but panels. Threads share the work, unless t is nil. p may be zero; its memory is used again
+// if it is large enough. No product may use p meanwhile.
+func (p *Weights) SetWindows(t *Threads, w Matrix, window int) {
+	checkApart(&w)
+	if window < 1 || w.Cols%window != 0 {
+		panic(errShape)
+	}
+	set := currentSet()
+	if set == blasSet {
+		p.become(set, t, windowsLast(w, window), true)
+		return
+	}
+	*p = Weights{w: Matrix{Rows: w.Cols, Cols: w.Rows, Stride: w.Rows}, tall: true, set: set, panels: p.panels}
+	p.reserve()
+	part := func(j *matrixJob, first, n int) { j.packed.packWindows(&j.x, first, n, j.window) }
+	if !t.divide(&w, w.Rows, set.panelCols(), moved, part, args{packed: p, x: w, window: window}) {
+		p.packWindows(&w, 0, w.Rows, window)
+	}
+}
+
 // become packs w into p.
 func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
 	checkApart(&w)
@@ -48,6 +74,12 @@ func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
 	if set == blasSet {
 		return
 	}
+	p.reserve()
+	p.pack(t)
+}
+
+// reserve makes room for all forms.
+func (p *Weights) reserve() {
 	n := p.size()
 	// Weights of a backward pass are packed anew whenever parameters have changed, into the same
 	// memory.
@@ -55,7 +87,6 @@ func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
 		p.panels = alignedFloats(n)
 	}
 	p.place(p.panels[:n])
-	p.pack(t)
 }
 
 // shape returns the number of columns of y, and the length of the sums.

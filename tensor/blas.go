@@ -114,7 +114,7 @@ func (op dot22Op) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, er
 		if err := fitArgs(op, out[0], in[2:]); err != nil {
 			return err
 		}
-		return shapeFault(ws.MulRows(out[0], x, y, prepared(), e, in[2:]))
+		return shapeFault(ws.MulRows(out[0], x, y, prepared(ws), e, in[2:]))
 	}, nil
 }
 

@@ -83,18 +83,18 @@ func inferCodes(op fgraph.Op, in []*fgraph.Variable, product func(floats []*fgra
 }
 
 // preparedCodes returns what prepares the right-hand factor: once, if it and its zero are constants.
-func preparedCodes(op fgraph.Op, a *fgraph.Apply) func(in []*array.Array) (*kernel.IntegerWeights, error) {
-	var once func() *kernel.IntegerWeights
+func preparedCodes(op fgraph.Op, a *fgraph.Apply) func(ws *array.Workspace, in []*array.Array) (*kernel.IntegerWeights, error) {
+	var once func(*array.Workspace) *kernel.IntegerWeights
 	if w, zero := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[3]); w != nil && zero != nil {
-		once = prepare(w, codeWeights{weak.Make(zero)}, func() *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
+		once = prepare(w, codeWeights{weak.Make(zero)}, func(*kernel.Threads) *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
 	}
-	return func(in []*array.Array) (*kernel.IntegerWeights, error) {
+	return func(ws *array.Workspace, in []*array.Array) (*kernel.IntegerWeights, error) {
 		w, zero := in[1], in[3]
 		if n := w.Dim(w.NDim() - 1); zero.NDim() == 1 && zero.Dim(0) != n {
 			return nil, fmt.Errorf("%w: %v: %d zeros for %d columns", ErrShape, op, zero.Dim(0), n)
 		}
 		if once != nil {
-			return once(), nil
+			return once(ws), nil
 		}
 		return array.NewCodeWeights(w, zero), nil
 	}
@@ -142,7 +142,7 @@ func (op matmulIntegerOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], array.Int32, shape[:d+1]...); err != nil {
 			return err
 		}
-		w, err := prepared(in)
+		w, err := prepared(ws, in)
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (op convLastIntegerOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) 
 func (op convLastIntegerOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	prepared := preparedCodes(op, a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		w, err := prepared(in)
+		w, err := prepared(ws, in)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -86,12 +87,12 @@ func (op convLastOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 
 // compileProduct implements multiplier.
 func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
-	prepared := func() *array.LastWeights { return nil }
+	prepared := nothing[array.LastWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
-		prepared = prepare(w, lastWeights(op.Groups), func() *array.LastWeights { return array.NewLastWeights(w, op.Groups) })
+		prepared = prepare(w, lastWeights(op.Groups), func(t *kernel.Threads) *array.LastWeights { return array.NewLastWeights(w, op.Groups, t) })
 	}
 	return slideLast(op, op, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
-		return ws.ConvLast(y, in[0], in[1], prepared(), w, op.Groups, e, in[2:])
+		return ws.ConvLast(y, in[0], in[1], prepared(ws), w, op.Groups, e, in[2:])
 	}), nil
 }
 

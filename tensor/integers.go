@@ -80,20 +80,20 @@ func (op integersOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op integersOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	w := ConstantOf(a.Inputs()[1])
 	if conv, ok := op.base.(convLastOp); ok {
-		prepared := func() *array.IntegerWeights { return nil }
+		prepared := nothing[array.IntegerWeights]
 		if w != nil {
-			prepared = prepare(w, integerWeights(op.precision), func() *array.IntegerWeights { return array.NewIntegerWeights(w, op.precision) })
+			prepared = prepare(w, integerWeights(op.precision), func(*kernel.Threads) *array.IntegerWeights { return array.NewIntegerWeights(w, op.precision) })
 		}
 		return slideLast(op, conv, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
-			return ws.IntegerConvLast(y, in[0], in[1], prepared(), w, e, in[2:])
+			return ws.IntegerConvLast(y, in[0], in[1], prepared(ws), w, e, in[2:])
 		}), nil
 	}
-	prepared := func() *array.IntegerFactor { return nil }
+	prepared := nothing[array.IntegerFactor]
 	if w != nil {
-		prepared = prepare(w, integerFactor(op.precision), func() *array.IntegerFactor { return array.NewIntegerFactor(w, op.precision) })
+		prepared = prepare(w, integerFactor(op.precision), func(*kernel.Threads) *array.IntegerFactor { return array.NewIntegerFactor(w, op.precision) })
 	}
 	return productKernel(op, a, func(ws *array.Workspace, y *array.Array, in []*array.Array) error {
-		return ws.IntegerMatMul(y, in[0], in[1], prepared(), e, in[2:])
+		return ws.IntegerMatMul(y, in[0], in[1], prepared(ws), e, in[2:])
 	}), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -86,7 +87,7 @@ func (op matmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, e
 	dtype := TypeOf(a.Out()).DType()
 	prepared := preparedFactor(a.Inputs()[1], dtype)
 	return productKernel(op, a, func(ws *array.Workspace, y *array.Array, in []*array.Array) error {
-		return ws.BatchMatMul(y, in[0], in[1], prepared(), e, in[2:])
+		return ws.BatchMatMul(y, in[0], in[1], prepared(ws), e, in[2:])
 	}), nil
 }
 
@@ -124,16 +125,16 @@ func productKernel(op fgraph.Op, a *fgraph.Apply, run func(ws *array.Workspace, 
 
 // preparedFactor returns what prepares a constant factor of products of a type, of which the last two
 // dimensions are a matrix, at the first call. It returns nil if nothing is gained by that.
-func preparedFactor(v *fgraph.Variable, dtype array.DType) func() *array.Factor {
+func preparedFactor(v *fgraph.Variable, dtype array.DType) func(*array.Workspace) *array.Factor {
 	a := FixedFactor(v)
 	if a == nil || a.DType() != dtype || dtype != array.Float32 {
-		return func() *array.Factor { return nil }
+		return nothing[array.Factor]
 	}
 	constant, form := a, factor{}
 	if ConstantOf(v) == nil {
 		constant, form.order = ConstantOf(v.Owner().Inputs()[0]), v.Owner().Op().(DimShuffleOp)
 	}
-	return prepare(constant, form, func() *array.Factor { return array.NewFactor(a) })
+	return prepare(constant, form, func(t *kernel.Threads) *array.Factor { return array.NewFactor(a, t) })
 }
 
 // factor is the form of a factor whose dimensions are in some order, that of the constant if it is zero.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -31,24 +32,34 @@ var preparations = struct {
 }{made: make(map[preparation]*made)}
 
 // prepare returns a function that prepares a constant at its first call, unless that has been done. It returns
-// nil if do does.
-func prepare[T any](constant *array.Array, form any, do func() *T) func() *T {
-	return sync.OnceValue(func() *T {
-		key := keyOf(constant, form)
-		for {
-			m := preparationOf(key)
-			m.Lock()
-			v, gone := fill(m, key, do)
-			m.Unlock()
-			if v == nil {
-				forget(key, m)
-			}
-			if !gone {
-				return v
-			}
-		}
-	})
+// nil if do does. The threads of that call, which may be nil, share the work.
+func prepare[T any](constant *array.Array, form any, do func(t *kernel.Threads) *T) func(ws *array.Workspace) *T {
+	var once sync.Once
+	var v *T
+	return func(ws *array.Workspace) *T {
+		once.Do(func() { v = prepared(keyOf(constant, form), func() *T { return do(ws.Threads) }) })
+		return v
+	}
 }
+
+// prepared returns what is prepared, or is prepared by do now.
+func prepared[T any](key preparation, do func() *T) *T {
+	for {
+		m := preparationOf(key)
+		m.Lock()
+		v, gone := fill(m, key, do)
+		m.Unlock()
+		if v == nil {
+			forget(key, m)
+		}
+		if !gone {
+			return v
+		}
+	}
+}
+
+// nothing is what a variable that is no constant is prepared to.
+func nothing[T any](*array.Workspace) *T { return nil }
 
 func keyOf(constant *array.Array, form any) preparation {
 	return preparation{weak.Make(constant), form}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -15,18 +16,18 @@ type form int
 // TestPrepare: what is prepared of a constant is there once as long as somebody has it, and is made again then.
 func TestPrepare(t *testing.T) {
 	a, b := array.New(array.Float32, 4, 4), array.New(array.Float32, 4, 4)
-	made := 0
-	sixteen := func() *[16]float32 {
+	ws, made := new(array.Workspace), 0
+	sixteen := func(*kernel.Threads) *[16]float32 {
 		made++
 		return new([16]float32)
 	}
-	first := prepare(a, form(1), sixteen)()
+	first := prepare(a, form(1), sixteen)(ws)
 	for range 3 {
-		if prepare(a, form(1), sixteen)() != first {
+		if prepare(a, form(1), sixteen)(ws) != first {
 			t.Error("prepared again")
 		}
 	}
-	if prepare(a, form(2), sixteen)() == first || prepare(b, form(1), sixteen)() == first {
+	if prepare(a, form(2), sixteen)(ws) == first || prepare(b, form(1), sixteen)(ws) == first {
 		t.Error("the same for another form or another constant")
 	}
 	if made != 3 {
@@ -35,10 +36,10 @@ func TestPrepare(t *testing.T) {
 	runtime.KeepAlive(first)
 	first = nil
 	waitFor(t, func() bool { return !isPrepared(a) && !isPrepared(b) })
-	if prepare(a, form(1), sixteen)() == nil || made != 4 {
+	if prepare(a, form(1), sixteen)(ws) == nil || made != 4 {
 		t.Errorf("prepared %d times", made)
 	}
-	if prepare(a, form(3), func() *int { return nil })() != nil || isPreparedIn(a, form(3)) {
+	if prepare(a, form(3), func(*kernel.Threads) *int { return nil })(ws) != nil || isPreparedIn(a, form(3)) {
 		t.Error("what can't be prepared is kept")
 	}
 }
@@ -50,11 +51,11 @@ func TestPrepareTogether(t *testing.T) {
 	list, made := make([]*[16]float32, 8), make(chan bool, 8)
 	for i := range list {
 		wg.Go(func() {
-			list[i] = prepare(a, form(1), func() *[16]float32 {
+			list[i] = prepare(a, form(1), func(*kernel.Threads) *[16]float32 {
 				made <- true
 				time.Sleep(time.Millisecond)
 				return new([16]float32)
-			})()
+			})(new(array.Workspace))
 		})
 	}
 	wg.Wait()
@@ -70,12 +71,12 @@ func TestPrepareTogether(t *testing.T) {
 
 // TestPreparedFactors: functions of one graph have their weights prepared once, also where they are transposed.
 func TestPreparedFactors(t *testing.T) {
-	w := Constant(array.Full(array.Float32, 0.5, 64, 32))
-	f, g := preparedFactor(w, array.Float32)(), preparedFactor(Transpose(w), array.Float32)()
+	ws, w := new(array.Workspace), Constant(array.Full(array.Float32, 0.5, 64, 32))
+	f, g := preparedFactor(w, array.Float32)(ws), preparedFactor(Transpose(w), array.Float32)(ws)
 	if f == nil || g == nil || f == g {
 		t.Fatalf("%p, %p", f, g)
 	}
-	if preparedFactor(w, array.Float32)() != f || preparedFactor(Transpose(w), array.Float32)() != g {
+	if preparedFactor(w, array.Float32)(ws) != f || preparedFactor(Transpose(w), array.Float32)(ws) != g {
 		t.Error("prepared again")
 	}
 }

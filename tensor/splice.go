@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -50,7 +51,7 @@ func (op spliceMatmulOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.co
 func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	n := int(op.N)
 	var none []*array.Factor
-	prepared := func() *[]*array.Factor { return &none }
+	prepared := func(*array.Workspace) *[]*array.Factor { return &none }
 	if y := ConstantOf(a.Inputs()[n]); y != nil {
 		d := y.NDim()
 		sizes := make([]int, n)
@@ -60,8 +61,8 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 			known = known && sizes[i] != Unknown
 		}
 		if known {
-			prepared = prepare(y, factors(fmt.Sprint(sizes)), func() *[]*array.Factor {
-				list := array.NewFactors(y, sizes)
+			prepared = prepare(y, factors(fmt.Sprint(sizes)), func(t *kernel.Threads) *[]*array.Factor {
+				list := array.NewFactors(y, sizes, t)
 				return &list
 			})
 		}
@@ -89,7 +90,7 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 		if err := fitArgs(op, out[0], in[n+1:]); err != nil {
 			return err
 		}
-		return ws.SpliceMatMul(out[0], in[:n], in[n], *prepared(), e, in[n+1:])
+		return ws.SpliceMatMul(out[0], in[:n], in[n], *prepared(ws), e, in[n+1:])
 	}, nil
 }
 

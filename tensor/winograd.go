@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -55,12 +56,12 @@ func (op winogradOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 
 // compileProduct implements multiplier.
 func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
-	prepared := func() *array.WinogradWeights { return nil }
+	prepared := nothing[array.WinogradWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.Len() > 0 {
-		prepared = prepare(w, winogradWeights(op.Tile), func() *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
+		prepared = prepare(w, winogradWeights(op.Tile), func(*kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
 	}
 	return slideLast(op, op.conv(), func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
-		return ws.Winograd(y, in[0], in[1], prepared(), w, op.Tile, e, in[2:])
+		return ws.Winograd(y, in[0], in[1], prepared(ws), w, op.Tile, e, in[2:])
 	}), nil
 }
 

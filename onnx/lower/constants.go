@@ -24,8 +24,15 @@ type constants struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	tensors map[*onnx.Tensor]constant
-	places  map[place][]constant  // by their memory: passes make views
-	folded  map[uint64][]constant // by the hash of their elements
+	own     map[place]bool       // the memory of tensors of the model
+	places  map[place][]constant // by their memory: passes make views
+	folded  map[uint64][]*made   // by the hash of some of their elements
+}
+
+// A made constant is one that passes have made, not one of the model.
+type made struct {
+	constant
+	hash uint64 // of all elements; 0 is not known
 }
 
 type constant = weak.Pointer[array.Array]
@@ -40,8 +47,14 @@ func placeOf(data []byte) place {
 	return place{uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)}
 }
 
-func newConstants() *constants {
-	return &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), places: make(map[place][]constant), folded: make(map[uint64][]constant)}
+func newConstants(m *onnx.Model) *constants {
+	c := &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), own: make(map[place]bool), places: make(map[place][]constant), folded: make(map[uint64][]*made)}
+	if m.Graph != nil {
+		for _, t := range m.Graph.Initializers {
+			c.own[placeOf(t.Raw)] = true
+		}
+	}
+	return c
 }
 
 // leastShared is the size of a constant that is worth a look at those that are there, in bytes.
@@ -67,36 +80,58 @@ func (c *constants) of(t *onnx.Tensor, dir string) (*array.Array, error) {
 
 // shared returns the array that is there for a constant.
 func (c *constants) shared(a *array.Array) *array.Array {
-	data, ok := bytesOf(a)
+	data, ok := bytesOf(a.InMemoryOrder())
 	if !ok || len(data) < leastShared {
 		return a
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := like(a, c.places[placeOf(data)], func([]byte) bool { return true }); b != nil {
-		return b
+	at := placeOf(data)
+	for _, w := range c.places[at] {
+		if b := w.Value(); sameLayout(a, b) {
+			return b
+		}
 	}
-	h := maphash.Bytes(c.seed, data)
-	if b := like(a, c.folded[h], func(other []byte) bool { return bytes.Equal(data, other) }); b != nil {
-		return b
+	// Passes make the same view of a tensor of the model each time, so nobody has to read it.
+	if !c.own[at] {
+		if b := c.equal(a, data); b != nil {
+			return b
+		}
 	}
-	c.places[placeOf(data)] = append(c.places[placeOf(data)], weak.Make(a))
-	c.folded[h] = append(c.folded[h], weak.Make(a))
+	c.places[at] = append(c.places[at], weak.Make(a))
 	return a
 }
 
-// like returns the array of a list that is of the type and the shape of a, and has equal elements.
-func like(a *array.Array, list []constant, equal func([]byte) bool) *array.Array {
-	for _, w := range list {
-		b := w.Value()
-		if b == nil || b.DType() != a.DType() || !array.SameShape(a, b) {
+// equal returns the made constant that is equal to a, whose elements are data. If none is, a becomes one. All
+// elements are read only if some of them are those of another one.
+func (c *constants) equal(a *array.Array, data []byte) *array.Array {
+	f, key := &made{constant: weak.Make(a)}, array.Hash(a)
+	list := c.folded[key]
+	c.folded[key] = append(list, f)
+	for _, g := range list {
+		b := g.Value()
+		if !sameLayout(a, b) {
 			continue
 		}
-		if data, _ := bytesOf(b); equal(data) {
+		other, _ := bytesOf(b.InMemoryOrder())
+		if c.hash(f, data) == c.hash(g, other) && bytes.Equal(data, other) {
+			c.folded[key] = list
 			return b
 		}
 	}
 	return nil
+}
+
+func (c *constants) hash(f *made, data []byte) uint64 {
+	if f.hash == 0 {
+		f.hash = maphash.Bytes(c.seed, data) | 1
+	}
+	return f.hash
+}
+
+// sameLayout reports whether b is an array of the type and the layout of a.
+func sameLayout(a, b *array.Array) bool {
+	return b != nil && b.DType() == a.DType() && array.SameLayout(a, b)
 }
 
 // prune forgets arrays that nobody uses any more.
@@ -108,9 +143,9 @@ func (c *constants) prune() {
 	prune(c.folded)
 }
 
-func prune[K comparable](m map[K][]constant) {
+func prune[K comparable, C interface{ Value() *array.Array }](m map[K][]C) {
 	for k, list := range m {
-		if m[k] = slices.DeleteFunc(list, func(w constant) bool { return w.Value() == nil }); len(m[k]) == 0 {
+		if m[k] = slices.DeleteFunc(list, func(w C) bool { return w.Value() == nil }); len(m[k]) == 0 {
 			delete(m, k)
 		}
 	}

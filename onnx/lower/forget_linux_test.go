@@ -37,6 +37,53 @@ func resident(t *testing.T, file string) (kB int) {
 	return kB
 }
 
+// TestForgetConvolution: weights of convolutions are packed where they are in the file, which is then not in memory.
+func TestForgetConvolution(t *testing.T) {
+	w := array.New(array.Float32, 256, 64, 3, 3)
+	for i, s := 0, array.Slice[float32](w); i < len(s); i++ {
+		s[i] = float32(i%7) - 3
+	}
+	weights, err := lower.TensorOf("w", w, onnx.Float)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model([]string{"x"}, []string{"y"}, node("Conv", "x w", "y"))
+	m.Graph.Initializers = append(m.Graph.Initializers, weights)
+	in := map[string]*array.Array{"x": array.Full(array.Float32, 1, 1, 64, 5, 5)}
+	var want []*array.Array
+	for _, query := range []string{"none", "fast_run"} {
+		f, err := lower.Model(t.Context(), m, lower.Options{Optimizer: build(t, query)}, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := f.Call(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, out["y"])
+	}
+	file := filepath.Join(t.TempDir(), "model.onnx")
+	if err := m.WriteFile(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	if m, err = onnx.ReadFile(file); err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	_, out, err := lower.NewSession(m, lower.Options{Optimizer: build(t, "fast_run")}).Run(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, y := range want {
+		if !array.Equal(out["y"], y) {
+			t.Error("another result")
+		}
+	}
+	if kB := resident(t, file); kB > w.Bytes()/1024/4 {
+		t.Errorf("%d kB of the file are in memory", kB)
+	}
+}
+
 // TestForget: weights that products have prepared are not in memory a second time, at whatever place of the file they
 // are, and are read again if another function needs them.
 func TestForget(t *testing.T) {

@@ -51,7 +51,7 @@ func view[T array.Element](data []byte, shape []int) (*array.Array, bool) {
 
 // forget gives back the memory of weights that are in a mapped file, after products have prepared them, say.
 func forget(m *onnx.Model, a *array.Array) {
-	if data, ok := bytesOf(a); ok && len(data) >= leastForgotten {
+	if data, ok := bytesOf(a.InMemoryOrder()); ok && len(data) >= leastForgotten {
 		_ = m.Forget(data) // which may be read again at any time
 	}
 }

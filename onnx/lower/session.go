@@ -37,7 +37,7 @@ const maxRunners = 4
 
 // NewSession returns a session of a model, which must not be changed.
 func NewSession(m *onnx.Model, o Options) *Session {
-	return &Session{options: o, making: make(chan struct{}, 1), source: source{file: m, constants: newConstants()}}
+	return &Session{options: o, making: make(chan struct{}, 1), source: source{file: m, constants: newConstants(m)}}
 }
 
 // Run computes the outputs for inputs, and returns the function that did.

@@ -3,6 +3,9 @@ package lower_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -208,8 +211,8 @@ func TestSessionTogether(t *testing.T) {
 	}
 }
 
-// network is a convolution with a norm, of images of any size, a product with weights that are transposed, and one
-// with weights that passes for nodes put together.
+// network is a convolution with a norm, of images of any size, one whose weights stay as they are, a product with
+// weights that are transposed, and one with weights that passes for nodes put together.
 func network(t testing.TB) *onnx.Model {
 	t.Helper()
 	filled := func(name string, shape ...int) *onnx.Node {
@@ -222,12 +225,82 @@ func network(t testing.TB) *onnx.Model {
 	positive := func(name string, n int) *onnx.Node {
 		return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float)
 	}
-	return model([]string{"x"}, []string{"y"},
+	m := model([]string{"x"}, []string{"y"},
 		filled("k", 32, 8, 3, 3), positive("scale", 32), filled("shift", 32), filled("mean", 32), positive("var", 32),
 		filled("w", 64, 32), filled("q", 64, 32), filled("p", 64, 32), filled("v", 64, 32),
 		node("Conv", "x k", "c"), node("BatchNormalization", "c scale shift mean var", "n"), node("Relu", "n", "r"),
-		node("GlobalAveragePool", "r", "g"), node("Flatten", "g", "h"), node("Transpose", "w", "wt"), node("MatMul", "h wt", "z"),
+		node("Conv", "r plain", "s"), node("GlobalAveragePool", "s", "g"), node("Flatten", "g", "h"), node("Transpose", "w", "wt"), node("MatMul", "h wt", "z"),
 		node("MatMul", "z q", "a"), node("MatMul", "z p", "b"), node("MatMul", "z v", "d"), node("Mul", "a b", "ab"), node("Add", "ab d", "y"))
+	plain := filled("plain", 32, 32, 1, 3).Attributes[0].Tensor
+	plain.Name = "plain"
+	m.Graph.Initializers = append(m.Graph.Initializers, plain)
+	return m
+}
+
+// convolutional is a network of convolutions with norms, as many as layers, of images of any size, of which all
+// weights are initializers.
+func convolutional(layers, channels int) *onnx.Model {
+	m := model([]string{"x"}, []string{"y"})
+	initial := func(name string, shape ...int) {
+		a := array.New(array.Float32, shape...)
+		for i, s := 0, array.Slice[float32](a); i < len(s); i++ {
+			s[i] = float32((i+len(m.Graph.Initializers))%13)/50 + 0.01
+		}
+		t, err := lower.TensorOf(name, a, onnx.Float)
+		if err != nil {
+			panic(err)
+		}
+		m.Graph.Initializers = append(m.Graph.Initializers, t)
+	}
+	last := "x"
+	for i := range layers {
+		of := func(name string) string { return name + strconv.Itoa(i) }
+		initial(of("w"), channels, channels, 3, 3)
+		for _, name := range []string{"scale", "shift", "mean", "var"} {
+			initial(of(name), channels)
+		}
+		m.Graph.Nodes = append(m.Graph.Nodes, node("Conv", last+" "+of("w"), of("c")),
+			node("BatchNormalization", strings.Join([]string{of("c"), of("scale"), of("shift"), of("mean"), of("var")}, " "), of("n")), node("Relu", of("n"), of("r")))
+		last = of("r")
+	}
+	m.Graph.Nodes = append(m.Graph.Nodes, node("GlobalAveragePool", last, "y"))
+	return m
+}
+
+// BenchmarkFirst measures how long the first result of a model takes, of which most is to make weights ready, and
+// the first one for another shape, of which none is.
+func BenchmarkFirst(b *testing.B) {
+	const layers = 4
+	optimizer := build(b, "fast_run")
+	for _, channels := range []int{16, 64, 256} {
+		m := convolutional(layers, channels)
+		in := func(size int) map[string]*array.Array {
+			return map[string]*array.Array{"x": array.Full(array.Float32, 1, 1, channels, size, size)}
+		}
+		name := fmt.Sprintf("weights=%d", layers*9*channels*channels)
+		b.Run(name+"/first", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s := lower.NewSession(m, lower.Options{Optimizer: optimizer})
+				if _, _, err := s.Run(b.Context(), in(2*layers+1)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/shape", func(b *testing.B) {
+			b.ReportAllocs()
+			s := lower.NewSession(m, lower.Options{Optimizer: optimizer})
+			// A session keeps functions of fewer shapes than these.
+			shape := 0
+			for b.Loop() {
+				args := map[string]*array.Array{"x": array.Full(array.Float32, 1, 1, channels, 2*layers+1, 2*layers+1+shape%70)}
+				if _, _, err := s.Run(b.Context(), args); err != nil {
+					b.Fatal(err)
+				}
+				shape++
+			}
+		})
+	}
 }
 
 // BenchmarkSmall measures a run of a network that takes next to no time.

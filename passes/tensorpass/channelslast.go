@@ -141,7 +141,15 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 		return nil
 	}
 	turned := tensor.LastWeights(w)
-	return tensor.MustApply(tensor.ConvLastOp(op), l.channelsLast(x), folded(turned))
+	if view := turned.Owner(); view != nil && view.Inputs()[0] == w {
+		last := weights.Transpose(view.Op().(tensor.DimShuffleOp).NewOrder()...)
+		// What is prepared once is read where it is.
+		if !array.PreparesLastWeights(last, op.Groups) {
+			last = last.Clone()
+		}
+		turned = tensor.Constant(last)
+	}
+	return tensor.MustApply(tensor.ConvLastOp(op), l.channelsLast(x), turned)
 }
 
 // apart makes a product of a transposed convolution whose windows lie side by side in the result: each

@@ -152,7 +152,10 @@ func (p *weighted) fits(to kernel.Precision) bool {
 	if p.back != nil {
 		w = w.Transpose(1, 0)
 	}
-	if turned := w.Reshape(p.terms, p.columns).Transpose(1, 0); turned.Contiguous() {
+	// Columns may lie one behind the other, in convolutions with the channels first. The order of terms in
+	// them does not matter.
+	n := w.NDim()
+	if turned := w.Transpose(append([]int{n - 1, n - 2}, upTo(n-2)...)...); turned.Contiguous() {
 		_, _, ok := kernel.QuantizationSteps(to, kernel.Matrix{Rows: p.columns, Cols: p.terms, Stride: p.terms, Data: array.Slice[float32](turned)})
 		return ok
 	}

@@ -1,12 +1,29 @@
 package array
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Equal reports whether the arrays have the same type, shape and elements. NaN equals NaN, and
 // zeros of different signs differ.
 func Equal(a, b *Array) bool {
 	if a.dtype != b.dtype || !SameShape(a, b) {
 		return false
+	}
+	// Weights, of which there may be many, lie in the same order.
+	if !a.IsCSR() && !b.IsCSR() && SameLayout(a, b) && a.InMemoryOrder().Contiguous() {
+		x, y := a.InMemoryOrder(), b.InMemoryOrder()
+		switch a.dtype {
+		case Float32:
+			return slices.EqualFunc(Slice[float32](x), Slice[float32](y), func(x, y float32) bool {
+				return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
+			})
+		case Float64:
+			return slices.EqualFunc(Slice[float64](x), Slice[float64](y), func(x, y float64) bool {
+				return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
+			})
+		}
 	}
 	for i := range a.Len() {
 		if a.dtype == Int64 || a.dtype == Uint64 {

@@ -11,8 +11,8 @@ type Factor struct {
 
 // NewFactor prepares a matrix, the last two dimensions of b, which must not change any more. The
 // result is nil if its elements are not float32s, if neither its rows nor its columns are contiguous,
-// or if there are several matrices.
-func NewFactor(b *Array) *Factor {
+// or if there are several matrices. Threads share the work, unless t is nil.
+func NewFactor(b *Array, t *kernel.Threads) *Factor {
 	if b.dtype != Float32 || b.ndim < 2 || b.Len() == 0 || !b.oneMatrix() {
 		return nil
 	}
@@ -21,18 +21,18 @@ func NewFactor(b *Array) *Factor {
 		return nil
 	}
 	f := new(Factor)
-	f.become(b)
+	f.become(b, t)
 	return f
 }
 
 // become prepares a matrix of which the rows or the columns are contiguous. Nobody may use f meanwhile.
-func (f *Factor) become(b *Array) {
+func (f *Factor) become(b *Array, t *kernel.Threads) {
 	f.rows, f.cols = b.shape[0], b.shape[1]
 	// The form decides the order of long sums: it is that of Gemm.
 	if rowsFit(b.shape[0], b.shape[1], b.strides[0], b.strides[1]) {
-		f.weights.SetTransposed(general32(b))
+		t.SetTransposed(&f.weights, general32(b))
 	} else {
-		f.weights.Set(general32(b.turned()))
+		t.Set(&f.weights, general32(b.turned()))
 	}
 }
 

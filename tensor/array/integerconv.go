@@ -1,26 +1,43 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import (
+	"sync"
+
+	"github.com/nnopt/nnopt/kernel"
+)
 
 // IntegerWeights are weights of convolutions with channels last, as integers.
 type IntegerWeights struct {
 	patches *IntegerFactor
-	exact   *LastWeights
+	exact   func() *LastWeights // for what can't be integers
 }
 
 // NewIntegerWeights makes integers of weights, [window…, C, M], which must not change any more: each
 // channel of the result has a scale of its own. It returns nil if NewIntegerFactor does.
 func NewIntegerWeights(weights *Array, p kernel.Precision) *IntegerWeights {
-	exact := NewLastWeights(weights, 1)
-	if exact == nil {
+	if !PreparesLastWeights(weights, 1) {
 		return nil
 	}
-	out := weights.shape[weights.ndim-1]
-	f := NewIntegerFactor(weights.rowsAt(0, weights.Len()/out, out, out), p)
-	if f == nil {
+	// A row for each channel, whose terms are in the order of patches.
+	n := int(weights.ndim)
+	order := []int{n - 1}
+	for d := range n - 1 {
+		order = append(order, d)
+	}
+	rows := weights.Transpose(order...)
+	if !rows.Contiguous() {
+		rows = rows.Clone()
+	}
+	out := weights.shape[n-1]
+	terms := weights.Len() / out
+	w, ok := kernel.NewQuantizedWeights(p, general32(rows.rowsAt(0, out, terms, terms)))
+	if !ok {
 		return nil
 	}
-	return &IntegerWeights{f, exact}
+	exact := sync.OnceValue(func() *LastWeights { return NewLastWeights(weights, 1, nil) })
+	return &IntegerWeights{exact: exact, patches: &IntegerFactor{
+		rows: terms, precision: p, weights: w, exact: func() *Factor { return exact().groups[0] },
+	}}
 }
 
 // IntegerConvLast is ConvLast of float32s with integers, without groups. A position has a scale and an
@@ -40,7 +57,7 @@ func (ws *Workspace) IntegerConvLast(y, x, weights *Array, prepared *IntegerWeig
 		x = t
 	}
 	last := int(x.ndim) - 1
-	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, prepared: prepared.exact, groups: 1,
+	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, integers: prepared, groups: 1,
 		in: weights.shape[last-1], out: y.shape[last], rows: y.Len() / y.shape[last]}
 	c.slide = newSlide(&w, x.Shape()[1:last], y.Shape()[1:last])
 	c.terms = c.in * c.slide.window()
@@ -59,7 +76,7 @@ func (ws *Workspace) IntegerConvLast(y, x, weights *Array, prepared *IntegerWeig
 	for i := range images {
 		ws.Threads.SetTogether(&images[i], prepared.patches.precision, general32(x.rowsAt(i*lines*line, lines, line, line)))
 	}
-	return c.divided(e, args, func(c *lastConvolution) error { return c.integerPatches(images, prepared.patches) })
+	return c.divided(e, args, func(c *lastConvolution) error { return c.integerPatches(images) })
 }
 
 // integerPositions gathers the positions of the input for a window of one element.
@@ -94,10 +111,12 @@ func (c *lastConvolution) sections(terms int, f func(first, n int) error) error 
 }
 
 // integerPatches gathers patches of items that are integers.
-func (c *lastConvolution) integerPatches(images []kernel.QuantizedRows, f *IntegerFactor) error {
+func (c *lastConvolution) integerPatches(images []kernel.QuantizedRows) error {
+	f := c.integers.patches
 	return c.eachItem(func(item int) error {
 		image := &images[item]
 		if image.Marked() > 0 {
+			c.prepared = c.integers.exact()
 			return c.gathered()
 		}
 		return c.sections(c.terms, func(first, n int) error {

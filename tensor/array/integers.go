@@ -35,7 +35,7 @@ func NewIntegerFactor(b *Array, p kernel.Precision) *IntegerFactor {
 		if !m.fitsFactor() {
 			m = *m.Clone()
 		}
-		return NewFactor(&m)
+		return NewFactor(&m, nil)
 	})}
 }
 

@@ -18,18 +18,48 @@ type LastWeights struct {
 }
 
 // NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns
-// nil if products of them gain nothing by that.
-func NewLastWeights(weights *Array, groups int) *LastWeights {
-	n := int(weights.ndim)
-	if weights.dtype != Float32 || !weights.Contiguous() || weights.Len() == 0 || directLast(weights.shape[n-2], weights.shape[n-1]/groups) {
+// nil if products of them gain nothing by that. Weights that are a view of [M, C/groups, window…] are read
+// where they are. Threads share the work, unless t is nil.
+func NewLastWeights(weights *Array, groups int, t *kernel.Threads) *LastWeights {
+	if !PreparesLastWeights(weights, groups) {
 		return nil
 	}
-	c := lastConvolution{w: weights, groups: groups, out: weights.shape[n-1] / groups, terms: weights.Len() / weights.shape[n-1]}
+	n := int(weights.ndim)
+	m, in := weights.shape[n-1], weights.shape[n-2]
+	c := lastConvolution{w: weights, groups: groups, out: m / groups, terms: weights.Len() / m}
+	first := weights.channelsFirst()
+	turned := !weights.Contiguous() && first.Contiguous()
+	if !turned && !weights.Contiguous() {
+		c.w = weights.Clone()
+	}
 	p := &LastWeights{}
 	for g := range groups {
-		p.groups = append(p.groups, NewFactor(c.weightsOf(g)))
+		if !turned {
+			p.groups = append(p.groups, NewFactor(c.weightsOf(g), t))
+			continue
+		}
+		f := &Factor{rows: c.terms, cols: c.out}
+		f.weights.SetWindows(t, general32(first.rowsAt(g*c.out*c.terms, c.out, c.terms, c.terms)), c.terms/in)
+		p.groups = append(p.groups, f)
 	}
 	return p
+}
+
+// PreparesLastWeights reports whether NewLastWeights prepares weights.
+func PreparesLastWeights(weights *Array, groups int) bool {
+	n := int(weights.ndim)
+	return weights.dtype == Float32 && weights.Len() > 0 && !directLast(weights.shape[n-2], weights.shape[n-1]/groups)
+}
+
+// channelsFirst returns weights, [window…, C, M], as a view [M, C, window…].
+func (a *Array) channelsFirst() *Array {
+	n := int(a.ndim)
+	var order [MaxDims]int
+	order[0], order[1] = n-1, n-2
+	for d := range n - 2 {
+		order[d+2] = d
+	}
+	return a.Transpose(order[:n]...)
 }
 
 // directLast is convolution.direct.
@@ -40,6 +70,7 @@ type lastConvolution struct {
 	ws       *Workspace
 	x, w, y  *Array // [N, spatial…, groups·in], [window…, in, groups·out], [N, positions…, groups·out]
 	prepared *LastWeights
+	integers *IntegerWeights // or these
 	complete completion
 	slide    *slide
 	groups   int
@@ -85,7 +116,7 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	c.slide.become(&w, x.Shape()[1:last], y.Shape()[1:last])
 	c.terms = c.in * c.slide.window()
 	var err error
-	if c.x, err = c.contiguous(0, x); err == nil {
+	if c.x, err = c.contiguous(0, x); err == nil && prepared == nil {
 		c.w, err = c.contiguous(1, weights)
 	}
 	if err != nil {

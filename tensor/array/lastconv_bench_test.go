@@ -33,7 +33,7 @@ func BenchmarkConvLast(b *testing.B) {
 				prepared := NewWinogradWeights(weights, c.tile)
 				run = func() error { return ws.Winograd(y, x, weights, prepared, w, c.tile, nil, nil) }
 			} else {
-				prepared := NewLastWeights(weights, 1)
+				prepared := NewLastWeights(weights, 1, nil)
 				run = func() error { return ws.ConvLast(y, x, weights, prepared, w, 1, nil, nil) }
 			}
 			b.ReportAllocs()

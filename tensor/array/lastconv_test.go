@@ -59,7 +59,13 @@ func TestConvLast(t *testing.T) {
 		}
 		var prepared *LastWeights
 		if r.IntN(3) > 0 {
-			prepared = NewLastWeights(wl, groups)
+			if r.IntN(2) == 0 { // a view of the weights with the channels first, or of others
+				wl = aw.Transpose(append(window, 1, 0)...)
+			}
+			if r.IntN(8) == 0 {
+				wl = wl.Transpose(reversed(dims + 2)...).Clone().Transpose(reversed(dims + 2)...)
+			}
+			prepared = NewLastWeights(wl, groups, nil)
 		}
 		got := randomArray(r, dtype, wantLast.Shape()...)
 		p, args, kinds := randomEpilogue(r, dtype, wantLast.Shape())
@@ -146,7 +152,7 @@ func TestPreparedFactor(t *testing.T) {
 		}
 		p, args, kinds := randomEpilogue(r, Float32, []int{m, n})
 		ws.Map(p, []*Array{want}, append([]*Array{want}, args...))
-		if err := ws.MulRows(got, a, b, NewFactor(b), NewEpilogue(p, kinds), args); err != nil {
+		if err := ws.MulRows(got, a, b, NewFactor(b, nil), NewEpilogue(p, kinds), args); err != nil {
 			t.Fatal(err)
 		}
 		if !Equal(got, want) {

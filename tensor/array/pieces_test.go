@@ -132,7 +132,7 @@ var dividedOps = map[string]dividedOp{
 		weights := randomArray(r, dtype, append(append([]int(nil), w.Size[:dims]...), in, groups*out)...)
 		var prepared *LastWeights
 		if r.IntN(2) == 0 {
-			prepared = NewLastWeights(weights, groups)
+			prepared = NewLastWeights(weights, groups, nil)
 		}
 		p, args, kinds := randomEpilogue(r, dtype, shape)
 		return into(dtype, shape, func(ws *Workspace, y *Array) error {

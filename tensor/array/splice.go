@@ -3,8 +3,8 @@ package array
 import "github.com/nnopt/nnopt/kernel"
 
 // NewFactors prepares parts of a matrix, the last two dimensions of b, for SpliceMatMul: of some rows
-// each. It returns nil if NewFactor does for one.
-func NewFactors(b *Array, rows []int) []*Factor {
+// each. It returns nil if NewFactor does for one. Threads share the work, unless t is nil.
+func NewFactors(b *Array, rows []int, t *kernel.Threads) []*Factor {
 	if b.ndim < 2 || !b.oneMatrix() {
 		return nil
 	}
@@ -16,7 +16,7 @@ func NewFactors(b *Array, rows []int) []*Factor {
 	for _, n := range rows {
 		part := m
 		part.shape[0] = min(n, m.shape[0])
-		f := NewFactor(&part)
+		f := NewFactor(&part, t)
 		// Sums in lanes can't be continued.
 		if f == nil || m.strides[1] != 1 || !f.weights.Divisible() {
 			return nil

@@ -37,7 +37,7 @@ func TestSpliceMatMul(t *testing.T) {
 		if err := ws.BatchMatMul(want, joined, b, nil, e, args); err != nil {
 			t.Fatal(err)
 		}
-		prepared := NewFactors(b, sizes)
+		prepared := NewFactors(b, sizes, nil)
 		if whole := trial%4 > 0; whole && prepared == nil {
 			t.Fatalf("%d: parts %v of %d columns are not prepared", trial, sizes, cols)
 		}

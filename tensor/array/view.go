@@ -48,6 +48,34 @@ func droppedError(d int, a Array) error {
 	return fmt.Errorf("array: dimension %d of shape %v is dropped, but does not have size 1", d, a.Shape())
 }
 
+// InMemoryOrder returns the view of a with its dimensions in the order of memory, those with longer steps
+// first: what a is a view of, if that is a view of all of it. Sizes of 1 have any step.
+func (a *Array) InMemoryOrder() *Array {
+	var order [MaxDims]int
+	dims := order[:a.ndim]
+	for d := range dims {
+		k := d
+		for ; k > 0 && a.shape[d] != 1 && (a.shape[dims[k-1]] == 1 || a.strides[d] > a.strides[dims[k-1]]); k-- {
+			dims[k] = dims[k-1]
+		}
+		dims[k] = d
+	}
+	return a.Transpose(dims...)
+}
+
+// SameLayout reports whether the arrays have the same shape, and elements in the same order in memory.
+func SameLayout(a, b *Array) bool {
+	if !SameShape(a, b) {
+		return false
+	}
+	for d, n := range a.Shape() {
+		if n != 1 && a.strides[d] != b.strides[d] {
+			return false
+		}
+	}
+	return true
+}
+
 // BroadcastTo returns the view of a with the given shape. It repeats dimensions of size 1 and adds
 // missing ones in front.
 func (a *Array) BroadcastTo(shape ...int) (*Array, error) {

@@ -42,7 +42,7 @@ func NewWinogradWeights(weights *Array, tile int) *WinogradWeights {
 	}
 	p := &WinogradWeights{}
 	for _, c := range combined {
-		p.factors = append(p.factors, NewFactor(c))
+		p.factors = append(p.factors, NewFactor(c, nil))
 	}
 	return p
 }
