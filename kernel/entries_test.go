@@ -141,7 +141,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w := NewWeights(a.from(cols, 2*channels))
 		x := Patches{Pixel: channels, Channels: channels, In: [3]int{1, 1, rows}, Out: [3]int{1, 1, max(rows, 1)}, Size: [3]int{1, 1, 2}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}
 		x.Data = a.in(channels * rows)
-		w.MulPatches(&x, 0, Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
+		w.MulPatches(&x, 0, &Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
 	},
 	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
 	"Mul": func(a *arena, rows, cols int) {

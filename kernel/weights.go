@@ -202,8 +202,7 @@ func multiply(set kernelSet, ws *workspace, segs []Segment, ep *Epilogue, mul fl
 	case set == blasSet:
 		multiplyBLAS(ws, segs, ep, y)
 	default:
-		ws.product = product{set: set, segs: segs, ep: *ep, mul: mul, y: y}
-		ws.product.compute(ws)
+		ws.begin(set, segs, ep, mul, &y).compute(ws)
 	}
 }
 
