@@ -134,7 +134,8 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"Epilogue.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))
-		(&Epilogue{ReLU: true}).Mul(a.from(rows, inner(rows)), w, a.to(rows, cols))
+		x, y := a.from(rows, inner(rows)), a.to(rows, cols)
+		(&Epilogue{ReLU: true}).Mul(&x, w, &y)
 	},
 	"Weights.MulPatches": func(a *arena, rows, cols int) {
 		const channels = 3

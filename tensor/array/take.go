@@ -95,7 +95,7 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 // they are not so, and does nothing.
 func (ws *Workspace) pick(out, a *Array, indexes []*Array) (done bool, err error) {
 	index := indexes[0]
-	if len(indexes) > 1 || !index.Contiguous() || index.Len() > fewPicked || a.Len() != a.shape[0] || ws.Threads != nil && divide.Always.Load() {
+	if a.Len() != a.shape[0] || len(indexes) > 1 || !index.Contiguous() || index.Len() > fewPicked || ws.Threads != nil && divide.Always.Load() {
 		return false, nil
 	}
 	var buf [2 * MaxDims]int
