@@ -25,6 +25,7 @@ type step struct {
 	ahead  bool    // see planned
 	doubts []int32 // by input: the step that computes it, if that is ahead, otherwise -1; nil if none is
 	moves  []bool  // of an IfElse, by input: its memory may become that of an output
+	plain  int     // the end of the plain steps from here on, see stretch; none if that is before
 }
 
 type room struct{ offset, bytes int }
@@ -159,7 +160,24 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 		}
 	}
 	f.doubt()
+	f.findPlain()
 	return nil
+}
+
+// findPlain finds the steps that only have to call their kernels, and free nothing: they always run, outside of
+// regions, and all memory is planned.
+func (f *Function) findPlain() {
+	next, region := len(f.steps), f.regions
+	for i, s := range slices.Backward(f.steps) {
+		for len(region) > 0 && i < region[len(region)-1].first {
+			region = region[:len(region)-1]
+		}
+		within := len(region) > 0 && i < region[len(region)-1].next
+		if within || s.choice || s.ahead || len(s.before)+len(s.guard)+len(s.doubts)+len(s.free) > 0 {
+			next = i
+		}
+		f.steps[i].plain = next
+	}
 }
 
 // destroyMap returns the destroy map of an op, if it has one.

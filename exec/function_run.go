@@ -95,7 +95,10 @@ func (f *Function) NewRunnerIn(block array.Block) (*Runner, error) {
 // Run is like Function.Call, but the results are valid only until the next Run. An op that has begun
 // comes to its end, then the context is looked at.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
-	start := time.Now()
+	var start time.Time
+	if r.f.opts.Profile {
+		start = time.Now()
+	}
 	if err := r.accept(args); err != nil {
 		return nil, err
 	}
@@ -118,8 +121,10 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	}
 	r.update()
 	r.repay()
-	r.calls++
-	r.total += time.Since(start)
+	if r.f.opts.Profile {
+		r.calls++
+		r.total += time.Since(start)
+	}
 	return r.results, nil
 }
 
@@ -131,12 +136,18 @@ func (r *Runner) compute(ctx context.Context) error {
 	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
 		used = r.f.consts
 	}
+	plain := !r.poison && r.times == nil && used == nil
 	for i := 0; i < len(r.f.steps); i++ {
 		if len(regions) > 0 && regions[0].first == i {
 			if err := r.region(ctx, &regions[0]); err != nil {
 				return err
 			}
 			i, regions = regions[0].next-1, regions[1:]
+		} else if next := r.f.steps[i].plain; plain && next > i {
+			if err := r.stretch(ctx, i, next); err != nil {
+				return err
+			}
+			i = next - 1
 		} else if ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err := r.step(&r.ws, i); err != nil {
@@ -149,6 +160,33 @@ func (r *Runner) compute(ctx context.Context) error {
 	return nil
 }
 
+// stretch computes the steps [i, next), which are plain, without asking for each of them what only others have,
+// and with one recover for all. They would otherwise take longer to get to than to compute, if they are small.
+func (r *Runner) stretch(ctx context.Context, i, next int) (err error) {
+	steps := r.f.steps
+	defer func() {
+		if p := recover(); p != nil {
+			err = r.panicked(&steps[i], p)
+		}
+	}()
+	for ; i < next; i++ {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		o := &r.steps[i]
+		r.ws.Place(o.out, o.places, o.room)
+		if err := steps[i].kernel(&r.ws, o.in, o.out); err != nil {
+			return applyError(r.f.graph, steps[i].apply, err)
+		}
+	}
+	return nil
+}
+
+// panicked returns the error of a step that panicked. The stack is still that of the panic.
+func (r *Runner) panicked(s *step, p any) error {
+	return applyError(r.f.graph, s.apply, fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack()))
+}
+
 // accept stores the arguments and the shared values in their slots.
 func (r *Runner) accept(args []*array.Array) error {
 	f := r.f
@@ -156,7 +194,6 @@ func (r *Runner) accept(args []*array.Array) error {
 		return fmt.Errorf("%w: %d for %d inputs", ErrArgument, len(args), len(f.inputs)-len(f.shared))
 	}
 	for i, slot := range f.inputs {
-		name := f.graph.Inputs()[i].Name()
 		var a *array.Array
 		if i < len(args) {
 			a = args[i]
@@ -164,10 +201,10 @@ func (r *Runner) accept(args []*array.Array) error {
 			a = f.shared[i-len(args)].value
 		}
 		if a == nil {
-			return fmt.Errorf("%w: input %d (%s) is nil", ErrArgument, i, name)
+			return fmt.Errorf("%w: input %d (%s) is nil", ErrArgument, i, f.graph.Inputs()[i].Name())
 		}
 		if err := f.types[i].Holds(a); err != nil {
-			return fmt.Errorf("%w: input %d (%s): %w", ErrArgument, i, name, err)
+			return fmt.Errorf("%w: input %d (%s): %w", ErrArgument, i, f.graph.Inputs()[i].Name(), err)
 		}
 		r.headers[slot] = *a
 	}
@@ -250,7 +287,7 @@ func (r *Runner) step(ws *array.Workspace, i int) (err error) {
 func (r *Runner) apply(ws *array.Workspace, i int, s *step, o *operands) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = applyError(r.f.graph, s.apply, fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack()))
+			err = r.panicked(s, p)
 		}
 	}()
 	var start time.Time

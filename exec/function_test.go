@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -290,5 +291,30 @@ func TestCanceled(t *testing.T) {
 	cancel = func(error) {}
 	if got, err := r.Run(t.Context(), numbers(3)); err != nil || got[0].Len() != 3 || first != 4 || second != 1 {
 		t.Fatal(got, err, first, second)
+	}
+}
+
+// TestConstantVector: a product with a vector that is prepared because it is a constant has the bits of one with an
+// argument.
+func TestConstantVector(t *testing.T) {
+	for _, n := range []int{1, 2, 7, 128, 513, 3000, 40000} {
+		for _, shape := range [][]int{{n}, {1, n}, {3, n}, {20, n}} {
+			for _, dtype := range []array.DType{array.Float32, array.Float64} {
+				x, v := uniform(dtype, -1, 1, shape...), uniform(dtype, -2, 1, n)
+				if n == 128 {
+					v.SetFloat(5, math.Inf(1))
+					x.SetFloat(7, math.NaN())
+				}
+				a, b := fgraph.NewInput(tensor.NewType(dtype, shape...), "a"), fgraph.NewInput(tensor.NewType(dtype, n), "b")
+				f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{a, b}, []*fgraph.Variable{tensor.Dot(a, b), tensor.Dot(a, tensor.Constant(v))}, exec.FunctionOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := f.Call(t.Context(), x, v)
+				if err != nil || !array.Equal(out[0], out[1]) {
+					t.Errorf("%v of %v: %v, of a constant %v (%v)", dtype, shape, out[0], out[1], err)
+				}
+			}
+		}
 	}
 }

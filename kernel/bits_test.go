@@ -110,7 +110,7 @@ func patchBits(c *kerneltest.Checksums) {
 			Size: [3]int{1, 3, 3}, Stride: [3]int{1, 2, 1}, Dilation: [3]int{1, 1, 1}, Before: [3]int{0, 1, 1},
 		}
 		y := numbers(r, 21, 70)
-		NewWeights(numbers(r, 70, 9*channels)).MulPatches(x, 0, Epilogue{Bias: kerneltest.Numbers(r, 70)}, y)
+		NewWeights(numbers(r, 70, 9*channels)).MulPatches(x, 0, &Epilogue{Bias: kerneltest.Numbers(r, 70)}, y)
 		addMatrix(c, "MulPatches", y)
 	}
 }

@@ -135,14 +135,15 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"Epilogue.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))
-		(&Epilogue{ReLU: true}).Mul(a.from(rows, inner(rows)), w, a.to(rows, cols))
+		x, y := a.from(rows, inner(rows)), a.to(rows, cols)
+		(&Epilogue{ReLU: true}).Mul(&x, w, &y)
 	},
 	"Weights.MulPatches": func(a *arena, rows, cols int) {
 		const channels = 3
 		w := NewWeights(a.from(cols, 2*channels))
 		x := Patches{Pixel: channels, Channels: channels, In: [3]int{1, 1, rows}, Out: [3]int{1, 1, max(rows, 1)}, Size: [3]int{1, 1, 2}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}
 		x.Data = a.in(channels * rows)
-		w.MulPatches(&x, 0, Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
+		w.MulPatches(&x, 0, &Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
 	},
 	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
 	"Mul": func(a *arena, rows, cols int) {

@@ -1,14 +1,9 @@
 package kernel
 
-import (
-	"sync"
-
-	"github.com/nnopt/nnopt/internal/divide"
-)
+import "github.com/nnopt/nnopt/internal/divide"
 
 // Products of few rows and not many weights, as small networks have them, take less time than a plan of
-// how to divide them: one tile of rows meets all panels, once. tiles has what their kernels read.
-var tiles = sync.Pool{New: func() any { return new(tile) }}
+// how to divide them: one tile of rows meets all panels, once. The tile stays on the stack.
 
 // mulLow computes y = ep(x·Wᵀ), which fits, if that is one tile of rows and one group of columns. It
 // reports false if not, and does nothing. Its bits are those of any product.
@@ -23,8 +18,7 @@ func (p *Weights) mulLow(x *Matrix, ep *Epilogue, y *Matrix) bool {
 	if cols, steps := blocking(p.set, 1, n, k); steps > 0 || cols < n {
 		return false
 	}
-	t := tiles.Get().(*tile)
-	t.rows, t.k, t.mul = y.Rows, k, 1
+	t := &tile{rows: y.Rows, k: k, mul: 1}
 	t.x, t.xRow, t.xStep = &x.Data[0], uintptr(x.Stride)*4, 4
 	t.yRow = uintptr(y.Stride) * 4
 	t.flags = ep.lastFlags()
@@ -39,8 +33,6 @@ func (p *Weights) mulLow(x *Matrix, ep *Epilogue, y *Matrix) bool {
 	if rest > 0 {
 		p.lowPanels(t, ep, y, n-rest, 1, rest)
 	}
-	*t = tile{} // it keeps nothing alive
-	tiles.Put(t)
 	return true
 }
 

@@ -18,13 +18,13 @@ type Patches struct {
 }
 
 // MulPatches computes y = ep(x·Wᵀ), where the rows of x are patches, from one on.
-func (p *Weights) MulPatches(x *Patches, first int, ep Epilogue, y Matrix) {
+func (p *Weights) MulPatches(x *Patches, first int, ep *Epilogue, y Matrix) {
 	n, k := p.shape()
 	if y.Cols != n {
 		panic(errShape)
 	}
 	checkApart(&y)
-	checkEpilogue(&ep, &y)
+	checkEpilogue(ep, &y)
 	if y.Rows == 0 || y.Cols == 0 {
 		return
 	}
@@ -32,12 +32,13 @@ func (p *Weights) MulPatches(x *Patches, first int, ep Epilogue, y Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
 	if currentSet() == blasSet || p.set == blasSet || !p.Divisible() {
-		p.mulCopies(ws, x, first, ep, y)
+		p.mulCopies(ws, x, first, *ep, y)
 		return
 	}
 	ws.segs[0] = Segment{W: p}
-	ws.product = product{set: p.set, segs: ws.segs[:], ep: ep, mul: 1, y: y, patches: x, firstPatch: first}
-	ws.product.compute(ws)
+	product := ws.begin(p.set, ws.segs[:], ep, 1, &y)
+	product.patches, product.firstPatch = x, first
+	product.compute(ws)
 }
 
 // Divisible reports whether products can be divided along k: see the function Divisible.

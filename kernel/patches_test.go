@@ -72,7 +72,7 @@ func TestMulPatches(t *testing.T) {
 			for _, threads := range []*Threads{nil, NewThreads(3)} {
 				Copy(got, y)
 				ep.Threads = threads
-				w.MulPatches(x, first, ep, got)
+				w.MulPatches(x, first, &ep, got)
 				gapsIntact(t, got)
 				equalBits(t, fmt.Sprintf("%s, %d: %d rows from %d on, %d columns, %d channels %d apart of %v, window %v, strides %v, dilations %v, before %v",
 					set, trial, rows, first, n, channels, x.Pixel, x.In, x.Size, x.Stride, x.Dilation, x.Before), got, want)
@@ -109,7 +109,7 @@ func TestPatchesRefused(t *testing.T) {
 	one := [3]int{1, 1, 1}
 	y, w := New(4, 3), NewWeights(New(3, 2))
 	plain := Patches{Data: make([]float32, 8), Pixel: 2, Channels: 2, In: [3]int{1, 2, 2}, Out: [3]int{1, 2, 2}, Size: one, Stride: one, Dilation: one}
-	w.MulPatches(&plain, 0, Epilogue{}, y)
+	w.MulPatches(&plain, 0, &Epilogue{}, y)
 	for what, change := range map[string]func(x *Patches, first *int){
 		"too few elements":            func(x *Patches, first *int) { x.Data = x.Data[:7] },
 		"no elements":                 func(x *Patches, first *int) { x.Data = nil },
@@ -136,8 +136,8 @@ func TestPatchesRefused(t *testing.T) {
 	} {
 		x, first := plain, 0
 		change(&x, &first)
-		if p, ok := panicOf(func() { w.MulPatches(&x, first, Epilogue{}, y) }).(string); !ok || p != errShape {
-			t.Errorf("%s: %v", what, panicOf(func() { w.MulPatches(&x, first, Epilogue{}, y) }))
+		if p, ok := panicOf(func() { w.MulPatches(&x, first, &Epilogue{}, y) }).(string); !ok || p != errShape {
+			t.Errorf("%s: %v", what, panicOf(func() { w.MulPatches(&x, first, &Epilogue{}, y) }))
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (p *Weights) reserve() {
 func (p *Weights) shape() (n, k int) { return shape(&p.w, p.tall) }
 
 // Mul computes y = ep(x·Wᵀ).
-func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) { ep.Mul(x, p, y) }
+func (p *Weights) Mul(x Matrix, ep Epilogue, y Matrix) { ep.Mul(&x, p, &y) }
 
 // Epilogue is what a product does to the elements of its result before it stores them. With all
 // fields set,
@@ -123,18 +123,18 @@ type Epilogue struct {
 	Threads *Threads
 }
 
-// Mul is Weights.Mul. It does not copy the epilogue, which takes as long as a small product.
-func (ep *Epilogue) Mul(x Matrix, w *Weights, y Matrix) {
-	checkApart(&y)
-	w.checkFactor(&x, &y)
-	checkEpilogue(ep, &y)
-	if w.mulLow(&x, ep, &y) {
+// Mul is Weights.Mul. It copies neither the epilogue nor headers, which takes as long as a small product.
+func (ep *Epilogue) Mul(x *Matrix, w *Weights, y *Matrix) {
+	checkApart(y)
+	w.checkFactor(x, y)
+	checkEpilogue(ep, y)
+	if w.mulLow(x, ep, y) {
 		return
 	}
 	ws := getWorkspace()
 	defer ws.put()
-	ws.segs[0] = Segment{X: x, W: w}
-	mulSegments(ws, ws.segs[:], ep, y)
+	ws.segs[0] = Segment{X: *x, W: w}
+	mulSegments(ws, ws.segs[:], ep, *y)
 }
 
 // Segment is a term x·Wᵀ of a sum of products. X may have any stride. With a stride of 0 all its
@@ -233,8 +233,7 @@ func multiply(set kernelSet, ws *workspace, segs []Segment, ep *Epilogue, mul fl
 	case set == blasSet:
 		multiplyBLAS(ws, segs, ep, y)
 	default:
-		ws.product = product{set: set, segs: segs, ep: *ep, mul: mul, y: y}
-		ws.product.compute(ws)
+		ws.begin(set, segs, ep, mul, &y).compute(ws)
 	}
 }
 

@@ -34,9 +34,7 @@ func (w *workspace) put() {
 	clear(w.runs)
 	w.weights, w.segs = Weights{}, [1]Segment{}
 	// These are large, and most products use one of them.
-	if w.product.segs != nil {
-		w.product = product{}
-	}
+	w.endProduct()
 	if w.quantized.segs != nil {
 		w.quantized = quantProduct{}
 	}
@@ -44,6 +42,22 @@ func (w *workspace) put() {
 		w.tall = tallFactors{}
 	}
 	workspaces.Put(w)
+}
+
+// begin returns the product of the workspace. The fields that are not set here are zero: to copy a product as a whole
+// takes as long as to compute a small one.
+func (w *workspace) begin(set kernelSet, segs []Segment, ep *Epilogue, mul float32, y *Matrix) *product {
+	w.endProduct()
+	p := &w.product
+	p.set, p.segs, p.ep, p.mul, p.y = set, segs, *ep, mul, *y
+	return p
+}
+
+// endProduct makes the product zero.
+func (w *workspace) endProduct() {
+	if w.product.segs != nil {
+		w.product = product{}
+	}
 }
 
 // cacheLine is the size of a cache line in elements.

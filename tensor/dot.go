@@ -65,6 +65,11 @@ func (op dotOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 
 func (op dotOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	dtype := TypeOf(a.Out()).DType()
+	// Of matrices, passes make a Dot22, which prepares them.
+	prepared := nothing[array.Factor]
+	if v := a.Inputs()[1]; TypeOf(v).NDim() == 1 {
+		prepared = preparedFactor(v, dtype)
+	}
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		x, y := in[0], in[1]
 		if n, m := x.Dim(x.NDim()-1), y.Dim(0); n != m {
@@ -85,7 +90,7 @@ func (op dotOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err != nil {
 			return err
 		}
-		return ws.MatMul(product, x, y)
+		return ws.MulRows(product, x, y, prepared(ws), nil, nil)
 	}, nil
 }
 

@@ -124,7 +124,7 @@ func productKernel(op fgraph.Op, a *fgraph.Apply, run func(ws *array.Workspace, 
 }
 
 // preparedFactor returns what prepares a constant factor of products of a type, of which the last two
-// dimensions are a matrix, at the first call. It returns nil if nothing is gained by that.
+// dimensions are a matrix, or the only one a column, at the first call. It returns nil if nothing is gained by that.
 func preparedFactor(v *fgraph.Variable, dtype array.DType) func(*array.Workspace) *array.Factor {
 	a := FixedFactor(v)
 	if a == nil || a.DType() != dtype || dtype != array.Float32 {
@@ -133,6 +133,9 @@ func preparedFactor(v *fgraph.Variable, dtype array.DType) func(*array.Workspace
 	constant, form := a, factor{}
 	if ConstantOf(v) == nil {
 		constant, form.order = ConstantOf(v.Owner().Inputs()[0]), v.Owner().Op().(DimShuffleOp)
+	}
+	if a.NDim() == 1 {
+		a = a.Transpose(0, array.NewAxis)
 	}
 	return prepare(constant, form, func(t *kernel.Threads) *array.Factor { return array.NewFactor(a, t) })
 }

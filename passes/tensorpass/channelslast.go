@@ -97,10 +97,26 @@ func (l *layouts) moved(a *apply) *variable {
 			op.Axis = int8(placeOf(int(op.Axis), typeOf(a.Out()).NDim()))
 			return l.again(op, a)
 		}
+	case *tensor.SubtensorOp:
+		return l.selected(a, op)
 	case tensor.Reduce:
 		return l.reduced(a, op)
 	}
 	return nil
+}
+
+// selected moves the channels of a part, if it has all dimensions.
+func (l *layouts) selected(a *apply, op *tensor.SubtensorOp) *variable {
+	x := l.last[a.Inputs()[0]]
+	n := typeOf(a.Inputs()[0]).NDim()
+	if x == nil || typeOf(a.Out()).NDim() != n {
+		return nil
+	}
+	indexes := everything(n)
+	for d, i := range op.Indexes(a) {
+		indexes[placeOf(d, n)] = i
+	}
+	return tensor.Subtensor(x, indexes...)
 }
 
 // reduced moves the channels of what is reduced to channels, or to nothing with positions: to what

@@ -77,6 +77,17 @@ var productCases = []struct {
 	{"what is reduced to channels and positions", func(r *rand.Rand, x variable) variable {
 		return tensor.ReduceOver(array.Max, tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 2)
 	}, "ConvLast{2}; max{axis=2}"},
+	{"parts of channels and of positions", func(r *rand.Rand, x variable) variable {
+		y := tensor.Conv(x, float32s(r, 8, 6, 1, 1), nil, tensor.Slide{}, 1)
+		to := func(last int) tensor.Index { return tensor.SliceOf(nil, tensor.Int(last), 1) }
+		part := tensor.Subtensor(y, tensor.Everything(), to(4), tensor.SliceOf(tensor.Int(8), nil, -2))
+		other := tensor.Subtensor(y, tensor.Everything(), tensor.SliceOf(tensor.Int(4), nil, 1), to(5))
+		return tensor.Sum(tensor.Conv(tensor.Mul(part, other), float32s(r, 4, 4, 1, 1), nil, tensor.Slide{}, 1), 2, 3)
+	}, "ConvLast{2}; Subtensor{:,:5,:,4:}; Subtensor{:,8::-2,:,:4}; mul; ConvLast{2}; sum{axis=1,2}"},
+	{"a part without channels", func(r *rand.Rand, x variable) variable {
+		y := tensor.Conv(x, float32s(r, 8, 6, 1, 1), nil, tensor.Slide{}, 1)
+		return tensor.Exp(tensor.Subtensor(y, tensor.Everything(), tensor.At(tensor.Int(2))))
+	}, "ConvLast{2}; Subtensor{:,2}; exp"},
 	{"two products that are added, the first with a bias", func(r *rand.Rand, x variable) variable {
 		y := tensor.Conv(x, float32s(r, 4, 6, 1, 1), float32s(r, 4), tensor.Slide{}, 1)
 		z := tensor.Conv(x, float32s(r, 4, 6, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 1)

@@ -98,6 +98,9 @@ func (ws *Workspace) mulFactor(c, a *Array, b *Factor, e *kernel.Epilogue) error
 		defer ws.Release(t)
 		a = t
 	}
-	e.Mul(general32(a), &b.weights, general32(c))
+	var x, y kernel.Matrix
+	a.header32(&x)
+	c.header32(&y)
+	e.Mul(&x, &b.weights, &y)
 	return nil
 }

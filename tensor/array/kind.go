@@ -17,6 +17,7 @@ type kind interface {
 	holds(data any, n int) bool
 	copy(dst, src *Array, part, parts int) // a part of the elements; dst and src have one shape
 	take(out *Array, s *selection, first, next int)
+	pick(out, a *Array, from []int64) int
 
 	// Of blocks, see loop.
 	reserve(blocks *lane, n int)
@@ -70,6 +71,8 @@ func (kindOf[T]) copy(dst, src *Array, part, parts int) { copyElements[T](dst, s
 func (kindOf[T]) take(out *Array, s *selection, first, next int) {
 	takeElements[T](out, s, first, next)
 }
+
+func (kindOf[T]) pick(out, a *Array, from []int64) int { return pickElements[T](out, a, from) }
 
 // A lane is a block of elements of one type, in the field of that type.
 type lane struct {

@@ -159,7 +159,10 @@ func (c *lastConvolution) forget() {
 		}
 	}
 	c.x, c.w, c.y, c.prepared, c.complete = nil, nil, nil, nil, completion{}
-	c.copies, c.memory, c.some, c.patches = [2]Array{}, Array{}, [2]Array{}, kernel.Patches{}
+	for k := range c.copies {
+		c.copies[k].data, c.some[k].data = nil, nil
+	}
+	c.memory.data, c.patches.Data = nil, nil // and not all of them, which is a kilobyte
 }
 
 // weightsOf returns the weights of a group, a column for each channel of y.

@@ -237,6 +237,10 @@ func (in *instr) run(l []lane, n int) {
 	if in.numArgs > 2 {
 		c = &l[in.args[2]]
 	}
+	if in.float32 != nil { // most are
+		(*in.float32)(dst.f[:n], a.f[:n], b.f[:n])
+		return
+	}
 	switch ops[in.op].typing {
 	case choice:
 		runSwitch(in.typ, dst, a, b, c, n)

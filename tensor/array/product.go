@@ -128,8 +128,14 @@ func general64(a *Array) blas64.General {
 	return blas64.General{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float64](a)[a.offset:]}
 }
 
-func general32(a *Array) kernel.Matrix {
-	return kernel.Matrix{Rows: a.shape[0], Cols: a.shape[1], Stride: a.stride(), Data: dataOf[float32](a)[a.offset:]}
+func general32(a *Array) (m kernel.Matrix) {
+	a.header32(&m)
+	return m
+}
+
+// header32 makes m a view of a matrix.
+func (a *Array) header32(m *kernel.Matrix) {
+	m.Rows, m.Cols, m.Stride, m.Data = a.shape[0], a.shape[1], a.stride(), dataOf[float32](a)[a.offset:]
 }
 
 // otherBLAS reports whether the BLAS that is registered with gonum is neither gonum's, whose bits

@@ -49,8 +49,9 @@ type instr struct {
 	numArgs int8
 	args    [maxArgs]int32
 	dst     int32
-	wide    int32  // of placed code: the first of two slots for half floats as float32s
-	hinge   *hinge // of placed code: it takes the place of the operation
+	wide    int32               // of placed code: the first of two slots for half floats as float32s
+	hinge   *hinge              // of placed code: it takes the place of the operation
+	float32 *blockFunc[float32] // of placed code: what computes an operation of float32s; otherwise nil
 }
 
 // NewProgram starts a program with inputs of the given types.
@@ -271,6 +272,9 @@ func (p *Program) place() {
 			}
 		}
 		in.dst = slot[in.dst]
+		if in.typ == Float32 && in.to == Float32 && in.op != Cast && in.op != Switch {
+			in.float32 = &float32Kernels[in.op]
+		}
 		// A run compares this with the last instruction that reads an input: see staged.
 		if o := int(in.dst) - p.inputs; o >= 0 && o < len(p.outs) {
 			p.written[o] = int32(i)

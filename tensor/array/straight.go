@@ -4,59 +4,74 @@ import "github.com/nnopt/nnopt/internal/divide"
 
 // straight is Map for n elements that are one block, and for operands that lie in order in memory or
 // are one number: most maps of small networks, whose loop would take longer to prepare than to run. It
-// reports false if operands are not so, and does nothing.
+// reports false if operands are not so, and computes nothing.
 func (ws *Workspace) straight(p *Program, n int, out, in []*Array) bool {
 	if n > blockSize || ws.Threads != nil && divide.Always.Load() {
 		return false
 	}
-	shape := out[0].Shape()
-	for k, a := range out {
-		if a.dtype != p.OutputType(k) || !a.inOrder(shape) {
-			return false
-		}
-		if p.stages {
-			for i, b := range in {
-				if p.lastRead[i] > p.written[k] && a.SharesMemory(b) { // see begin
-					return false
-				}
-			}
-		}
-	}
-	for k, a := range in {
-		if a.dtype != p.types[k] || !a.inOrder(shape) && !(int(a.ndim) == len(shape) && a.Len() == 1) {
-			return false
-		}
-	}
 	lp := &ws.loop
-	for _, c := range p.counts {
-		lp.scratch.reserve(c.dtype, c.n*n)
-	}
 	if cap(lp.lanes) < len(p.slots) {
 		lp.lanes = make([]lane, len(p.slots))
 	}
 	lp.lanes = lp.lanes[:len(p.slots)]
-	for k, a := range in {
-		l := &lp.lanes[k]
-		if a.Len() == n {
-			l.point(a, n)
-			continue
-		}
-		l.allot(a.dtype, &lp.scratch, int(p.places[k])*n, n)
-		kinds[a.dtype].fill(l, a)
-	}
+	shape := out[0].Shape()
 	for k, a := range out {
+		if a.dtype != p.slots[p.inputs+k] || !a.inOrder(shape) || p.stages && p.overwrites(k, out, in) {
+			return false
+		}
 		lp.lanes[p.inputs+k].point(a, n)
 	}
-	for k := p.inputs + len(out); k < len(p.slots); k++ {
-		lp.lanes[k].allot(p.slots[k], &lp.scratch, int(p.places[k])*n, n)
+	numbers := false // operands of one element, for which blocks are filled
+	for k, a := range in {
+		switch {
+		case a.dtype != p.types[k]:
+			return false
+		case a.inOrder(shape):
+			lp.lanes[k].point(a, n)
+		case int(a.ndim) == len(shape) && a.Len() == 1:
+			numbers = true
+		default:
+			return false
+		}
 	}
-	for _, c := range p.fixed {
-		kinds[c.data.dtype].fill(&lp.lanes[c.value], c.data)
+	if numbers || len(p.slots) > len(in)+len(out) {
+		lp.allotStraight(p, n, out, in, numbers)
 	}
 	for i := range p.placed {
 		p.placed[i].run(lp.lanes, n)
 	}
 	return true
+}
+
+// allotStraight gives lanes memory that no operand has, and fills those of numbers and of constants.
+func (lp *loop) allotStraight(p *Program, n int, out, in []*Array, numbers bool) {
+	for _, c := range p.counts {
+		lp.scratch.reserve(c.dtype, c.n*n)
+	}
+	if numbers {
+		for k, a := range in {
+			if a.Len() != n {
+				lp.lanes[k].allot(a.dtype, &lp.scratch, int(p.places[k])*n, n)
+				kinds[a.dtype].fill(&lp.lanes[k], a)
+			}
+		}
+	}
+	for k := len(in) + len(out); k < len(p.slots); k++ {
+		lp.lanes[k].allot(p.slots[k], &lp.scratch, int(p.places[k])*n, n)
+	}
+	for _, c := range p.fixed {
+		kinds[c.data.dtype].fill(&lp.lanes[c.value], c.data)
+	}
+}
+
+// overwrites reports whether output k is made where an input is read afterwards, see begin.
+func (p *Program) overwrites(k int, out, in []*Array) bool {
+	for i, a := range in {
+		if p.lastRead[i] > p.written[k] && out[k].SharesMemory(a) {
+			return true
+		}
+	}
+	return false
 }
 
 // inOrder reports whether the array has a shape, and its elements lie in row-major order.

@@ -1,5 +1,7 @@
 package array
 
+import "github.com/nnopt/nnopt/internal/divide"
+
 // A selection is the subarrays a[indexes[0][i], indexes[1][i], …] of an array.
 type selection struct {
 	places []int // the offset of subarray i
@@ -65,6 +67,9 @@ func (s *selection) forget() { s.rest.data = nil }
 // shape. The shape of out is that of the indexes, followed by the remaining dimensions of a. The
 // error wraps ErrIndex or ErrTooLarge.
 func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
+	if done, err := ws.pick(out, a, indexes); done {
+		return err
+	}
 	s, err := ws.selected(a, indexes)
 	if err != nil {
 		return err
@@ -84,6 +89,43 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 		return nil
 	}
 	return out.TransposeTo(out, leadFirst(&buf, len(lead), len(rest))...)
+}
+
+// pick is Take of few single elements, which takes no longer than to look at where they are. It reports false if
+// they are not so, and does nothing.
+func (ws *Workspace) pick(out, a *Array, indexes []*Array) (done bool, err error) {
+	index := indexes[0]
+	if a.Len() != a.shape[0] || len(indexes) > 1 || !index.Contiguous() || index.Len() > fewPicked || ws.Threads != nil && divide.Always.Load() {
+		return false, nil
+	}
+	var buf [2 * MaxDims]int
+	if err := ws.New(out, a.dtype, append(append(buf[:0], index.Shape()...), a.shape[1:a.ndim]...)...); err != nil {
+		return true, err
+	}
+	from := Slice[int64](index)
+	if bad := kinds[a.dtype].pick(out, a, from); bad < len(from) {
+		_, err = Position(from[bad], a.shape[0])
+	}
+	return true, err
+}
+
+// fewPicked is the number of elements that one thread takes: several begin with more.
+const fewPicked = 4096
+
+// pickElements sets out to elements of a, up to an index that is out of range, which it returns.
+func pickElements[T Element](out, a *Array, from []int64) int {
+	dst, src := dataOf[T](out)[:len(from)], dataOf[T](a)
+	size, at, step := a.shape[0], a.offset, a.strides[0]
+	for i, p := range from {
+		if p < 0 { // it counts from the end
+			p += int64(size)
+		}
+		if uint64(p) >= uint64(size) {
+			return i
+		}
+		dst[i] = src[at+int(p)*step]
+	}
+	return len(from)
 }
 
 // take sets out to what is selected, by several threads if that is worth it.

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -80,4 +81,18 @@ func reversed(n int) []int {
 		order[d] = n - 1 - d
 	}
 	return order
+}
+
+// TestTakeOutside: an index that is out of range is named, whatever it is an index of.
+func TestTakeOutside(t *testing.T) {
+	var ws Workspace
+	for _, p := range []int64{5, -6, 1 << 40, -1 << 63} {
+		want := fmt.Sprintf("%v: %d in a dimension of size 5", ErrIndex, p)
+		for _, shape := range [][]int{{5}, {5, 1}, {5, 2}, {5, 0}} {
+			err := ws.Take(new(Array), New(Float32, shape...), Of([]int64{4, -5, p, 0}, 2, 2))
+			if !errors.Is(err, ErrIndex) || err.Error() != want {
+				t.Errorf("%d of shape %v: %v, want %s", p, shape, err, want)
+			}
+		}
+	}
 }

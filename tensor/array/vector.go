@@ -37,8 +37,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	f[Sigmoid] = func(dst, a, _ []float32) { kernel.SigmoidVec(dst, a[:len(dst)]) }
 	f[Exp] = func(dst, a, _ []float32) { kernel.ExpVec(dst, a[:len(dst)], 0) }
 	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Round: "round", Sqrt: "sqrt", Erfc: "erfc"} {
-		fn := kernel.Float32Map(name)
-		f[o] = func(dst, a, b []float32) { fn(dst, a[:len(dst)], b) }
+		f[o] = kernel.Float32Map(name)
 	}
 	f[Abs] = func(dst, a, _ []float32) {
 		a = a[:len(dst)]

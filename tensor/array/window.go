@@ -55,7 +55,7 @@ func (w *Window) Covered(d, n, i int, padding bool) int {
 type slide struct {
 	in, out                        [MaxSpatial]int
 	size, stride, dilation, before [MaxSpatial]int
-	ranges                         []span // by element of the window in the last dimension
+	ranges                         []span // by element of the window in the last dimension, of newSlide
 }
 
 // A span is a range of positions.
@@ -65,12 +65,16 @@ type span struct{ lo, hi int }
 func newSlide(w *Window, in, out []int) *slide {
 	s := new(slide)
 	s.become(w, in, out)
+	last := MaxSpatial - 1
+	for k := range s.size[last] {
+		s.ranges = append(s.ranges, s.rangeOf(last, k))
+	}
 	return s
 }
 
-// become is newSlide for a slide that is there.
+// become is newSlide for a slide that is there, without ranges.
 func (s *slide) become(w *Window, in, out []int) {
-	*s = slide{ranges: s.ranges[:0]}
+	*s = slide{}
 	for d := range MaxSpatial {
 		s.in[d], s.out[d], s.size[d], s.stride[d], s.dilation[d] = 1, 1, 1, 1, 1
 	}
@@ -79,10 +83,6 @@ func (s *slide) become(w *Window, in, out []int) {
 		e := skip + d
 		s.in[e], s.out[e] = in[d], out[d]
 		s.size[e], s.stride[e], s.dilation[e], s.before[e] = w.Size[d], w.Stride[d], w.Dilation[d], w.Before[d]
-	}
-	last := MaxSpatial - 1
-	for k := range s.size[last] {
-		s.ranges = append(s.ranges, s.rangeOf(last, k))
 	}
 }
 

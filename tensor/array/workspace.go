@@ -130,6 +130,11 @@ func (ws *Workspace) Place(outs []*Array, homes []Memory, room *Room) {
 
 // New makes a an array with undefined elements. The error wraps ErrTooLarge.
 func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
+	for i := range ws.homes {
+		if ws.outs[i] == a && a.laidOut(ws.homes[i], dtype, shape) {
+			return nil
+		}
+	}
 	n, ok := elements(shape)
 	if !ok {
 		return fmt.Errorf("%w: shape %v", ErrTooLarge, slices.Clone(shape))
