@@ -170,7 +170,9 @@ func network(t testing.TB) *onnx.Model {
 		}
 		return constant(name, a, onnx.Float)
 	}
-	positive := func(name string, n int) *onnx.Node { return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float) }
+	positive := func(name string, n int) *onnx.Node {
+		return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float)
+	}
 	return model([]string{"x"}, []string{"y"},
 		filled("k", 32, 8, 3, 3), positive("scale", 32), filled("shift", 32), filled("mean", 32), positive("var", 32),
 		filled("w", 64, 32), filled("q", 64, 32), filled("p", 64, 32), filled("v", 64, 32),
