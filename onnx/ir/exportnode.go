@@ -31,10 +31,11 @@ func (e *exporter) nodes(g *onnx.Graph, r *region, outputs []*fgraph.Variable, n
 func (e *exporter) node(a *fgraph.Apply, r *region) *onnx.Node {
 	op := a.Op().(*Op)
 	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}
+	var nameless []string // the results as they were in the file, if the node is still that one
 	if old := e.origin(a); old != nil {
 		if old.op != nil && old.op.EqualOp(op) {
 			c := *old.node
-			n = &c
+			n, nameless = &c, old.node.Outputs
 		}
 		n.Name = e.nodeName(a, r, old.node.Name)
 	}
@@ -60,7 +61,9 @@ func (e *exporter) node(a *fgraph.Apply, r *region) *onnx.Node {
 	}
 	n.Outputs = make([]string, 0, len(a.Outputs()))
 	for i, v := range a.Outputs() {
-		if v.Name() == "" && len(v.Clients()) == 0 && (i > 0 || len(a.Outputs()) > 1) {
+		// Without a name is only what may be left out: the checker of ONNX refuses others, and ONNX Runtime ends at
+		// once where a result of a Loop has none.
+		if v.Name() == "" && len(v.Clients()) == 0 && (op.MayLeaveOut(i) || i < len(nameless) && nameless[i] == "") {
 			n.Outputs = append(n.Outputs, "")
 		} else {
 			n.Outputs = append(n.Outputs, e.name(v))

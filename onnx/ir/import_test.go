@@ -2,6 +2,7 @@ package ir_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,83 @@ func TestVersions(t *testing.T) {
 	g = imported(t, m)
 	if text := g.String(); !strings.Contains(text, "Softmax@11{axis=1}") || ir.SourceOf(g).Permits("HardSwish") {
 		t.Errorf("the graph is %s", text)
+	}
+}
+
+// TestHalfAttributes: numbers that were attributes are constants of the type of the first input, and attributes again.
+func TestHalfAttributes(t *testing.T) {
+	half := func(name string) *onnx.ValueInfo {
+		v := info(name, 2)
+		v.Type.Tensor.Elem = onnx.Float16
+		return v
+	}
+	for _, c := range []struct{ number, kept float32 }{
+		{0, 0}, {0.5, 0.5}, {-2.75, -2.75}, {1, 1}, {65504, 65504}, {65519, 65504}, {65520, float32(math.Inf(1))}, {-1e9, float32(math.Inf(-1))},
+		{0x1p-24, 0x1p-24}, {0x1p-25, 0}, {0x1.8p-25, 0x1p-24}, {0x1p-14, 0x1p-14}, {0x1.ffcp-15, 0x1p-14}, {1.0 / 3, 0.33325195}, {2047.5, 2048}, {1 + 0x1p-11, 1},
+	} {
+		m := model(10, &onnx.Graph{
+			Inputs: []*onnx.ValueInfo{half("x")}, Outputs: []*onnx.ValueInfo{half("y")},
+			Nodes: []*onnx.Node{node("Identity", "x", "i"), node("Clip", "i", "y", ir.Float("min", c.number))},
+		})
+		g := imported(t, m)
+		replace(t, g, "i", func(v *fgraph.Variable) *fgraph.Variable { return v.Owner().Inputs()[0] })
+		out := exported(t, g)
+		if n := out.Graph.Nodes[0]; n.Op != "Clip" || len(n.Inputs) != 1 || len(n.Attributes) != 1 || n.Attributes[0].Float != c.kept {
+			t.Errorf("%v becomes %+v", c.number, n)
+		}
+	}
+}
+
+// TestNameless: of results that nobody reads, those that ONNX lets a node leave out have no name, and others have.
+func TestNameless(t *testing.T) {
+	for _, c := range []struct {
+		op   *onnx.Node
+		want []bool
+	}{
+		{node("Split", "i", "y a", ir.Int("axis", 0)), []bool{true, true}},
+		{node("Split", "i", "a y", ir.Int("axis", 0)), []bool{true, true}},
+		{node("Unique", "i", "a b y"), []bool{true, false, true}},
+		{node("Dropout", "i", "y a"), []bool{true, false}},
+		{node("BatchNormalization", "i i i i i", "y a b", ir.Int("training_mode", 1)), []bool{true, true, true}},
+		{node("LSTM", "z z z", "a y b"), []bool{false, true, false}},
+		{&onnx.Node{Op: "F", Domain: "d", Inputs: []string{"i"}, Outputs: []string{"y", "a"}}, []bool{true, true}},
+	} {
+		m := model(15, &onnx.Graph{
+			Inputs: []*onnx.ValueInfo{info("x", 2), info("z", 1, 1, 1)}, Outputs: []*onnx.ValueInfo{{Name: "y", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}},
+			Nodes: []*onnx.Node{node("Identity", "x", "i"), c.op},
+		})
+		m.Opsets = append(m.Opsets, &onnx.Opset{Domain: "d", Version: 1})
+		g := imported(t, m)
+		// As passes do that change a node: what nobody reads loses its name.
+		for a := range g.Applies() {
+			op := a.Op().(*ir.Op)
+			if op.Type == "Identity" {
+				continue
+			}
+			op = ir.Standard().NewOp(ir.Op{Type: op.Type, Domain: op.Domain, Attributes: append(slices.Clone(op.Attributes), ir.Int("k", 1)), Outputs: op.Outputs})
+			b, err := ir.Standard().Apply(op, a.Inputs()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range a.Outputs() {
+				if len(v.Clients()) > 0 {
+					if err := g.Replace(v, b.Outputs()[i], fgraph.Reason{Pass: "test"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			break
+		}
+		out := exported(t, g)
+		got := out.Graph.Nodes[len(out.Graph.Nodes)-1].Outputs
+		if len(got) != len(c.want) {
+			t.Fatalf("%s has the results %q", c.op.Op, got)
+		}
+		for i, name := range got {
+			if (name != "") != c.want[i] {
+				t.Errorf("%s has the results %q", c.op.Op, got)
+			}
+		}
 	}
 }
 

@@ -162,6 +162,8 @@ func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
 		t.Raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(f))
 	case onnx.Double:
 		t.Raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(f)))
+	case onnx.Float16:
+		t.Raw = binary.LittleEndian.AppendUint16(nil, halfBits(f))
 	default:
 		return nil, fmt.Errorf("a number for elements of type %v", elem)
 	}
@@ -205,6 +207,9 @@ func (a moved) attribute(v *fgraph.Variable) (*onnx.Attribute, bool) {
 		return Ints(a.name, list...), ok
 	}
 	floats, ok := x.Floats()
+	if raw, err := x.Bytes(); err == nil && x.Tensor != nil && x.Tensor.DataType == onnx.Float16 && a.scalar && len(raw) == 2 {
+		floats, ok = []float64{halfFloat(binary.LittleEndian.Uint16(raw))}, true
+	}
 	if !ok {
 		return nil, false
 	}

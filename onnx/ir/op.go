@@ -48,6 +48,17 @@ func (l *Operators) newOp(op Op) *Op {
 // Operator returns what is known of the operator, or nil.
 func (op *Op) Operator() *Operator { return op.operator }
 
+// optionalOutputs are the operators with results that a node may leave out, and the first of these.
+var optionalOutputs = map[string]int{
+	"Dropout": 1, "MaxPool": 1, "LayerNormalization": 1, "LSTM": 0, "GRU": 0, "RNN": 0, "Unique": 1, "Attention": 1, "SoftmaxCrossEntropyLoss": 1, "BatchNormalization": 1,
+}
+
+// MayLeaveOut reports whether ONNX lets a node leave out result i.
+func (op *Op) MayLeaveOut(i int) bool {
+	first, ok := optionalOutputs[op.Type]
+	return ok && i >= first && op.Domain == "" && op.Legacy == 0 && (op.Type != "BatchNormalization" || op.Int("training_mode", 0) == 0)
+}
+
 // String returns the name with the attributes, such as Transpose{perm=[1,0]}. A number behind a slash
 // is that of outputs, if there are several, and one behind @ the version of an old meaning.
 func (op *Op) String() string { return op.text() }

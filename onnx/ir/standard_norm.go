@@ -6,7 +6,13 @@ import "github.com/nnopt/nnopt/onnx"
 var standardNorms = []Operator{
 	{Type: "BatchNormalization", MinInputs: 5, MaxInputs: 5, Infer: inferBatchNormalization},
 	{Type: "InstanceNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferInstanceNormalization},
-	{Type: "GroupNormalization", MinInputs: 3, MaxInputs: 3, Infer: inferInstanceNormalization},
+	{Type: "GroupNormalization", MinInputs: 3, MaxInputs: 3, Infer: func(c *Call) {
+		if c.Legacy != 0 { // scales were of groups
+			c.like(0, 0)
+			return
+		}
+		inferInstanceNormalization(c)
+	}},
 	{Type: "LayerNormalization", MinInputs: 2, MaxInputs: 3, Infer: inferLayerNormalization},
 	{Type: "RMSNormalization", MinInputs: 2, MaxInputs: 2, Infer: inferSame},
 	{Type: "LpNormalization", MinInputs: 1, MaxInputs: 1, Infer: inferSame},

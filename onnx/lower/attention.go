@@ -48,6 +48,7 @@ func (c *call) attention() []*value {
 	if n := qs[1] / ks[1]; n > 1 {
 		k, v = tensor.Repeat(k, tensor.Int(n), 1), tensor.Repeat(v, tensor.Int(n), 1)
 	}
+	shape := []int{qs[0], qs[1], qs[2], ks[2]}
 	scores := tensor.Matmul(q, tensor.DimShuffle(k, 0, 1, 3, 2))
 	stages := []variable{scores}
 	if cap := c.float("softcap", 0); cap > 0 {
@@ -55,12 +56,18 @@ func (c *call) attention() []*value {
 		scores = tensor.Mul(number(cap, scores), tensor.Tanh(tensor.TrueDiv(scores, number(cap, scores))))
 	}
 	stages = append(stages, scores)
-	scores = c.masked(scores, past)
+	scores = c.masked(scores, shape, past)
 	stages = append(stages, scores)
-	shape := []int{qs[0], qs[1], qs[2], ks[2]}
 	weights := c.reshape(tensor.Softmax(c.reshape(scores, []int{product(shape[:3]), shape[3]})), shape)
 	stages = append(stages, weights)
 	y := tensor.Matmul(weights, v)
+	if c.has(3) || c.has(6) {
+		// A query that sees no key gets zeros, though its weights are 0/0. Which ones, the mask says by itself: so the
+		// products and the softmax remain what is computed as one op.
+		open := c.masked(number(0, scores), shape, past)
+		best := tensor.ExpandDims(tensor.ReduceOver(array.Max, open, 3), 3)
+		y = tensor.Switch(tensor.Map(array.Eq, best, number(math.Inf(-1), best)), number(0, y), y)
+	}
 	if ndim(c.x(0)) == 3 {
 		y = c.reshape(tensor.DimShuffle(y, 0, 2, 1, 3), []int{qs[0], qs[2], qs[1] * vs[3]})
 	}
@@ -89,9 +96,9 @@ func (c *call) heads(k int, attribute string) variable {
 	return nil
 }
 
-// masked makes scores, [N, H, Q, K], infinite where a query must not see a key.
-func (c *call) masked(scores variable, past int) variable {
-	shape := c.shape(scores)
+// masked makes scores, of a shape [N, H, Q, K] or such that they are broadcast to it, infinite where a query must not
+// see a key.
+func (c *call) masked(scores variable, shape []int, past int) variable {
 	hidden := number(math.Inf(-1), scores)
 	range_ := func(n int, order ...int) variable {
 		return tensor.DimShuffle(tensor.ARange(tensor.Int(0), tensor.Int(n), tensor.Int(1)), order...)

@@ -173,13 +173,9 @@ func modulo(c *call, x, y variable) variable {
 }
 
 var activations = map[string]func(c *call) []*value{
-	"Relu": unary(func(_ *call, x variable) variable { return tensor.Maximum(x, number(0, x)) }),
-	"LeakyRelu": unary(func(c *call, x variable) variable {
-		return negative(x, tensor.Mul(x, number(c.float("alpha", 0.01), x)))
-	}),
-	"Elu": unary(func(c *call, x variable) variable {
-		return negative(x, tensor.Mul(number(c.float("alpha", 1), x), tensor.Map(array.Expm1, x)))
-	}),
+	"Relu":      unary(func(_ *call, x variable) variable { return tensor.Maximum(x, number(0, x)) }),
+	"LeakyRelu": unary(func(c *call, x variable) variable { return leakyRelu(x, c.float("alpha", 0.01)) }),
+	"Elu":       unary(func(c *call, x variable) variable { return elu(x, c.float("alpha", 1)) }),
 	"Selu": unary(func(c *call, x variable) variable {
 		alpha, gamma := c.float("alpha", 1.67326319217681884765625), c.float("gamma", 1.05070102214813232421875)
 		return tensor.Mul(number(gamma, x), negative(x, tensor.Mul(number(alpha, x), tensor.Map(array.Expm1, x))))
@@ -188,15 +184,11 @@ var activations = map[string]func(c *call) []*value{
 		alpha := number(c.float("alpha", 1), x)
 		return negative(x, tensor.Mul(alpha, tensor.Map(array.Expm1, tensor.TrueDiv(x, alpha))))
 	}),
-	"ThresholdedRelu": unary(func(c *call, x variable) variable {
-		return tensor.Switch(tensor.Map(array.Gt, x, number(c.float("alpha", 1), x)), x, number(0, x))
-	}),
-	"HardSigmoid": unary(func(c *call, x variable) variable { return hardSigmoid(x, c.float("alpha", 0.2), c.float("beta", 0.5)) }),
-	"HardSwish":   unary(func(_ *call, x variable) variable { return tensor.Mul(x, hardSigmoid(x, 1.0/6, 0.5)) }),
-	"Softsign": unary(func(_ *call, x variable) variable {
-		return tensor.TrueDiv(x, tensor.Add(number(1, x), tensor.Abs(x)))
-	}),
-	"Mish": unary(func(_ *call, x variable) variable { return tensor.Mul(x, tensor.Tanh(tensor.Softplus(x))) }),
+	"ThresholdedRelu": unary(func(c *call, x variable) variable { return thresholdedRelu(x, c.float("alpha", 1)) }),
+	"HardSigmoid":     unary(func(c *call, x variable) variable { return hardSigmoid(x, c.float("alpha", 0.2), c.float("beta", 0.5)) }),
+	"HardSwish":       unary(func(_ *call, x variable) variable { return tensor.Mul(x, hardSigmoid(x, 1.0/6, 0.5)) }),
+	"Softsign":        unary(func(_ *call, x variable) variable { return softsign(x) }),
+	"Mish":            unary(func(_ *call, x variable) variable { return tensor.Mul(x, tensor.Tanh(tensor.Softplus(x))) }),
 	"Swish": unary(func(c *call, x variable) variable {
 		return tensor.Mul(x, tensor.Sigmoid(tensor.Mul(number(c.float("alpha", 1), x), x)))
 	}),
@@ -228,6 +220,22 @@ var activations = map[string]func(c *call) []*value{
 // negative returns y where x is negative, and x elsewhere.
 func negative(x, y variable) variable {
 	return tensor.Switch(tensor.Map(array.Lt, x, number(0, x)), y, x)
+}
+
+func leakyRelu(x variable, alpha float64) variable {
+	return negative(x, tensor.Mul(x, number(alpha, x)))
+}
+
+func elu(x variable, alpha float64) variable {
+	return negative(x, tensor.Mul(number(alpha, x), tensor.Map(array.Expm1, x)))
+}
+
+func thresholdedRelu(x variable, alpha float64) variable {
+	return tensor.Switch(tensor.Map(array.Gt, x, number(alpha, x)), x, number(0, x))
+}
+
+func softsign(x variable) variable {
+	return tensor.TrueDiv(x, tensor.Add(number(1, x), tensor.Abs(x)))
 }
 
 func hardSigmoid(x variable, alpha, beta float64) variable {

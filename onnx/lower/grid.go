@@ -172,8 +172,11 @@ func (c *call) affineGrid() []*value {
 			k, m := float64(rest%image[d]), float64(image[d])
 			rest /= image[d]
 			at := (2*k+1)/m - 1
-			if c.bool("align_corners", false) {
-				at = 2*k/max(m-1, 1) - 1
+			switch align := c.bool("align_corners", false); {
+			case align && m > 1:
+				at = 2*k/(m-1) - 1
+			case align:
+				at = 1 // two corners in one place, of which ONNX Runtime takes the last
 			}
 			places[(dims-1-d)*n+i] = at
 		}

@@ -40,10 +40,11 @@ func mean(x variable, axes ...int) variable {
 func reduction(f func(x variable, axes ...int) variable) func(c *call) []*value {
 	return func(c *call) []*value {
 		x := c.x(0)
-		axes, ok := c.listOr("axes", 1)
+		axes, _ := c.listOr("axes", 1)
 		if len(axes) == 0 {
-			if ok && c.bool("noop_with_empty_axes", false) || !ok && c.bool("noop_with_empty_axes", false) {
-				return []*value{c.in[0]}
+			if c.bool("noop_with_empty_axes", false) {
+				// Of one element each: what the operator does with elements before or after they are added stays.
+				return c.like(f(tensor.ExpandDims(x, ndim(x)), ndim(x)))
 			}
 			axes = nil
 			for i := range ndim(x) {

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"strings"
+
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -48,27 +50,77 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 			}
 		}
 	}
-	clip := c.float("clip", 0)
-	for _, name := range names {
-		f, ok := map[string]func(variable) variable{
-			"Sigmoid": tensor.Sigmoid, "Tanh": tensor.Tanh, "Relu": func(x variable) variable { return tensor.Maximum(x, number(0, x)) },
-			"Affine": nil,
-		}[name]
-		if !ok || f == nil {
-			c.fail("%w: activation %s", ErrUnsupported, name)
-		}
-		if clip > 0 {
-			inner := f
-			f = func(x variable) variable {
-				return inner(tensor.Maximum(number(-clip, x), tensor.Minimum(number(clip, x), x)))
-			}
-		}
-		r.activations = append(r.activations, f)
-	}
+	r.activate(names)
 	if c.has(4) {
 		r.lengths = tensor.Cast(c.x(4), array.Int64)
 	}
 	return r
+}
+
+// A gateActivation is a function that gates may have, with the values that alpha and beta have by default.
+type gateActivation struct {
+	of                  func(x variable, alpha, beta float64) variable
+	hasAlpha, hasBeta   bool
+	alphaElse, betaElse float64
+}
+
+// gateActivations are the functions of gates by their names in lower case, which is how ONNX Runtime reads them.
+var gateActivations = map[string]gateActivation{
+	"sigmoid": {of: func(x variable, _, _ float64) variable { return tensor.Sigmoid(x) }},
+	"tanh":    {of: func(x variable, _, _ float64) variable { return tensor.Tanh(x) }},
+	"relu":    {of: func(x variable, _, _ float64) variable { return tensor.Maximum(x, number(0, x)) }},
+	"affine": {hasAlpha: true, hasBeta: true, alphaElse: 1, of: func(x variable, alpha, beta float64) variable {
+		return tensor.Add(tensor.Mul(number(alpha, x), x), number(beta, x))
+	}},
+	"leakyrelu":       {hasAlpha: true, alphaElse: 0.01, of: func(x variable, alpha, _ float64) variable { return leakyRelu(x, alpha) }},
+	"thresholdedrelu": {hasAlpha: true, alphaElse: 1, of: func(x variable, alpha, _ float64) variable { return thresholdedRelu(x, alpha) }},
+	"scaledtanh": {hasAlpha: true, hasBeta: true, alphaElse: 1, betaElse: 1, of: func(x variable, alpha, beta float64) variable {
+		return tensor.Mul(number(alpha, x), tensor.Tanh(tensor.Mul(number(beta, x), x)))
+	}},
+	"hardsigmoid": {hasAlpha: true, hasBeta: true, alphaElse: 0.2, betaElse: 0.5, of: hardSigmoid},
+	"elu":         {hasAlpha: true, alphaElse: 1, of: func(x variable, alpha, _ float64) variable { return elu(x, alpha) }},
+	"softsign":    {of: func(x variable, _, _ float64) variable { return softsign(x) }},
+	"softplus":    {of: func(x variable, _, _ float64) variable { return tensor.Softplus(x) }},
+}
+
+// activate sets the activations. The numbers in activation_alpha and activation_beta are for those that have such
+// a number, in their order.
+func (r *recurrence) activate(names []string) {
+	next := func(name string) func(otherwise float64) float64 {
+		var list []float32
+		if a := r.attribute(name); a != nil {
+			list = a.Floats
+		}
+		return func(otherwise float64) float64 {
+			if len(list) == 0 {
+				return otherwise
+			}
+			v := float64(list[0])
+			list = list[1:]
+			return v
+		}
+	}
+	nextAlpha, nextBeta := next("activation_alpha"), next("activation_beta")
+	clip := r.float("clip", 0)
+	for _, name := range names {
+		f, ok := gateActivations[strings.ToLower(name)]
+		if !ok {
+			r.fail("%w: activation %s", ErrUnsupported, name)
+		}
+		alpha, beta := f.alphaElse, f.betaElse
+		if f.hasAlpha {
+			alpha = nextAlpha(alpha)
+		}
+		if f.hasBeta {
+			beta = nextBeta(beta)
+		}
+		r.activations = append(r.activations, func(x variable) variable {
+			if clip > 0 {
+				x = tensor.Maximum(number(-clip, x), tensor.Minimum(number(clip, x), x))
+			}
+			return f.of(x, alpha, beta)
+		})
+	}
 }
 
 // part returns what an input has for a direction.
@@ -124,9 +176,10 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 			s, list[t] = next, out
 		}
 		if r.steps == 0 {
-			r.fail("%w: no steps", ErrUnsupported)
+			outputs = append(outputs, tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(0), tensor.Int(r.batch), tensor.Int(r.hidden)))
+		} else {
+			outputs = append(outputs, tensor.Stack(0, list...))
 		}
-		outputs = append(outputs, tensor.Stack(0, list...))
 		for k, v := range s {
 			if len(last) <= k {
 				last = append(last, nil)

@@ -70,9 +70,9 @@ var windows = map[string]func(c *call) []*value{
 		if len(c.node.Outputs) > 1 {
 			places := tensor.MaxPoolPlaces(c.x(0), kernel, s, c.bool("ceil_mode", false))
 			if c.int("storage_order", 0) != 0 {
-				places = c.byColumns(places)
+				places = c.inPlanes(c.byColumns(places))
 			}
-			out = append(out, c.typed(c.flatPlaces(places), onnx.Int64))
+			out = append(out, c.typed(places, onnx.Int64))
 		}
 		return out
 	},
@@ -87,8 +87,16 @@ var windows = map[string]func(c *call) []*value{
 	"GlobalAveragePool": func(c *call) []*value { return c.global(mean) },
 	"GlobalMaxPool":     func(c *call) []*value { return reductions["ReduceMax"](c.over()) },
 	"GlobalLpPool": func(c *call) []*value {
-		if c.int("p", 2) != 2 {
-			c.fail("%w: p", ErrUnsupported)
+		switch p := float64(c.int("p", 2)); {
+		case p < 1:
+			c.fail("the exponent %v", p)
+		case p == 1:
+			return reductions["ReduceL1"](c.over())
+		case p > 2:
+			return reduction(func(x variable, axes ...int) variable {
+				sum := tensor.Sum(tensor.Pow(tensor.Abs(x), number(p, x)), axes...)
+				return tensor.Pow(sum, number(1/p, sum))
+			})(c.over())
 		}
 		return reductions["ReduceL2"](c.over())
 	},
@@ -144,8 +152,8 @@ func (c *call) slide(kernel, x []int) tensor.Slide {
 	return s
 }
 
-// flatPlaces makes places in all of x of places in its planes.
-func (c *call) flatPlaces(places variable) variable {
+// inPlanes makes places in all of x of places in its planes.
+func (c *call) inPlanes(places variable) variable {
 	x := c.shape(c.x(0))
 	planes := tensor.Mul(tensor.ARange(tensor.Int(0), tensor.Int(x[0]*x[1]), tensor.Int(1)), tensor.Int(product(x[2:])))
 	shape := slices.Repeat([]int{1}, len(x))

@@ -29,23 +29,21 @@ var ifEqualBranches = rewrite.Rule{
 	},
 }
 
-// optionalOutputs are operators all of whose results but the first may be left out.
-var optionalOutputs = []string{"Dropout", "MaxPool", "LayerNormalization", "LSTM", "GRU", "RNN", "Unique", "Attention", "SoftmaxCrossEntropyLoss"}
-
 var dropUnreadOutputs = rewrite.Rule{
 	Name: "drop_unread_outputs", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, optionalOutputs...) && !(isNode(a, "BatchNormalization") && a.Op().(*ir.Op).Int("training_mode", 0) == 0) {
+		op, ok := a.Op().(*ir.Op)
+		n := len(a.Outputs())
+		if !ok || n < 2 || !op.MayLeaveOut(n-1) {
 			return c.Miss("it has no results that may be left out"), nil
 		}
-		n := len(a.Outputs())
 		for n > 1 && len(a.Outputs()[n-1].Clients()) == 0 {
 			n--
 		}
 		if n == len(a.Outputs()) {
 			return c.Miss("its last result is read"), nil
 		}
-		b, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op).WithOutputs(n), a.Inputs()...)
+		b, err := ir.SourceOf(c.Graph()).Operators.Apply(op.WithOutputs(n), a.Inputs()...)
 		if err != nil {
 			return c.Miss("%v", err), nil
 		}

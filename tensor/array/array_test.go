@@ -373,6 +373,37 @@ func TestSliceRange(t *testing.T) {
 	}
 }
 
+// TestEmptyViews: views without elements lie in the memory of what they are views of, and are slices.
+func TestEmptyViews(t *testing.T) {
+	for _, shape := range [][]int{{0, 3, 3}, {3, 0, 3}, {3, 3, 0}, {3, 3, 3}} {
+		a := New(Float32, shape...)
+		var v Array
+		for d, n := range shape {
+			if n == 0 {
+				continue
+			}
+			ranges := make([]Range, 3)
+			for i, m := range shape {
+				ranges[i] = Range{Step: 1, Count: m}
+			}
+			ranges[d] = Range{Start: n - 1, Step: 1, Count: 1, Drop: true}
+			a.RangeTo(&v, ranges...)
+			if got := len(Slice[float32](v.Clone())); got != a.Len()/n {
+				t.Errorf("%d elements of %v", got, shape)
+			}
+			if v.Len() == 0 && len(Slice[float32](&v)) != 0 {
+				t.Errorf("elements of %v", v.Shape())
+			}
+		}
+		if a.Len() == 0 {
+			a.DiagonalTo(&v, 2, 1, 2)
+			_ = Slice[float32](&v)
+			a.DiagonalTo(&v, -2, 0, 1)
+			_ = Slice[float32](&v)
+		}
+	}
+}
+
 func TestTakePut(t *testing.T) {
 	var ws Workspace
 	a := Of([]float64{0, 1, 2, 3, 4, 5}, 3, 2)

@@ -14,7 +14,7 @@ func (a *Array) DiagonalTo(v *Array, offset, dim1, dim2 int) {
 	n := DiagonalLen(src.shape[dim1], src.shape[dim2], offset)
 	v.shape[v.ndim], v.strides[v.ndim] = n, src.strides[dim1]+src.strides[dim2]
 	v.ndim++
-	if n > 0 {
+	if v.Len() > 0 {
 		v.offset += max(offset, 0)*src.strides[dim2] + max(-offset, 0)*src.strides[dim1]
 	}
 }

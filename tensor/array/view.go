@@ -183,19 +183,22 @@ type Range struct {
 func (a *Array) RangeTo(v *Array, ranges ...Range) {
 	src := *a
 	*v = Array{dtype: src.dtype, offset: src.offset, data: src.data}
+	empty := false
 	for i := range int(src.ndim) {
 		r := Range{0, 1, src.shape[i], false}
 		if i < len(ranges) {
 			r = ranges[i]
 		}
-		if r.Drop || r.Count > 0 {
-			v.offset += r.Start * src.strides[i]
-		}
+		v.offset += r.Start * src.strides[i]
 		if r.Drop {
 			continue
 		}
+		empty = empty || r.Count == 0
 		v.shape[v.ndim], v.strides[v.ndim] = r.Count, r.Step*src.strides[i]
 		v.ndim++
+	}
+	if empty { // of no elements, the first one would lie anywhere, also behind the memory
+		v.offset = src.offset
 	}
 }
 
