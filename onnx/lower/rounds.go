@@ -151,8 +151,8 @@ type looped struct {
 // wise bounds the nodes of a loop that is unrolled: then rounds are optimized together.
 const wise = 256
 
-// asOp returns the results of a loop as those of an op, or an error if it can be none: if a round changes the
-// type of what is carried, or asks for a value that another round may have otherwise.
+// asOp returns the results of a loop as those of an op. It fails if a loop can't be an op: if a round changes
+// the type of what is carried, or asks for a value that may differ in another round.
 func (c *call) asOp(p looped) (out []*value, err error) {
 	err = c.tentatively(func() { out = c.rounds(p) })
 	return out, err
