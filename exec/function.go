@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -109,7 +110,8 @@ type Function struct {
 	branches  int  // of IfElses
 	ahead     bool // a step is computed ahead, see planned
 	called    atomic.Bool
-	roots     []int32 // by slot: the slot that owns its memory
+	idle      sync.Pool // of Runners, for Call
+	roots     []int32   // by slot: the slot that owns its memory
 	kinds     []slotKind
 	homes     []home  // by root; nil if nothing is planned
 	shown     []int32 // roots without a home that are displayed

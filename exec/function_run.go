@@ -28,6 +28,7 @@ type Runner struct {
 	places  []array.Memory // by root, of what has a home
 	settled bool           // they are there
 	block   array.Block    // of them
+	yielded bool           // the results of the last call belong to somebody else
 	own     []array.Memory // by root, of results that are not lent
 	loans   []loan         // by output; nil if nothing was lent
 	poison  bool           // overwrite what is dead
@@ -91,12 +92,6 @@ func (f *Function) NewRunnerIn(block array.Block) (*Runner, error) {
 	return r, nil
 }
 
-// Call calls the function. It only reads the arguments, unless they are Mutable. The results belong
-// to the caller. The error wraps ErrArgument, or is an *ApplyError or the context's.
-func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
-	return f.NewRunner().Run(ctx, args...)
-}
-
 // Run is like Function.Call, but the results are valid only until the next Run. An op that has begun
 // comes to its end, then the context is looked at.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
@@ -110,7 +105,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	if first {
 		r.settle()
 	}
-	if first || r.loans != nil {
+	if first || r.loans != nil || r.yielded {
 		r.house()
 	}
 	if err := r.compute(ctx); err != nil {

@@ -84,7 +84,7 @@ func (l Loader) ReadModelFrom(r io.Reader, name string) (*AmNnetSimple, error) {
 	if !in.Binary() {
 		// Without this, config lines would be a missing token.
 		if first, err := in.PeekNonSpace(); err == nil && first != '<' {
-			return nil, in.Errorf("this is not a model in Kaldi's format (the verb init makes one from config lines)")
+			return nil, in.Errorf("this is not a model in Kaldi's format (the verb init makes one from config lines, and eval runs ONNX models)")
 		}
 	}
 	return l.ReadModel(in)

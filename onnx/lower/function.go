@@ -45,7 +45,14 @@ func (f *Function) Memory() exec.Memory { return f.f.Memory() }
 // Call computes the outputs. The error is an ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	return f.NewRunner().Run(ctx, inputs)
+	return f.run(ctx, inputs, once{f.f}, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array))
+}
+
+// once runs a function whose results are kept.
+type once struct{ f *exec.Function }
+
+func (c once) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
+	return c.f.Call(ctx, args...)
 }
 
 // A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
@@ -77,16 +84,22 @@ func (r *Runner) LendOutput(name string, a *array.Array) error {
 // Run is like Function.Call, but the outputs, and the map, are valid only until the next Run. It reads inputs
 // where they are.
 func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	f := r.f
+	return r.f.run(ctx, inputs, r.Runner, r.args, r.outputs)
+}
+
+// run computes the outputs by something that runs f.f, and sets args and outputs, which it returns.
+func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by interface {
+	Run(context.Context, ...*array.Array) ([]*array.Array, error)
+}, args []*array.Array, outputs map[string]*array.Array) (map[string]*array.Array, error) {
 	if err := f.refuses(inputs); err != nil {
 		return nil, err
 	}
 	for i, name := range f.inputs {
-		r.args[i] = inputs[name]
+		args[i] = inputs[name]
 	}
-	values, err := r.Runner.Run(ctx, r.args...)
+	values, err := by.Run(ctx, args...)
 	if err != nil {
-		return nil, f.broken(ctx, r.args, err)
+		return nil, f.broken(ctx, args, err)
 	}
 	made := values[len(f.outputs):]
 	for i, d := range f.demands {
@@ -99,9 +112,9 @@ func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[s
 		made = made[1:]
 	}
 	for i, o := range f.outputs {
-		r.outputs[o.Name] = values[i]
+		outputs[o.Name] = values[i]
 	}
-	return r.outputs, nil
+	return outputs, nil
 }
 
 // refuses returns an ErrInput if inputs have other types, shapes or values than the graph was made for. It

@@ -23,9 +23,13 @@ type Session struct {
 	functions []*Function // the latest first
 }
 
-// maxFunctions bounds the functions of a session: graphs and kernels, a megabyte for a hundred nodes. Weights are
-// those of all.
-const maxFunctions = 64
+// A session keeps functions as long as their graphs have mostApplies together, 40 MB or so, but not less than
+// leastFunctions or more than mostFunctions, each of which may be asked whether it takes some inputs.
+const (
+	leastFunctions = 16
+	mostFunctions  = 128
+	mostApplies    = 1 << 14
+)
 
 // maxRunners bounds the runners of a SessionRunner. Making one takes less time than a run of all but the smallest
 // models, and it has memory of its own for results and for what ops need until they end.
@@ -38,7 +42,7 @@ func NewSession(m *onnx.Model, o Options) *Session {
 
 // Run computes the outputs for inputs, and returns the function that did.
 func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
-	return s.run(ctx, inputs, once{})
+	return s.run(ctx, inputs, calls{})
 }
 
 // A SessionRunner runs the model of a session for one goroutine. It reuses memory: a run for inputs of the shapes of
@@ -62,13 +66,10 @@ type caller interface {
 	call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
 }
 
-// once calls functions whose results are kept.
-type once struct{}
+// calls are independent of each other: their results are kept.
+type calls struct{}
 
-func (once) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	if err := f.refuses(inputs); err != nil {
-		return nil, err // before there is memory for a runner
-	}
+func (calls) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
 	return f.Call(ctx, inputs)
 }
 
@@ -215,8 +216,13 @@ func (s *Session) keep(f *Function) {
 	defer s.mu.Unlock()
 	if i := slices.Index(s.functions, f); i >= 0 {
 		s.functions = slices.Delete(s.functions, i, i+1)
-	} else if len(s.functions) == maxFunctions {
-		s.functions = slices.Delete(s.functions, maxFunctions-1, maxFunctions)
 	}
 	s.functions = slices.Insert(s.functions, 0, f)
+	applies := 0
+	for i, f := range s.functions {
+		if applies += f.Graph().NumApplies(); i >= mostFunctions || i >= leastFunctions && applies > mostApplies {
+			s.functions = slices.Delete(s.functions, i, len(s.functions))
+			return
+		}
+	}
 }

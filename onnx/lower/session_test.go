@@ -75,10 +75,10 @@ func TestSessionRunner(t *testing.T) {
 		return map[string]*array.Array{"x": array.Full(array.Float32, float64(v), rows, 64), "state": array.Full(array.Float32, 0.5, rows, 64)}
 	}
 	inputs := []map[string]*array.Array{in(1, 1), in(1, -1), in(1, 0.1)}
-	for i := range 40 {
+	for i := range 170 {
 		args := inputs[i%len(inputs)]
 		if i > 20 {
-			args = in(i%20+1, 1) // more shapes than a session keeps functions
+			args = in(i%140+1, 1) // more shapes than a session keeps functions
 		}
 		f, got, err := r.Run(t.Context(), args)
 		if err != nil {
@@ -170,7 +170,9 @@ func network(t testing.TB) *onnx.Model {
 		}
 		return constant(name, a, onnx.Float)
 	}
-	positive := func(name string, n int) *onnx.Node { return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float) }
+	positive := func(name string, n int) *onnx.Node {
+		return constant(name, array.Full(array.Float32, 0.7, n), onnx.Float)
+	}
 	return model([]string{"x"}, []string{"y"},
 		filled("k", 32, 8, 3, 3), positive("scale", 32), filled("shift", 32), filled("mean", 32), positive("var", 32),
 		filled("w", 64, 32), filled("q", 64, 32), filled("p", 64, 32), filled("v", 64, 32),

@@ -198,6 +198,17 @@ func (ws *Workspace) Release(a *Array) {
 	a.data = nil
 }
 
+// Yield leaves the memory of an array from New to those who have views of it, and clears the array.
+func (ws *Workspace) Yield(a *Array) {
+	if memory := reflect.ValueOf(a.data); memory.Kind() == reflect.Slice {
+		_, size := class(memory.Len())
+		ws = ws.lock()
+		defer ws.unlock()
+		ws.inUse -= int64(size) * int64(a.dtype.Size())
+	}
+	*a = Array{}
+}
+
 // View returns a header for a view that an op needs until it ends, one of three: a header of its own would be on the
 // heap. Nothing in this package uses them.
 func (ws *Workspace) View(i int) *Array { return &ws.views[i] }

@@ -61,7 +61,7 @@ func (p Program) Config() tool.Config {
 	}
 	return tool.Config{
 		Name:     name,
-		Doc:      cmp.Or(p.Doc, name+" optimizes computation graphs by a database of passes, and runs Kaldi nnet3 networks on them."),
+		Doc:      cmp.Or(p.Doc, name+" optimizes computation graphs by a database of passes, and runs ONNX models and Kaldi nnet3 networks."),
 		Database: database,
 		Dialects: append(p.Dialects[:len(p.Dialects):len(p.Dialects)],
 			models.Dialect(p.Models),
