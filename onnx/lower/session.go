@@ -16,8 +16,8 @@ import (
 type Session struct {
 	options Options
 
-	making sync.Mutex // of source.nodes
-	source source
+	making chan struct{} // holds something while a function is made
+	source source        // of all functions, of who makes one
 
 	mu        sync.Mutex
 	functions []*Function // the latest first
@@ -37,7 +37,7 @@ const maxRunners = 4
 
 // NewSession returns a session of a model, which must not be changed.
 func NewSession(m *onnx.Model, o Options) *Session {
-	return &Session{options: o, source: source{file: m, constants: newConstants()}}
+	return &Session{options: o, making: make(chan struct{}, 1), source: source{file: m, constants: newConstants()}}
 }
 
 // Run computes the outputs for inputs, and returns the function that did.
@@ -112,46 +112,69 @@ func (r *SessionRunner) runner(f *Function) (*Runner, error) {
 
 func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c caller) (*Function, map[string]*array.Array, error) {
 	// Most runs are for inputs of the shapes of the run before.
-	latest := s.latest()
+	latest, tried := s.latest(), []*Function(nil)
 	if latest != nil {
 		out, err := c.call(ctx, latest, inputs)
 		if !errors.Is(err, ErrInput) {
 			return latest, out, err
 		}
-		if f, out, err, ok := s.search(ctx, inputs, c, latest, err); ok {
-			return f, out, err
+		if tried = s.all(); len(tried) > 1 {
+			if f, out, err, ok := s.search(ctx, inputs, c, tried, latest, err); ok {
+				return f, out, err
+			}
 		}
 	}
-	source, err := s.general(ctx)
-	if err != nil {
-		return nil, nil, err
+	for {
+		f, own, err := s.make(ctx, inputs, tried)
+		if err != nil {
+			return nil, nil, err
+		}
+		out, err := c.call(ctx, f, inputs)
+		if own || !errors.Is(err, ErrInput) {
+			return f, out, err
+		}
+		tried = append(tried, f)
 	}
-	f, err := source.function(ctx, s.options, inputs)
-	if err != nil {
-		return nil, nil, err
-	}
-	s.keep(f)
-	out, err := c.call(ctx, f, inputs)
-	return f, out, err
 }
 
-// general returns the source of all functions. Passes for nodes do for all of them what they can do whatever
-// the shapes are, such as joining weights: most of their work.
-func (s *Session) general(ctx context.Context) (source, error) {
-	s.making.Lock()
-	defer s.making.Unlock()
-	if s.source.nodes != nil {
-		return s.source, nil
+// make makes a function for inputs. It returns one that another goroutine has made meanwhile if that may be for
+// these inputs: many begin at a time, with the same shapes.
+func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, tried []*Function) (f *Function, own bool, err error) {
+	select {
+	case s.making <- struct{}{}:
+		defer func() { <-s.making }()
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
 	}
+	for _, f := range s.all() {
+		if !slices.Contains(tried, f) && f.refuses(inputs) == nil {
+			return f, false, nil
+		}
+	}
+	if err := s.generalize(ctx); err != nil {
+		return nil, false, err
+	}
+	if f, err = s.source.function(ctx, s.options, inputs); err != nil {
+		return nil, false, err
+	}
+	s.keep(f)
+	return f, true, nil
+}
+
+// generalize does what passes for nodes can do whatever the shapes are, such as joining weights, once for all
+// functions: most of their work.
+func (s *Session) generalize(ctx context.Context) (err error) {
 	nodes := s.source.file
+	if s.source.nodes != nil {
+		return nil
+	}
 	if nodes.Graph != nil && slices.ContainsFunc(nodes.Graph.Inputs, anyShape) {
-		var err error
 		if nodes, err = optimized(ctx, nodes, s.options, nil); err != nil {
-			return source{}, err
+			return err
 		}
 	}
 	s.source.nodes = nodes
-	return s.source, nil
+	return nil
 }
 
 // anyShape reports whether the model takes tensors of several shapes as an input.
@@ -171,11 +194,16 @@ func (s *Session) latest() *Function {
 	return s.functions[0]
 }
 
-// search asks the functions besides f, which has refused the inputs with an error.
-func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c caller, f *Function, err error) (*Function, map[string]*array.Array, error, bool) {
+// all returns the functions, the latest first.
+func (s *Session) all() []*Function {
 	s.mu.Lock()
-	list := slices.Clone(s.functions)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.functions)
+}
+
+// search asks the functions of a list besides f, which has refused the inputs with an error.
+func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c caller, list []*Function, f *Function, err error) (*Function, map[string]*array.Array, error, bool) {
+	list = slices.Clone(list)
 	for {
 		list = slices.DeleteFunc(list, func(g *Function) bool { return g == f })
 		// A run that found another value is not repeated by functions that depend on that, too: values are

@@ -1,7 +1,9 @@
 package lower_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -156,6 +158,53 @@ func TestSessionShares(t *testing.T) {
 		if large < 2 {
 			t.Errorf("run %d: %d large constants", i, large)
 		}
+	}
+}
+
+// TestSessionTogether: goroutines that begin at a time make one function for each shape, and get what one by
+// itself gets.
+func TestSessionTogether(t *testing.T) {
+	s := lower.NewSession(network(t), lower.Options{Optimizer: build(t, "fast_run")})
+	in := func(size int) map[string]*array.Array {
+		return map[string]*array.Array{"x": array.Full(array.Float32, 0.1*float64(size), 1, 8, size, size)}
+	}
+	const shapes = 3
+	var want [shapes]map[string]*array.Array
+	for k := range want {
+		var err error
+		if _, want[k], err = lower.NewSession(network(t), lower.Options{Optimizer: build(t, "fast_run")}).Run(t.Context(), in(8+k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	made := make(map[*lower.Function]int)
+	for i := range 12 {
+		wg.Go(func() {
+			for k := range shapes {
+				k = (i + k) % shapes
+				f, got, err := s.Run(t.Context(), in(8+k))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !array.Equal(got["y"], want[k]["y"]) {
+					t.Errorf("size %d: %v, want %v", 8+k, got["y"], want[k]["y"])
+				}
+				mu.Lock()
+				made[f]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if len(made) != shapes {
+		t.Errorf("%d functions", len(made))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.Run(ctx, in(20)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled run for another shape: %v", err)
 	}
 }
 
