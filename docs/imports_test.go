@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -29,7 +30,7 @@ type pkg struct {
 }
 
 // TestImports holds the table of packages in architecture.md against what the packages import, for
-// every processor that has files of its own.
+// every processor that has files of its own. A row allows no more than its package needs.
 func TestImports(t *testing.T) {
 	rooms := readRooms(t)
 	byName := map[string]room{}
@@ -39,12 +40,17 @@ func TestImports(t *testing.T) {
 		}
 		byName[r.name] = r
 	}
-	seen := map[string]bool{}
+	seen := map[string]map[string]bool{} // by package: what it imports on any processor
 	for _, arch := range []string{"amd64", "arm64"} {
 		for _, p := range listPackages(t, arch) {
 			name := strings.TrimPrefix(p.ImportPath, module)
 			r, ok := byName[name]
-			seen[name] = true
+			if seen[name] == nil {
+				seen[name] = map[string]bool{}
+			}
+			for _, path := range p.Imports {
+				seen[name][path] = true
+			}
 			if name == "docs" {
 				continue
 			}
@@ -65,10 +71,26 @@ func TestImports(t *testing.T) {
 		}
 	}
 	for _, r := range rooms {
-		if !seen[r.name] {
+		imports := seen[r.name]
+		if imports == nil {
 			t.Errorf("architecture.md has a row for %s, which is no package", r.name)
 		}
+		for _, i := range r.imports {
+			allowed := closure(byName, room{imports: []string{i}})
+			if i != "*" && !some(imports, func(path string) bool { return allowed[strings.TrimPrefix(path, module)] }) {
+				t.Errorf("the row of %s in architecture.md allows %s, of which it imports nothing", r.name, i)
+			}
+		}
+		for _, m := range r.modules {
+			if !some(imports, func(path string) bool { return inModule(path, m) }) {
+				t.Errorf("the row of %s in architecture.md allows the module %s, which it does not import", r.name, m)
+			}
+		}
 	}
+}
+
+func some(set map[string]bool, holds func(string) bool) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(set)), holds)
 }
 
 // inModule reports whether an import path belongs to the module with the given short name.

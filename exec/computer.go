@@ -38,8 +38,8 @@ type ComputerOptions struct {
 	// are written.
 	Poison bool
 	// Check verifies, at every command that runs a component, that the component does what it
-	// declares. It is an error that wraps fgraph.ErrDeclaration if a component writes outside of its
-	// output, leaves part of its output unwritten, or reads an output that it declares to
+	// declares. Run fails with an error that wraps fgraph.ErrDeclaration if a component writes outside of
+	// its output, leaves part of its output unwritten, or reads an output that it declares to
 	// overwrite. Products don't share the rows of their inputs as integers.
 	Check bool
 }
@@ -166,7 +166,7 @@ func (c *Computer) Reset() {
 // Threads returns the threads that compute together, for other work between runs. It is nil for one.
 func (c *Computer) Threads() *kernel.Threads { return c.threads }
 
-// Done reports whether the computation has finished. A looped one never does.
+// Done reports whether the computation has finished. A looped computation never finishes.
 func (c *Computer) Done() bool { return c.pc >= len(c.p.instrs) }
 
 // AcceptInput hands in the matrix for the next command that accepts one for the node: an input, or

@@ -23,5 +23,5 @@
 // one goroutine, in memory that was planned when the graph was compiled. A Shared is a variable with
 // a value that functions read and update; it is not safe for concurrent use.
 //
-// Package kernel has the numerics, and components compute themselves.
+// Package kernel has the numerics. Components call it from their own Propagate and Backprop.
 package exec

@@ -82,17 +82,16 @@ type FunctionOptions struct {
 	// of any result. Beyond the goroutine of a call they exist only during the call and some
 	// microseconds after it.
 	Threads int
-	// Check makes every call verify that ops do what they declare. It is an error that wraps
+	// Check makes every call verify that ops do what they declare. A call fails with an error that wraps
 	// fgraph.ErrDeclaration if an op overwrites an input that is not in its destroy map, returns memory of
-	// an input that is in neither map, or returns an array that is not of the inferred type; or if
-	// the shapes that it infers, its twin in place, its part in larger ops, or swapped inputs of an
-	// op that commutes give something else. An
-	// Optimizer whose method Debugging returns true turns Check on.
+	// an input that is in neither map, or returns an array that is not of the inferred type; or if the
+	// shapes that it infers, its twin in place, its part in larger ops, or swapped inputs of an op that
+	// commutes give something else. An Optimizer whose method Debugging returns true turns Check on.
 	Check bool
 	// Profile records the optimizer and measures calls, see Runner.Profile.
 	Profile bool
 	// Used is told of each constant when all that reads it has been computed for the first time: ops have
-	// then prepared what they need of it. It may give back memory that can be read again. Nil is nobody.
+	// then prepared what they need of it. It may give back memory that can be read again. It may be nil.
 	Used func(*array.Array)
 }
 

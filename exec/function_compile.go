@@ -62,6 +62,87 @@ func validate(g *fgraph.FunctionGraph) error {
 	return g.Validate()
 }
 
+// A compiler gives the variables of a graph their slots, and makes the steps of a Function.
+type compiler struct {
+	f    *Function
+	g    *fgraph.FunctionGraph
+	slot []int32 // by variable
+	laid layouts // by slot
+}
+
+func (c *compiler) newSlot(v *fgraph.Variable, kind slotKind) int32 {
+	f, n := c.f, int32(c.f.slots)
+	c.slot[v.ID()] = n
+	f.slots++
+	f.roots, f.kinds, c.laid = append(f.roots, n), append(f.kinds, kind), append(c.laid, nil)
+	return n
+}
+
+// leaves gives inputs and constants their slots.
+func (c *compiler) leaves() error {
+	f := c.f
+	for _, v := range c.g.Inputs() {
+		t, ok := v.Type().(tensor.Type)
+		if !ok {
+			return fmt.Errorf("%w: input %v is a %v, not a tensor", tensor.ErrType, v, v.Type())
+		}
+		f.inputs, f.types = append(f.inputs, c.newSlot(v, foreign)), append(f.types, t)
+		c.laid.inRows(c.slot[v.ID()], v)
+	}
+	for v := range c.g.Variables() {
+		if a, ok := v.Data().(*array.Array); ok && v.IsConstant() {
+			f.consts = append(f.consts, constSlot{c.newSlot(v, foreign), a, -1})
+			c.laid.inRows(c.slot[v.ID()], v)
+		}
+	}
+	return nil
+}
+
+// step makes the step of an apply, and gives its outputs their slots.
+func (c *compiler) step(p planned) error {
+	f, a := c.f, p.apply
+	if _, ok := a.Op().(tensor.Op); !ok {
+		return fmt.Errorf("%w: %v can't be computed", tensor.ErrType, a)
+	}
+	k, err := tensor.Compile(a)
+	if err != nil {
+		return applyError(c.g, a, err)
+	}
+	s := step{apply: a, kernel: k, before: p.before, guard: p.guard, ahead: p.ahead}
+	for i, d := range s.before {
+		s.before[i].slot = c.slot[d.value.ID()]
+		f.branches = max(f.branches, int(d.branch)+2)
+	}
+	_, s.choice = a.Op().(tensor.IfElseOp)
+	for _, v := range a.Inputs() {
+		s.in = append(s.in, c.slot[v.ID()])
+	}
+	for _, v := range a.Outputs() {
+		s.out = append(s.out, c.newSlot(v, computed))
+	}
+	copies, err := c.laid.step(&s)
+	if err != nil {
+		return applyError(c.g, a, err)
+	}
+	for _, alias := range aliases(a.Op()) {
+		// The output lives in the memory of the input: it has no life of its own. A chain of views
+		// resolves to one root, because the input's root is final when its producer was visited,
+		// earlier in the order.
+		if alias.Output >= 0 && !copies {
+			f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
+		}
+	}
+	for _, alias := range destroyMap(a.Op()) {
+		// The op writes to the memory of an argument. If the caller passes the same array twice, the
+		// other input would change with it, so accept copies one of them (separate).
+		if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
+			f.destroyed = append(f.destroyed, int32(i))
+		}
+	}
+	f.steps = append(f.steps, s)
+	return nil
+}
+
 // compile makes the steps of the graph.
 func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	if err := validate(g); err != nil {
@@ -76,75 +157,19 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	}
 	f.graph = g
 	f.profile.Applies = g.NumApplies()
-	slot := make([]int32, g.NumVariableIDs())
-	var laid layouts
-	newSlot := func(v *fgraph.Variable, kind slotKind) int32 {
-		n := int32(f.slots)
-		slot[v.ID()] = n
-		f.slots++
-		f.roots, f.kinds, laid = append(f.roots, n), append(f.kinds, kind), append(laid, nil)
-		return n
-	}
-	for _, v := range g.Inputs() {
-		t, ok := v.Type().(tensor.Type)
-		if !ok {
-			return fmt.Errorf("%w: input %v is a %v, not a tensor", tensor.ErrType, v, v.Type())
-		}
-		f.inputs, f.types = append(f.inputs, newSlot(v, foreign)), append(f.types, t)
-		laid.inRows(slot[v.ID()], v)
-	}
-	for v := range g.Variables() {
-		if a, ok := v.Data().(*array.Array); ok && v.IsConstant() {
-			f.consts = append(f.consts, constSlot{newSlot(v, foreign), a, -1})
-			laid.inRows(slot[v.ID()], v)
-		}
+	c := compiler{f: f, g: g, slot: make([]int32, g.NumVariableIDs())}
+	if err := c.leaves(); err != nil {
+		return err
 	}
 	for _, p := range order {
-		a := p.apply
-		if _, ok := a.Op().(tensor.Op); !ok {
-			return fmt.Errorf("%w: %v can't be computed", tensor.ErrType, a)
+		if err := c.step(p); err != nil {
+			return err
 		}
-		k, err := tensor.Compile(a)
-		if err != nil {
-			return applyError(g, a, err)
-		}
-		s := step{apply: a, kernel: k, before: p.before, guard: p.guard, ahead: p.ahead}
-		for i, d := range s.before {
-			s.before[i].slot = slot[d.value.ID()]
-			f.branches = max(f.branches, int(d.branch)+2)
-		}
-		_, s.choice = a.Op().(tensor.IfElseOp)
-		for _, v := range a.Inputs() {
-			s.in = append(s.in, slot[v.ID()])
-		}
-		for _, v := range a.Outputs() {
-			s.out = append(s.out, newSlot(v, computed))
-		}
-		copies, err := laid.step(&s)
-		if err != nil {
-			return applyError(g, a, err)
-		}
-		for _, alias := range aliases(a.Op()) {
-			// The output lives in the memory of the input: it has no life of its own. A chain of
-			// views resolves to one root, because the input's root is final when its producer was
-			// visited, earlier in the order.
-			if alias.Output >= 0 && !copies {
-				f.roots[s.out[alias.Output]] = f.roots[s.in[alias.Input]]
-			}
-		}
-		for _, alias := range destroyMap(a.Op()) {
-			// The op writes to the memory of an argument. If the caller passes the same array
-			// twice, the other input would change with it, so accept copies one of them (separate).
-			if i := slices.Index(f.inputs, f.roots[s.in[alias.Input]]); i >= 0 {
-				f.destroyed = append(f.destroyed, int32(i))
-			}
-		}
-		f.steps = append(f.steps, s)
 	}
 	if f.opts.Threads > 1 && !f.opts.Check && f.branches == 0 { // decisions have their places in the order
 		f.findRegions()
 	}
-	f.plan(g, slot)
+	f.plan(g, c.slot)
 	for i := range f.regions {
 		f.delayFrees(&f.regions[i])
 	}

@@ -162,9 +162,10 @@ func (l *lazySort) next() (int32, bool) {
 	return 0, false
 }
 
-// decided returns the branches of a guard on which was decided, and for others those that need their IfElse, and
-// reports whether one of the branches may be taken although nobody needs the apply. Where a node did not wait for
-// a decision, what it is computed from did not wait either, so that is there.
+// decided returns the branches of a guard whose decisions are made; in place of any other branch, it returns
+// those that need the IfElse of that branch. It reports whether one of the branches may be taken although
+// nothing needs the apply. If a node did not wait for a decision, its inputs did not wait either, so they are
+// there.
 func (l *lazySort) decided(guard []int32) (found []int32, ahead bool) {
 	if !slices.ContainsFunc(guard, func(b int32) bool { return !l.made[b/2] }) {
 		return guard, slices.ContainsFunc(guard, func(b int32) bool { return l.ahead[b/2] })
@@ -188,8 +189,8 @@ func (l *lazySort) decided(guard []int32) (found []int32, ahead bool) {
 	return found, true
 }
 
-// movable returns which inputs of an IfElse may give their memory to an output: those that have memory of their
-// own, which nobody needs afterwards.
+// movable returns which inputs of an IfElse may give their memory to an output: those whose memory is their
+// own, and is not needed afterwards.
 func (f *Function) movable(s *step) []bool {
 	moves := make([]bool, len(s.in))
 	for i, slot := range s.in[1:] {

@@ -14,11 +14,11 @@ type loan struct {
 	memory array.Memory // of a
 }
 
-// LendOutput makes a the memory of output i: Run writes the output there, and returns a. It is computed there
-// unless it is a view, an argument, of a size that only a call knows, or a shares memory with an argument;
-// then it is copied. The elements of a must lie in row-major order, and lent arrays must not overlap. They are
-// lent to all calls, until LendOutput(i, nil). The error wraps ErrArgument; so does that of a call whose output
-// has another shape.
+// LendOutput lends the memory of an array for output i: Run writes the output there, and returns the array. The
+// output is computed there, unless it is a view, an argument or of a size that only a call knows, or the array
+// shares memory with an argument; then it is copied. Elements of the array must lie in row-major order, and lent
+// arrays must not overlap. The array is lent to all calls until LendOutput(i, nil). The error wraps ErrArgument;
+// so does that of a call whose output has another shape.
 func (r *Runner) LendOutput(i int, a *array.Array) error {
 	f := r.f
 	if i < 0 || i >= len(r.results) {

@@ -26,8 +26,8 @@ type Memory struct {
 	Live    int64 `json:"live_bytes"`
 	Results int64 `json:"result_bytes"` // of results, which have memory of their own
 	Values  int   `json:"values"`       // how many values and results are planned
-	// Unknown is for how many the memory depends on the call: their sizes do, or a branch of an IfElse
-	// computes them.
+	// Unknown counts the values and results whose memory depends on the call, because their sizes do or
+	// because a branch of an IfElse computes them.
 	Unknown int `json:"unknown"`
 }
 

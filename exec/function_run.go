@@ -81,8 +81,8 @@ func (f *Function) NewRunner() *Runner {
 }
 
 // NewRunnerIn is like NewRunner, but the values that no result shows are in the block, which has at least
-// Memory().Block bytes. Runners may share it, of this and of other functions, if one at a time runs. Results are not in
-// it. The error wraps ErrArgument if the block is too small.
+// Memory().Block bytes. Results are not in it. Runners of this and of other functions may share a block if only one
+// of them runs at a time. The error wraps ErrArgument if the block is too small.
 func (f *Function) NewRunnerIn(block array.Block) (*Runner, error) {
 	if n := int64(block.Bytes()); n < f.memory.Block {
 		return nil, fmt.Errorf("%w: a block of %d bytes; values take %d", ErrArgument, n, f.memory.Block)
@@ -92,8 +92,8 @@ func (f *Function) NewRunnerIn(block array.Block) (*Runner, error) {
 	return r, nil
 }
 
-// Run is like Function.Call, but the results are valid only until the next Run. An op that has begun
-// comes to its end, then the context is looked at.
+// Run is like Function.Call, but the results are valid only until the next Run. When ctx is done, it
+// stops between two ops.
 func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
 	var start time.Time
 	if r.f.opts.Profile {

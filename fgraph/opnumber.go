@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// opNumbers numbers ops, and counts their applies from the first time that somebody asks.
+// opNumbers numbers ops. It counts their applies from the first call of Ops on.
 type opNumbers struct {
 	plain    map[Op]int32
 	byHash   map[uint64][]numberedOp // ops that are an [OpEqualer]
@@ -34,9 +34,9 @@ func (g *FunctionGraph) OpNumber(a *Apply) int {
 	return int(a.opNumber)
 }
 
-// Ops yields the numbers and the ops that the graph has applies of, by increasing numbers. It takes
-// time in proportion to the ops, not the applies: whoever wants to know first whether a graph has
-// anything of interest need not go through it. The graph must not change meanwhile.
+// Ops yields the numbers and the ops that the graph has applies of, by increasing numbers. It takes time
+// in proportion to the ops, not the applies, so a rewriter can find out quickly that a graph has nothing
+// for it. The graph must not change meanwhile.
 func (g *FunctionGraph) Ops() iter.Seq2[int, Op] {
 	g.countOps()
 	return func(yield func(int, Op) bool) {

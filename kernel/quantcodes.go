@@ -131,7 +131,7 @@ func (w *IntegerWeights) Precision() Precision { return w.precision }
 func (w *IntegerWeights) Shape() (n, k int) { return w.n, w.k }
 
 // MulIntegers sets y, a row after the other, to the product of rows from SetCodes, or of patches of
-// them, and Wᵀ. Elements are what they are more than the zero of the rows. Sums that need more than 32
+// them, and Wᵀ. Elements of x count from the zero of their row. Sums that need more than 32
 // bits wrap around. A scratch matrix has the shape of the product. Threads may be nil.
 func MulIntegers(y []int32, x *QuantizedRows, w *IntegerWeights, scratch Matrix, threads *Threads) {
 	if x.cols != w.k || x.precision != w.precision || scratch.Rows != x.rows || scratch.Cols != w.n || scratch.Stride != w.n || len(y) < x.rows*w.n {

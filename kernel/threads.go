@@ -47,10 +47,10 @@ type Threads struct {
 	double doubleJob
 
 	part    time.Duration // what a part of the last job should take
-	resting bool          // nobody helps before rested
+	resting bool          // no helper is used before rested
 	rested  time.Time
 
-	missed time.Duration // what jobs took that followed each other without a helper
+	missed time.Duration // time of jobs that followed each other without a helper
 	last   time.Time     // when the last of them ended
 
 	measuring bool
@@ -91,8 +91,8 @@ const (
 	// follow each other count as one: they find the helper that the last of them needed.
 	minCold = 150 * time.Microsecond
 	// perThread is how many parts there are for a thread: most if they take usualPart, and few
-	// otherwise. A helper that comes late, or whose processor is busy with something else, then
-	// leaves the others no more than it can't do.
+	// otherwise. So if a helper comes late, or its processor is busy with something else, the other
+	// threads take most of its parts.
 	perThread = 3
 	mostParts = 8
 	usualPart = 30 * time.Microsecond
@@ -180,8 +180,8 @@ func (t *Threads) compute(part int) {
 
 // recruit makes sure that there are as many helpers.
 func (t *Threads) recruit(helpers int) {
-	// A helper that is about to end counts, but won't help. Then the others, if only the caller, do
-	// its parts as well.
+	// A helper that is about to end counts, but won't help. Then the other threads, perhaps the caller
+	// alone, do its parts as well.
 	missing := helpers - int(t.live.Load())
 	if missing <= 0 {
 		return
@@ -191,8 +191,8 @@ func (t *Threads) recruit(helpers int) {
 		t.live.Add(1)
 		go t.start()
 	}
-	// The goroutine that began last is the next one of this processor, and the others leave it to
-	// it for a while. One that does nothing takes its place.
+	// The scheduler runs the goroutine that began last on this processor next, and other processors
+	// don't steal it for a while. So one that does nothing takes that place.
 	go nothing()
 }
 
@@ -242,13 +242,13 @@ func (t *Threads) finish() {
 }
 
 const (
-	// spinFor is how long a helper waits for the next job: longer than what lies between two jobs
-	// of a computation, and so short that nobody misses it.
+	// spinFor is how long a helper waits for the next job: longer than the time between two jobs of a
+	// computation, and too short to be noticed elsewhere.
 	spinFor = 200 * time.Microsecond
 	// waitFor is how long the caller waits before it sleeps.
 	waitFor = 50 * time.Microsecond
-	// lateFor is how long a helper may be late beside two parts, and restFor how many times as long as
-	// it was late nobody helps then, for longestRest at most.
+	// lateFor is how late a helper may be, beyond the time of two parts. After a later one, jobs are
+	// computed without helpers for restFor times as long as it was late, but not longer than longestRest.
 	lateFor     = 300 * time.Microsecond
 	restFor     = 20
 	longestRest = 100 * time.Millisecond
@@ -284,8 +284,8 @@ func (t *Threads) waitForHelpers() {
 			pause()
 			continue
 		}
-		// Whoever finishes the last part wakes the caller, unless that was before it said that it
-		// sleeps.
+		// The thread that finishes the last part wakes the caller, but only if the caller has said
+		// before that it sleeps.
 		t.waiting.Store(true)
 		if int(t.done.Load()) == n && t.waiting.CompareAndSwap(true, false) {
 			break
@@ -345,8 +345,8 @@ func (t *Threads) Measure(on bool) {
 	}
 }
 
-// Measured returns how long others than the caller have worked on jobs, and how long the caller has
-// waited for them, while that was measured.
+// Measured returns how long helpers have worked on jobs, and how long the caller has waited for them,
+// since measuring began.
 func (t *Threads) Measured() (helped, waited time.Duration) {
 	if t == nil {
 		return 0, 0

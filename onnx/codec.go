@@ -29,11 +29,11 @@ type message struct {
 	unknown []byte
 	// raw is the encoding that the message was read from, or nil. It is written again as long as the
 	// fields have the hash that they had then, and the messages in it are the same and have not
-	// changed either. So messages are changed by assignments, without a word to this package, and
-	// encodings that we would not choose, such as fields in another order, stay as they are.
+	// changed either. So callers change messages by assignments alone, and encodings that this package
+	// would not choose, such as fields in another order, stay as they are.
 	raw []byte
-	// merged means that there were several encodings, of which raw is the last: then it is written by
-	// its fields, unless what it is in is written as it was.
+	// merged means that there were several encodings, of which raw is the last. The message is then
+	// written by its fields, unless the message around it is written as it was.
 	merged bool
 	hash   uint64
 	id     uint64 // of the message among all that were read; 0 if it was not read

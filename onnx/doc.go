@@ -12,24 +12,24 @@
 //
 // # Changes
 //
-// Models are changed by assignments; nothing has to be told. A message that was read remembers what its
-// fields were, and is encoded anew as soon as one of them is another; messages within it that have not
-// changed keep their bytes. That holds for all fields, for elements of lists, for messages that are
-// added, removed, moved or copied by value, and for a change that is taken back.
+// To change a model, assign to fields. A message that was read remembers its fields, and is encoded anew
+// if one of them has changed; messages within it that have not changed keep their bytes. That holds for
+// all fields, for elements of lists, for messages that are added, removed, moved or copied by value, and
+// for a change that is taken back.
 //
 // # Weights
 //
 // Weights are not copied. [Tensor.Raw] is part of what the model was read from, which for [ReadFile] is
 // the mapped file: it must not be changed in place, but by [Tensor.SetData]. What is in other files is
 // mapped when [Tensor.Data] asks for it. [Model.Close] gives all of it back; [Model.WriteFile] says what
-// becomes of data in other files. It never writes to a file that is mapped, but replaces it. A program
-// that makes a mapped file shorter ends those that look at what is gone.
+// becomes of data in other files. It never writes to a file that is mapped, but replaces it. If another
+// program truncates a mapped file, looking at the lost part ends this program.
 //
 // # Untrusted files
 //
 // Files may come from anywhere. Reading takes memory in proportion to their size, a fault is an error
-// that names its place, and external data can't lead out of the folder of the model. Reading asks for
-// the format alone; [Check] finds faults of structure.
+// that names its place, and external data can't lead out of the folder of the model. Reading checks the
+// encoding alone; [Check] finds faults of structure.
 //
 // A model may be read, checked, written and asked for its data by several goroutines at once, as long as
 // none of them changes or closes it.

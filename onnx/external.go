@@ -92,7 +92,7 @@ func (m *Tensor) external(dir string, size int64) ([]byte, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("%w: external data of a model that was not read from a file", ErrTensor)
 	}
-	// There is nobody who could own a mapping, so the elements are read.
+	// No model owns this tensor, so nothing could unmap a file later: the elements are read.
 	file, err := openData(dir, r)
 	if err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ const (
 	pageAlign, lineAlign = 4 << 10, 64
 )
 
-// ErrTooLarge means that a model would be written that others can't read, since it has more than 2 GiB
-// without the weights that can be written to another file.
+// ErrTooLarge means that a model has more than 2 GiB without the weights that can be written to another
+// file, so that other programs could not read it.
 var ErrTooLarge = errors.New("onnx: the model is too large")
 
 // WriteFile writes a model to a file, which is complete or stays as it was. It may be the file that

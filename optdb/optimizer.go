@@ -230,8 +230,8 @@ func (o *Optimizer) String() string {
 // before the entries in them.
 func (o *Optimizer) Entries() []Listing { return o.list(rewrite.Describe) }
 
-// Outline is Entries without Cases, and without what else only a rule that has been made
-// can say, see rewrite.Later. It makes none.
+// Outline is Entries without Cases and all else that is known of a rule only after it has been made,
+// see rewrite.Later. Outline makes no rules.
 func (o *Optimizer) Outline() []Listing { return o.list(rewrite.Outline) }
 
 func (o *Optimizer) list(describe func(any) rewrite.Description) []Listing {
@@ -273,8 +273,8 @@ type Listing struct {
 // databases before the entries in them.
 func (d *DB) Entries() []Listing { return d.list(rewrite.Describe) }
 
-// Outline is Entries without Cases, and without what else only a rule that has been made
-// can say, see rewrite.Later. It makes none.
+// Outline is Entries without Cases and all else that is known of a rule only after it has been made,
+// see rewrite.Later. Outline makes no rules.
 func (d *DB) Outline() []Listing { return d.list(rewrite.Outline) }
 
 func (d *DB) list(describe func(any) rewrite.Description) []Listing {
@@ -289,8 +289,8 @@ func (d *DB) list(describe func(any) rewrite.Description) []Listing {
 	return list
 }
 
-// Names returns the names of all entries of the database and of those in it, each once. It describes
-// none, so it is quick.
+// Names returns the names of all entries of the database and of the databases in it, each once. It is
+// quicker than Entries, which also describes them.
 func (d *DB) Names() []string {
 	var names []string
 	known := make(map[string]bool)

@@ -112,8 +112,8 @@ type grower struct {
 // span is the ends of the paths of a case.
 type span struct{ rule, from, to int }
 
-// paths adds the paths to a part of a pattern and to what is below it. e is its edge but for what
-// the part is. Alternatives have no path, since a match needs only one of them.
+// paths adds the paths to a part of a pattern and to what is below it. e is the edge to the part, without
+// the part's kind. Alternatives have no path, since a match needs only one of them.
 func (g *grower) paths(e edge, n *node, length int) {
 	switch x := n.lit.Float(); {
 	case n.kind == isCall:

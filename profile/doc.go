@@ -9,7 +9,7 @@
 // A [Function] is a profile with what happens around the optimizer. It can be
 // written in the layout of Theano's "Optimizer Profile" ([Function.WriteText], and
 // [Record.WriteText] for the optimizer alone), as JSON, as a Chrome or Perfetto
-// trace, by package profile/pprof for "go tool pprof", and by package view as an HTML
+// trace, by package profile/pprof for "go tool pprof", and by package tool/view as an HTML
 // page. [Merge] adds several runs, [Diff] compares two, and
 // [Record.Check] checks the arithmetic of a record.
 //

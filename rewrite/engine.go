@@ -107,7 +107,7 @@ func (e *engine) visit(n *fgraph.Apply) (int, error) {
 			e.tally.stop(list, ask[asked])
 			return ask[asked], err
 		}
-		// try returns after a rule whose failure the options tolerate. Those behind it still have
+		// try returns after a rule whose failure the options tolerate. The rules behind it still have
 		// their turn.
 		ask = ask[asked+1:]
 	}
@@ -187,8 +187,8 @@ func (e *engine) attempt(i int, n *fgraph.Apply) (fired bool, err error) {
 		return false, nil
 	}
 	e.proposed = true
-	// A proposal of what is there already is none. If it counted as fired, an equilibrium would not
-	// end.
+	// A rule that proposes what is there already has not fired. If that counted as fired, an equilibrium
+	// would not end.
 	if err := e.collect(n, res); err != nil || len(e.pairs) == 0 {
 		return false, err
 	}

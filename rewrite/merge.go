@@ -316,10 +316,9 @@ func (r *merging) unite(first, second *fgraph.Apply) error {
 	r.pairs = r.pairs[:0]
 	for i, w := range second.Outputs() {
 		v := first.Outputs()[i]
-		// Each of the two values is overwritten by somebody. As one variable it would have two
-		// destroyers.
+		// If each of the two values is overwritten by an apply, one variable would have two destroyers.
 		if r.destroys != nil && r.destroys.HasDestroyer(v) && r.destroys.HasDestroyer(w) {
-			return nil // one variable can't be overwritten twice
+			return nil
 		}
 		// Replacing must not lose what a type says: readers of w may rely on it. Whichever type
 		// accepts the other gives way; with several outputs it may be one of each.

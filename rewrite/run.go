@@ -51,7 +51,7 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 	return err
 }
 
-// located returns err as an Error, of the named pass if it is none yet.
+// located returns err as an Error. If it is not one yet, it becomes an Error of the named pass.
 func located(pass string, err error) *Error {
 	if e, ok := err.(*Error); ok {
 		return e

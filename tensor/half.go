@@ -45,10 +45,20 @@ func takesHalves(op Op) bool {
 	return false
 }
 
+// A widened op takes and makes half floats, and computes with float32s.
+type widened struct {
+	kernel    Kernel           // of the same op for float32s
+	consts    []*array.Array   // by input: constants as float32s, or nil
+	casts     []*array.Program // by input: makes half floats float32s, or nil
+	rounds    []*array.Program // by output: makes float32s half floats, or nil
+	destroyed []fgraph.Alias
+}
+
 // compileWide compiles the same op for float32s in place of half floats.
 func compileWide(op Op, a *fgraph.Apply) (Kernel, error) {
-	in, casts := make([]*fgraph.Variable, len(a.Inputs())), make([]*array.Program, len(a.Inputs()))
-	consts := make([]*array.Array, len(in))
+	n := len(a.Inputs())
+	w := &widened{consts: make([]*array.Array, n), casts: make([]*array.Program, n), rounds: make([]*array.Program, len(a.Outputs()))}
+	in := make([]*fgraph.Variable, n)
 	for i, v := range a.Inputs() {
 		in[i] = v
 		t := TypeOf(v)
@@ -57,77 +67,77 @@ func compileWide(op Op, a *fgraph.Apply) (Kernel, error) {
 		}
 		// What is constant is converted once, and the kernel may prepare it.
 		if c := ConstantOf(v); c != nil {
-			consts[i] = c.Cast(array.Float32)
-			in[i] = fgraph.NewConstant(t.With(array.Float32), consts[i], "")
+			w.consts[i] = c.Cast(array.Float32)
+			in[i] = fgraph.NewConstant(t.With(array.Float32), w.consts[i], "")
 			continue
 		}
-		in[i], casts[i] = fgraph.NewInput(t.With(array.Float32), ""), castProgram(t.DType(), array.Float32)
+		in[i], w.casts[i] = fgraph.NewInput(t.With(array.Float32), ""), castProgram(t.DType(), array.Float32)
 	}
 	twin, err := Make(op, in...)
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := op.Compile(twin)
-	if err != nil {
+	if w.kernel, err = op.Compile(twin); err != nil {
 		return nil, err
 	}
-	rounds := make([]*array.Program, len(a.Outputs()))
 	for i, v := range a.Outputs() {
 		t, u := TypeOf(v), TypeOf(twin.Outputs()[i])
 		switch {
 		case t == u:
 		case u.DType() == array.Float32 && t == u.With(t.DType()):
-			rounds[i] = castProgram(array.Float32, t.DType())
+			w.rounds[i] = castProgram(array.Float32, t.DType())
 		default:
 			return nil, opError(op, "makes a %v of half floats, and a %v of float32s", t, u)
 		}
 	}
-	var destroyed []fgraph.Alias
 	if d, ok := op.(fgraph.Destroyer); ok {
-		destroyed = d.DestroyMap()
+		w.destroyed = d.DestroyMap()
 	}
-	return func(ws *array.Workspace, args, out []*array.Array) error {
-		in := append(make([]*array.Array, 0, 8), args...)
-		results := append(make([]*array.Array, 0, 8), out...)
-		for i, p := range casts {
-			switch {
-			case consts[i] != nil:
-				in[i] = consts[i]
-			case p != nil:
-				in[i] = new(array.Array)
-				if err := ws.New(in[i], array.Float32, args[i].Shape()...); err != nil {
-					return err
-				}
-				ws.Map(p, in[i:i+1], args[i:i+1])
-				defer ws.Release(in[i])
+	return w.run, nil
+}
+
+// run is the Kernel.
+func (w *widened) run(ws *array.Workspace, args, out []*array.Array) error {
+	in := append(make([]*array.Array, 0, 8), args...)
+	results := append(make([]*array.Array, 0, 8), out...)
+	for i, p := range w.casts {
+		switch {
+		case w.consts[i] != nil:
+			in[i] = w.consts[i]
+		case p != nil:
+			in[i] = new(array.Array)
+			if err := ws.New(in[i], array.Float32, args[i].Shape()...); err != nil {
+				return err
 			}
+			ws.Map(p, in[i:i+1], args[i:i+1])
+			defer ws.Release(in[i])
 		}
-		for i, p := range rounds {
-			if p != nil {
-				results[i] = new(array.Array)
+	}
+	for i, p := range w.rounds {
+		if p != nil {
+			results[i] = new(array.Array)
+		}
+	}
+	if err := w.kernel(ws, in, results); err != nil {
+		return err
+	}
+	for i, p := range w.rounds {
+		if p == nil {
+			continue
+		}
+		// A result that overwrites an argument is in the place of the copy, which is released as
+		// that, and goes where the argument is.
+		if k := overwritten(w.destroyed, i); k >= 0 {
+			*out[i] = *args[k]
+		} else {
+			if err := ws.New(out[i], p.OutputType(0), results[i].Shape()...); err != nil {
+				return err
 			}
+			defer ws.Release(results[i])
 		}
-		if err := kernel(ws, in, results); err != nil {
-			return err
-		}
-		for i, p := range rounds {
-			if p == nil {
-				continue
-			}
-			// A result that overwrites an argument is in the place of the copy, which is released as
-			// that, and goes where the argument is.
-			if k := overwritten(destroyed, i); k >= 0 {
-				*out[i] = *args[k]
-			} else {
-				if err := ws.New(out[i], p.OutputType(0), results[i].Shape()...); err != nil {
-					return err
-				}
-				defer ws.Release(results[i])
-			}
-			ws.Map(p, out[i:i+1], results[i:i+1])
-		}
-		return nil
-	}, nil
+		ws.Map(p, out[i:i+1], results[i:i+1])
+	}
+	return nil
 }
 
 // overwritten returns the input that an output overwrites, or -1.

@@ -1,15 +1,14 @@
 // Package tool is the command line of nnopt as a library: verbs, their flags, and what
 // they print.
 //
-// [Main] builds a program over what its caller hands in by a [Config]: a name, a database of
-// passes, dialects, and verbs of its own. A [Dialect] is a world of graphs, such as those of tensors.
-// The verbs here know no other, so a program can do with graphs that nobody here has seen all that
-// nnopt does with its own; package standard puts nnopt together. [Config.Run] is the same without
-// the process, for tests and for programs that have a command line already.
+// [Main] runs a program that a [Config] describes: a name, a database of passes, dialects, and verbs of
+// its own. A [Dialect] is a world of graphs, such as those of tensors. The verbs here know graphs only
+// through dialects, so they work on the graphs of any program that brings one. Package standard puts
+// nnopt together. [Config.Run] is the same without the process, for tests and for programs that have a
+// command line already.
 //
-// Every verb is thin: it reads its arguments, calls the library and prints. A [Verb] of
-// a caller is like those of this package: it declares flags, and its action reads and
-// writes by a [Console].
+// Every verb is thin: it reads its arguments, calls the library and prints. A [Verb] of a caller is like
+// those of this package: it declares flags, and its action reads and writes by a [Console].
 package tool
 
 import (

@@ -1,6 +1,6 @@
 // Command playground writes one page that holds the whole optimizer: the page of "nnopt view" with
 // the engine inside, compiled for WebAssembly. It works from disk and from any server of files, and
-// asks nobody anything.
+// sends nothing to the network.
 //
 //	go run ./cmd/playground --output playground.html
 package main

@@ -157,8 +157,8 @@ func (p *programs) make(ctx context.Context, s shape) (*exec.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What components have precomputed is bound. What they did so from is a third of the memory of
-	// a program, and there is a program for every length of a last chunk.
+	// The program holds what components have precomputed from these indexes. The indexes themselves
+	// would be a third of its memory, and there is a program for every length of a last chunk.
 	for i := range plan.Optimized.PrecomputedIndexes {
 		pre := &plan.Optimized.PrecomputedIndexes[i]
 		pre.InputIndexes, pre.OutputIndexes = nil, nil

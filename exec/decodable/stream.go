@@ -122,9 +122,9 @@ func (st *Stream) Reset() {
 
 // Rows returns the output for the next chunk, a row per StreamOptions.FrameSubsampling frames. It
 // returns no rows if frames are missing, and io.EOF after the last row of a finished stream. The
-// matrix is valid until the next call of a method. Other errors wrap ErrIvector, are those of
-// exec.Computer, or the cause of the context; after that of the context another call goes on, and
-// after others the stream needs a Reset.
+// matrix is valid until the next call of a method. Other errors wrap ErrIvector, come from
+// exec.Computer, or are the cause of the context. After the cause of the context, Rows may be called
+// again; after any other error the stream needs a Reset.
 func (st *Stream) Rows(ctx context.Context) (kernel.Matrix, error) {
 	switch {
 	case st.failed != nil:

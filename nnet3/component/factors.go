@@ -5,7 +5,8 @@ import "github.com/nnopt/nnopt/kernel"
 // Factors are the weights that a component multiplies its input by in float32.
 type Factors []*weights
 
-// FactorsOf returns the factors of a product, an affine component or a TDNN, and none of others.
+// FactorsOf returns the factors of a product, an affine component or a TDNN, and nil for any other
+// component.
 func FactorsOf(c Component) (f Factors) {
 	var blocks []productBlock
 	switch c := c.(type) {

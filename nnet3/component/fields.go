@@ -22,7 +22,7 @@ const (
 
 // Fields visits the parts of a component, in the order of Kaldi's files. A component lists its
 // parts once, in its method Fields; [Read], [Write], [Info] and [Copy] each make a walk of their
-// own. A walk that reads or copies sets the values that it is shown, the others leave them alone.
+// own. A walk that reads or copies sets the values that it is shown; other walks leave them alone.
 //
 // After the first error a walk does nothing.
 type Fields struct {

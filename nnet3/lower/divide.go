@@ -14,12 +14,12 @@ type Carry struct {
 	Cols   int32
 }
 
-// Divide makes every program of the chain a computation of its own. What it takes over from the
-// program before it becomes an input of the node that the function names, and what it hands over
-// an output of that node, reduced to the rows that are read later. It returns what each program
-// takes over, in the order of matrices; it gets them from the one before it, and the program that a
-// loop begins with also from the last one. Emit then takes the programs one by one, and what is
-// carried can be kept in between, or come from runs for other requests.
+// Divide makes every program of the chain a computation of its own. A matrix that a program takes over
+// from the program before it becomes an input of the node that the function names, and a matrix that it
+// hands over becomes an output of that node, reduced to the rows that are read later. Divide returns
+// what each program takes over, in the order of matrices. A program gets that from the one before it;
+// the first program of a loop also gets it from the last one. Emit then takes the programs one by one,
+// and callers may keep what is carried in between, or take it from runs for other requests.
 func (ch *Chain) Divide(node func(matrix int32) int32) ([][]Carry, error) {
 	d := divider{ch: ch, needed: make([]map[int32][]bool, len(ch.Programs))}
 	// All programs are looked at before any is changed: which rows a program must hand over depends

@@ -46,7 +46,7 @@ func (d Dim) Over(e Dim) Dim {
 		rest[i].factor = floorDiv(t.factor, divisor)
 	}
 	rest = slices.DeleteFunc(rest, func(t term) bool { return t.factor == 0 })
-	if len(rest) == 0 { // but for a number less than c
+	if len(rest) == 0 { // the rest is a number less than c
 		return dimOf(whole)
 	}
 	return dimOf(whole).Plus(quotient(dimOf(rest), c/divisor))

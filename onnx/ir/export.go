@@ -198,7 +198,7 @@ func (e *exporter) fresh(base string) string {
 	return name
 }
 
-// constants writes constants: those of Constant nodes as nodes, others as initializers. Before
+// constants writes constants of Constant nodes as nodes, and other constants as initializers. Before
 // version 4 of the format, initializers are inputs that may be overridden, so new ones are nodes.
 func (e *exporter) constants(g *onnx.Graph) {
 	initial := make(map[*onnx.Tensor]bool)
@@ -249,8 +249,8 @@ func (e *exporter) constants(g *onnx.Graph) {
 	})
 }
 
-// written reports whether a constant is a value in the file. One that is an attribute in this version
-// everywhere is none.
+// written reports whether a constant is a value in the file. A constant that all its clients take as an
+// attribute in this version is not.
 func (e *exporter) written(v *fgraph.Variable) bool {
 	for _, c := range v.Clients() {
 		if c.Apply == nil {

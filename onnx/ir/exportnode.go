@@ -86,8 +86,8 @@ type nodeKey struct {
 	name   string
 }
 
-// nodeName returns the name of a node that comes from one of a name. Several nodes may come from one: then
-// the name is that of the node that is still what it was, or else of the first, and others have none.
+// nodeName returns the name of a node that comes from a node of a given name. If several come from the
+// same node, only one keeps the name: the one that has not changed, or else the first.
 func (e *exporter) nodeName(a *fgraph.Apply, r *region, name string) string {
 	key := nodeKey{r, name}
 	if name != "" && e.nodeNames[key] == nil {
@@ -165,8 +165,8 @@ func (e *exporter) branches(a *fgraph.Apply, r *region, old []*onnx.Attribute) [
 	return list
 }
 
-// branchNames returns names for the outputs of a branch: those of values that are computed in it,
-// each once, and new ones for others.
+// branchNames returns names for the outputs of a branch. A value that is computed in the branch has its
+// own name, once; all others get new names.
 func (e *exporter) branchNames(r *region, values []*fgraph.Variable) []string {
 	names := make([]string, len(values))
 	for i, v := range values {
@@ -204,7 +204,7 @@ func (e *exporter) renamed(a *onnx.Attribute, op *Op, captured []*fgraph.Variabl
 	return &c
 }
 
-// renameFree returns a copy of a graph in which names that it does not define are others.
+// renameFree returns a copy of a graph in which names that it uses but does not define are replaced.
 func renameFree(g *onnx.Graph, rename map[string]string) *onnx.Graph {
 	free := FreeNames(g)
 	name := func(s string) string {

@@ -143,7 +143,7 @@ func attributeText(a *onnx.Attribute) string {
 	return "proto[" + base64.StdEncoding.EncodeToString([]byte(b.String())) + "]"
 }
 
-// floatText returns a float in a form that is none of an integer.
+// floatText returns a float as text that can't be read as an integer.
 func floatText(f float32) string {
 	text := strconv.FormatFloat(float64(f), 'g', -1, 32)
 	if f == float32(math.Trunc(float64(f))) && !strings.ContainsAny(text, ".eIN") {

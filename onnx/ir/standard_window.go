@@ -134,7 +134,7 @@ func (c *Call) windows(s slide, i int, n, kernel Dim) Dim {
 	return UnknownDim
 }
 
-// none is in place of an input that an operator does not have.
+// none stands for an input that an operator does not have.
 const none = -1
 
 // conv infers a convolution of input x with weights w and a bias.

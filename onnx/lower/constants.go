@@ -18,8 +18,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// constants are those of the functions of a session: equal ones are the same array, so that it is there once,
-// and what products prepare of it. It keeps none alive.
+// constants finds the constants of the functions of a session again: equal ones are the same array, so that
+// there is one of it, and one form that products have prepared. Its references are weak, so a constant goes
+// with the last function that has it.
 type constants struct {
 	mu      sync.Mutex
 	seed    maphash.Seed

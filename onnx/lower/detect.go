@@ -105,7 +105,8 @@ func boxOf(v [4]float64, center bool) (b box) {
 
 func (b box) area() float64 { return float64((b.high[0] - b.low[0]) * (b.high[1] - b.low[1])) }
 
-// over returns the part that two boxes have in common of what they cover together, 0 if one is empty.
+// over returns the area that two boxes share divided by the area that they cover together, 0 if one is
+// empty.
 func (b box) over(other box) float64 {
 	common := 1.0
 	for d := range 2 {
@@ -241,8 +242,8 @@ func (s spread) at(cell, sample int) float64 {
 	return s.from + float64(float64(cell)*s.size) + float64((float64(sample)+0.5)*s.size)/s.count
 }
 
-// cell computes an element. The largest one is of the weighted neighbours, and not of what they add up
-// to: so says ONNX's reference, after ONNX Runtime.
+// cell computes an element. A maximum is taken over weighted neighbours, and not over their sums, as in
+// ONNX's reference, which follows ONNX Runtime.
 func (p roiOptions) cell(x plane, rows, columns spread, i, j int) float64 {
 	sum, most := 0.0, math.Inf(-1)
 	for a := range int(rows.count) {

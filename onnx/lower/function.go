@@ -117,7 +117,8 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by i
 	return outputs, nil
 }
 
-// refuses returns an ErrInput if the graph is none for these inputs, as far as they say it by themselves.
+// refuses returns an ErrInput if inputs have other types, shapes or values than the graph was made for. It
+// finds what shows without computing anything; broken finds the rest.
 func (f *Function) refuses(inputs map[string]*array.Array) error {
 	for i, name := range f.inputs {
 		a := inputs[name]
@@ -141,8 +142,9 @@ func (f *Function) refuses(inputs map[string]*array.Array) error {
 	return nil
 }
 
-// broken returns the error of a run: an ErrInput if the graph is none for these inputs. Whatever the graph
-// depends on is computed again in the order in which it was asked for, since each may depend on those before.
+// broken returns the error of a run: an ErrInput if the inputs lead to another graph. The values that the
+// graph depends on are computed again in the order in which it was asked for them, since each may depend on
+// those before.
 func (f *Function) broken(ctx context.Context, args []*array.Array, err error) error {
 	for i, d := range f.demands {
 		if d.input >= 0 || ctx.Err() != nil {
@@ -163,8 +165,8 @@ func (f *Function) broken(ctx context.Context, args []*array.Array, err error) e
 	return err
 }
 
-// An otherValue is the ErrInput of a graph that depends on a value: at is the place of the first demand that
-// has another one.
+// An otherValue is the ErrInput of a graph that depends on values: at is the index of the first demand whose
+// value differs.
 type otherValue struct {
 	at    int
 	value *array.Array

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// An Operator lowers the nodes of an operator that this package does not have. Inputs are nil where
-// they are left out. The elements of the results are of the types of ONNX that the arrays have.
+// An Operator lowers the nodes of an operator that this package does not have. Inputs that a node leaves
+// out are nil. The results have the types of ONNX that belong to the element types of the variables.
 type Operator func(n *onnx.Node, inputs []*fgraph.Variable) ([]*fgraph.Variable, error)
 
 // foreign lowers a node by an operator of the options.

@@ -151,8 +151,8 @@ type looped struct {
 // wise bounds the nodes of a loop that is unrolled: then rounds are optimized together.
 const wise = 256
 
-// asOp returns the results of a loop as those of an op, or an error if it can be none: if a round changes the
-// type of what is carried, or asks for a value that another round may have otherwise.
+// asOp returns the results of a loop as those of an op. It fails if a loop can't be an op: if a round changes
+// the type of what is carried, or asks for a value that may differ in another round.
 func (c *call) asOp(p looped) (out []*value, err error) {
 	err = c.tentatively(func() { out = c.rounds(p) })
 	return out, err
@@ -162,61 +162,21 @@ func (c *call) rounds(p looped) []*value {
 	outer := c.loops
 	c.loops = 0 // values that are asked for in the body are the same in all rounds
 	defer func() { c.loops = outer }()
-	number := fgraph.NewInput(tensor.NewType(array.Int64), "round")
-	given := []variable{number}
-	var args []*value
-	if p.number {
-		args = append(args, &value{v: number, elem: onnx.Int64}, &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool})
-	}
-	input := func(v *value, shape []int) {
-		if v == nil || v.v == nil || slices.Contains(shape, tensor.Unknown) {
-			c.fail("it carries what is no tensor of a known shape")
-		}
-		in := fgraph.NewInput(tensor.NewType(tensor.TypeOf(v.v).DType(), shape...), fmt.Sprint("given ", len(given)))
-		given, args = append(given, in), append(args, &value{v: in, elem: v.elem})
-	}
-	for _, v := range p.carried {
-		if v == nil || v.v == nil {
-			c.fail("it carries what is no tensor")
-		}
-		input(v, c.shape(v.v))
-	}
-	for _, v := range p.items {
-		input(v, c.shape(v.v)[1:])
-	}
+	given, args := c.roundInputs(p)
 	made := p.body.run(args...)
 	more := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
 	if p.number {
 		more, made = made[0], made[1:]
 	}
-	op := &rounds{carried: len(p.carried), scanned: len(p.items), stacked: len(made) - len(p.carried)}
 	if more.v == nil || ndim(more.v) > 1 || product(c.shape(more.v)) != 1 {
 		c.fail("a condition that is no bool")
 	}
+	op := &rounds{carried: len(p.carried), scanned: len(p.items), stacked: len(made) - len(p.carried)}
 	outputs := []variable{truth(more.v)}
 	var results []*value
 	for i, v := range made {
-		if v.v == nil {
-			c.fail("output %d of the body is no tensor", i)
-		}
-		t := tensor.TypeOf(v.v)
-		shape := t.Shape()
-		switch {
-		case slices.Contains(shape, tensor.Unknown):
-			c.fail("output %d of the body has a size that depends on values", i)
-		case i < op.carried && (v.elem != p.carried[i].elem || !slices.Equal(shape, tensor.TypeOf(given[1+i]).Shape())):
-			c.fail("a round changes the type of what is carried")
-		case i >= op.carried:
-			rows := tensor.Unknown
-			if p.steps >= 0 {
-				rows = p.steps
-			}
-			if shape = append([]int{rows}, shape...); len(shape) > array.MaxDims {
-				c.fail("%w: %d dimensions", ErrUnsupported, len(shape))
-			}
-		}
+		op.types = append(op.types, c.loopResult(p, i, v, given))
 		outputs = append(outputs, v.v)
-		op.types = append(op.types, tensor.NewType(t.DType(), shape...))
 		results = append(results, &value{elem: v.elem})
 	}
 	fixed := invariants(given, outputs)
@@ -241,6 +201,58 @@ func (c *call) rounds(p looped) []*value {
 		results[i].v = v
 	}
 	return results
+}
+
+// roundInputs returns the variables that differ from round to round: its number, what is carried, and an item
+// of each input that is scanned. args are the arguments of the body.
+func (c *call) roundInputs(p looped) (given []variable, args []*value) {
+	number := fgraph.NewInput(tensor.NewType(array.Int64), "round")
+	given = []variable{number}
+	if p.number {
+		args = append(args, &value{v: number, elem: onnx.Int64}, &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool})
+	}
+	input := func(v *value, shape []int) {
+		if v == nil || v.v == nil || slices.Contains(shape, tensor.Unknown) {
+			c.fail("it carries what is no tensor of a known shape")
+		}
+		in := fgraph.NewInput(tensor.NewType(tensor.TypeOf(v.v).DType(), shape...), fmt.Sprint("given ", len(given)))
+		given, args = append(given, in), append(args, &value{v: in, elem: v.elem})
+	}
+	for _, v := range p.carried {
+		if v == nil || v.v == nil {
+			c.fail("it carries what is no tensor")
+		}
+		input(v, c.shape(v.v))
+	}
+	for _, v := range p.items {
+		input(v, c.shape(v.v)[1:])
+	}
+	return given, args
+}
+
+// loopResult returns the type of result i of a loop, which a round makes as v: what is carried keeps its type,
+// and anything else is stacked.
+func (c *call) loopResult(p looped, i int, v *value, given []variable) tensor.Type {
+	if v.v == nil {
+		c.fail("output %d of the body is no tensor", i)
+	}
+	t := tensor.TypeOf(v.v)
+	shape := t.Shape()
+	switch carried := len(p.carried); {
+	case slices.Contains(shape, tensor.Unknown):
+		c.fail("output %d of the body has a size that depends on values", i)
+	case i < carried && (v.elem != p.carried[i].elem || !slices.Equal(shape, tensor.TypeOf(given[1+i]).Shape())):
+		c.fail("a round changes the type of what is carried")
+	case i >= carried:
+		rows := tensor.Unknown
+		if p.steps >= 0 {
+			rows = p.steps
+		}
+		if shape = append([]int{rows}, shape...); len(shape) > array.MaxDims {
+			c.fail("%w: %d dimensions", ErrUnsupported, len(shape))
+		}
+	}
+	return tensor.NewType(t.DType(), shape...)
 }
 
 // invariants returns what outputs depend on that does not depend on the given variables: not constants, and

@@ -10,9 +10,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A Session runs a model on inputs of any shapes. It keeps the functions that it made last: another
-// one is made for inputs of other shapes, and where a graph depends on values, for others of these. Weights,
-// and what products prepare of them, are there once for all functions. Any number of goroutines may use it.
+// A Session runs a model on inputs of any shapes. It makes a function for inputs of new shapes and, where a
+// graph depends on values, for new values, and keeps the functions that it made last. They share weights and
+// what products prepare of them. Any number of goroutines may use a Session.
 type Session struct {
 	options Options
 

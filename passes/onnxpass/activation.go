@@ -60,8 +60,8 @@ var activationFunctions = []pattern.Function{
 	}),
 }
 
-// near reports whether two numbers are equal but for rounding to 32 bits, possibly of several digits
-// that somebody wrote.
+// near reports whether x equals y up to two millionths: a model has numbers as float32s, and sometimes with
+// a few digits only.
 func near(x, y float64) bool { return math.Abs(x-y) <= 2e-6*math.Abs(y) }
 
 func isNumber(c *fgraph.Variable, n float64) bool {

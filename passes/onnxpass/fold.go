@@ -8,9 +8,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// maxGrowth bounds the bytes that folding a node may add to a model: what it makes may be larger than
-// the constants that it is made of by so much. A Tile or an Expand of a number would otherwise become
-// a file of gigabytes.
+// maxGrowth is by how many bytes the result of a folded node may exceed its constant inputs. Without a
+// bound, a Tile or an Expand of a number could become a file of gigabytes.
 const maxGrowth = 1 << 16
 
 // constantFolding computes nodes of constants.

@@ -240,7 +240,7 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 	return tensor.ConstantOf(total)
 }
 
-// fold is calculate for constants of one element each. It returns nil if there are others.
+// fold is calculate for constants of one element each. It returns nil if an argument is anything else.
 func (z *canonizer) fold(dtype array.DType, num, den []*variable) *array.Array {
 	data := func(list []*variable) []*array.Array {
 		all := make([]*array.Array, len(list))

@@ -93,7 +93,7 @@ func attemptDistribution(old *variable, num, den []*variable, out *variable) (su
 		left := make([]*variable, 0, len(list))
 		for _, f := range list {
 			if v, ok := uniform(f); ok && v == 1 || special(f) {
-				left = append(left, f) // 1 only makes a numerator, and the others would do to each term what they do to the sum
+				left = append(left, f) // a 1 only makes a numerator; special factors change each term as they change the sum
 			} else if better, ok := distributed(pairs, f, asNum, out); ok {
 				pairs, changed = better, true
 			} else {

@@ -1,5 +1,5 @@
-// Package tensorpass has the optimizations of tensor graphs. It has no order and no database:
-// package passes puts them together.
+// Package tensorpass has the optimizations of tensor graphs. Package passes puts them in order and in a
+// database.
 //
 //   - [Rules] lists the local rewrites as [Local] values: a rule with its groups and its tags.
 //   - [Pass] returns the passes on whole graphs by name: products of matrices, fusion, working in place.

@@ -103,7 +103,7 @@ type limiting struct {
 	list []*noisyProduct
 }
 
-// lower gives products more bits until the error is at most what it may be, and returns it.
+// lower gives products more bits until the error is at most l.most, and returns the error.
 func (l *limiting) lower(ctx context.Context) (total float64, err error) {
 	if err := l.t.prepare(ctx); err != nil {
 		return 0, err

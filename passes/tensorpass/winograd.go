@@ -104,8 +104,9 @@ func findWinograd(h *rewrite.Handle, costs winogradCosts) error {
 	return nil
 }
 
-// tile returns the size of tiles that takes the least time, or 0 if that is none. Small results have few
-// tiles, whose products wait for weights, of which there are more than those of the convolution.
+// tile returns the size of tiles that takes the least time, or 0 if the convolution is faster without
+// tiles. Small results have few tiles, whose products wait for weights, and there are more weights than
+// those of the convolution.
 func (c winogradCosts) tile(a *apply, op tensor.ConvLastOp) int {
 	y, w := typeOf(a.Out()), tensor.ConstantOf(a.Inputs()[1])
 	if op.Groups != 1 || op.Window.Dims != 2 || w == nil || w.DType() != array.Float32 || slices.Contains(y.Shape(), tensor.Unknown) {

@@ -53,8 +53,8 @@ func (g *Graph) unitOf(c Class, op Op) bool {
 	return unit != NoUnit && g.firstOf(c, unit) != none
 }
 
-// insert returns the node of an op applied to classes, which it may sort. A new node gets into the
-// class, or into one of its own if that is none.
+// insert returns the node of an op applied to classes, which it may sort. A new node gets into the class
+// into, or into a class of its own if into is none.
 func (g *Graph) insert(op Op, kids []uint32, into uint32) uint32 {
 	if len(kids) > 1 && g.lang.sigs[g.ops[op].sym].Commutes {
 		sortIDs(kids)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits bound a saturation. A limit of zero is none.
+// Limits bound a saturation. Zero means no limit.
 type Limits struct {
 	Nodes int           // live nodes
 	Laps  int           // rounds of matching and applying

@@ -285,6 +285,11 @@ func (p *Program) place() {
 			p.stages = p.stages || read > made
 		}
 	}
+	p.countSlots()
+}
+
+// countSlots numbers the slots of each type, so that a run gets memory for them in one piece.
+func (p *Program) countSlots() {
 	var counts [numDTypes]int
 	for _, t := range p.slots {
 		p.places = append(p.places, int32(counts[t]))

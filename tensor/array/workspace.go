@@ -218,9 +218,9 @@ func (ws *Workspace) Yield(a *Array) {
 // heap. Nothing in this package uses them.
 func (ws *Workspace) View(i int) *Array { return &ws.views[i] }
 
-// Lend makes a a copy of src, with its elements in row-major order. Reclaim releases it.
+// Lend sets a to a copy of src, with its elements in row-major order. Reclaim releases it.
 func (ws *Workspace) Lend(a, src *Array) error {
-	ws.room = nil // which is somebody else's before that
+	ws.room = nil // it is that of the op before
 	if err := ws.New(a, src.dtype, src.Shape()...); err != nil {
 		return err
 	}

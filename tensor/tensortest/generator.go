@@ -245,8 +245,8 @@ func (g *Generator) apply(a *fgraph.Apply) bool {
 	return true
 }
 
-// moderate reports whether all elements are finite, and neither large nor tiny. Half floats are none:
-// what they round hides the faults that noise would let through.
+// moderate reports whether all elements are finite, and neither large nor tiny. It is false for half
+// floats, whose rounding hides faults.
 func moderate(a *array.Array) bool {
 	if a.DType().IsHalf() {
 		return false

@@ -149,8 +149,8 @@ func (r *runner) bisect(ctx context.Context, f Failure) (culprit rewrite.Culprit
 		}
 		var got Failure
 		got, fault = r.run(ctx)
-		// An early failure has a place by itself, and has to be the same one. A late failure has
-		// none before this search is over: only its kind can be compared.
+		// An early failure knows its place, and has to be the same one. The place of a late failure
+		// is known only after this search, so its kind alone can be compared.
 		if f.Kind.early() {
 			return !got.Same(f)
 		}

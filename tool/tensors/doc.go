@@ -1,12 +1,12 @@
-// Package tensors is the dialect of tensors to the tools: how its graphs are run, compared and made
-// smaller.
+// Package tensors is the dialect of tensors for package tool. It says how expressions are read, and how
+// their graphs are run, compared and made smaller; it brings the verb expr.
 //
 // # Classes of rules
 //
 // The machine that checks rules asks why the sides of a rule differ. Each difference has the first
 // class that explains it:
 //
-//   - [rulecheck.Exact]: there is none, to the bit. All NaN are one value.
+//   - [rulecheck.Exact]: both sides have the same bits. All NaN are one value.
 //   - [rulecheck.Rounding]: it is within the error of one of the sides. Both are computed again and again
 //     with every result off by the last bits; a result below the smallest normal number is off by
 //     as much as the smallest number, and one above the largest number may be any number above. So

@@ -77,8 +77,7 @@ func declareScore(cfg *tool.Config, fs *flag.FlagSet) *scoreFlags {
 	return f
 }
 
-// declareBeam declares a flag of Beam, but for those that a runner gives its workers and those of a
-// test.
+// declareBeam declares a flag of Beam, except those that a runner gives its workers and those of tests.
 func declareBeam(fs *flag.FlagSet, b *flag.Flag) {
 	switch b.Name {
 	case "worker", "id", "logging_endpoint", "control_endpoint", "semi_persist_dir", "options":

@@ -27,7 +27,7 @@ const unroll = 4
 // rows) and every width (1 to 4 vectors of AVX-512 or NEON, 1 or 2 of AVX2), and one that chooses
 // among them.
 //
-// Their argument is struct tile in gemm.go. The registers:
+// Their argument is struct tile in tile.go. The registers:
 //
 //	DI        the arguments
 //	SI, R8    the first and the fourth row of x, at the current step of k

@@ -1,5 +1,5 @@
-// Two steps beside each other. Both pictures are that of all that is there before or after, so what they have in common is at the same
-// place: the left one leaves out what is new, the right one what has gone.
+// Two steps beside each other. Both pictures are that of all that is there before or after, so what they have
+// in common is at the same place: the left one leaves out what is new, the right one what has gone.
 (function (view) {
   "use strict";
 

@@ -1,5 +1,6 @@
-// Blocks: a drawn graph is cut into blocks of some dozens of applies, each of which is laid out alone when it comes into view. An apply
-// keeps its block through the run, so a step leaves the picture as it is wherever nothing changed.
+// Blocks: a drawn graph is cut into blocks of some dozens of applies, each of which is laid out alone when it
+// comes into view. An apply keeps its block through the run, so a step leaves the picture as it is wherever
+// nothing changed.
 (function (view) {
   "use strict";
 
@@ -21,7 +22,8 @@
       this.placeNew(inputs);
     }
 
-    // cut divides the order into blocks, each time at the place near the wanted size where the fewest values cross.
+    // cut divides the order into blocks, each time at the place near the wanted size where the fewest values
+    // cross.
     cut(order, inputs) {
       const { owner } = this.run, at = new Map(order.map((n, i) => [n, i]));
       const delta = new Int32Array(order.length + 1); // values that are live between i-1 and i, as differences
@@ -49,7 +51,8 @@
       return Math.max(1, block);
     }
 
-    // placeNew gives the applies that rewrites make the block of what they replace, unless their inputs are below.
+    // placeNew gives the applies that rewrites make the block of what they replace, unless their inputs are
+    // below.
     placeNew(inputs) {
       const { steps, owner } = this.run, { base } = this;
       for (const s of steps) {
@@ -65,7 +68,8 @@
       for (let n = 0; n < base.length; n++) if (base[n] < 0) base[n] = 0;
     }
 
-    // blocks returns the blocks of a drawn graph from top to bottom, each with its applies in order and their layers.
+    // blocks returns the blocks of a drawn graph from top to bottom, each with its applies in order and their
+    // layers.
     blocks(diff) {
       const { run } = this, { change, ids, inputs } = diff;
       const order = sorted(run, ids, inputs, diff.outputs, change);
@@ -104,7 +108,8 @@
     }
   }
 
-  // feeds reports whether an apply is below the owner of an input: what has gone holds nothing up but what went with it.
+  // feeds reports whether an apply is below the owner of an input: what has gone holds nothing up but what
+  // went with it.
   function feeds(change, owner, n) {
     return owner >= 0 && change[owner] && (change[owner] !== view.GONE || change[n] === view.GONE);
   }
@@ -138,8 +143,8 @@
     return order;
   }
 
-  // buddies returns the group of each block: pairs of neighbours, and pairs of pairs, as long as they are small together. A change
-  // in one place leaves the groups elsewhere.
+  // buddies returns the group of each block: pairs of neighbours, and pairs of pairs, as long as they are
+  // small together. A change in one place leaves the groups elsewhere.
   function buddies(count) {
     const group = Int32Array.from(count, (_, i) => i), sum = Int32Array.from(count), whole = new Uint8Array(count.length).fill(1);
     for (let size = 1; size < count.length; size *= 2) {
@@ -157,8 +162,8 @@
     return group;
   }
 
-  // layers gives the applies of a block their layers, by the longest path from above, and moves those that nothing holds up down to
-  // their first reader.
+  // layers gives the applies of a block their layers, by the longest path from above, and moves those that
+  // nothing holds up down to their first reader.
   function layers(run, diff, block, blockOf, layer) {
     const { change, inputs } = diff, { owner } = run;
     const inside = (o, n) => feeds(change, o, n) && blockOf[o] === block.index;
@@ -192,8 +197,8 @@
     for (const c of block.chips) c.layer = rank.get(c.layer);
   }
 
-  // chipsOf returns the chips of a block: signs above a reader for a value that comes from elsewhere or from far above.
-  // Readers near each other share one.
+  // chipsOf returns the chips of a block: signs above a reader for a value that comes from elsewhere or from
+  // far above. Readers near each other share one.
   function chipsOf(run, diff, block, blockOf, layer) {
     const { change, inputs } = diff, { owner } = run;
     const wanted = new Map(); // value: readers
@@ -220,13 +225,13 @@
     return chips;
   }
 
-  // foreign reports whether a value is an input of the graph, or comes from a block that is not the one right above. Constants stand
-  // in the label.
+  // foreign reports whether a value is an input of the graph, or comes from a block that is not the one right
+  // above. Constants stand in the label.
   function foreign(run, change, blockOf, block, v) {
     const o = run.owner[v];
     if (o < 0) return run.values[v]?.const === undefined;
     return !change[o] || (blockOf[o] !== block && blockOf[o] !== block - 1);
   }
 
-  Object.assign(view, { Plan, feeds });
+  Object.assign(view, { Plan });
 })((globalThis.nnopt ??= {}));

@@ -30,7 +30,8 @@
       if (next !== undefined) this.select(next, true);
     },
 
-    // commandsOf returns the commands that an apply stands for; before, also those of what its values were made from.
+    // commandsOf returns the commands that an apply stands for; before, also those of what its values were
+    // made from.
     commandsOf(n, side) {
       const { run } = this, index = run.commandsOf[side], own = index.get(n);
       if (own) return own;

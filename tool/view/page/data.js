@@ -1,4 +1,5 @@
-// The recording: reading it, the state of the graph after any number of rewrites, and the ways of a value through the run.
+// The recording: reading it, the state of the graph after any number of rewrites, and the ways of a value
+// through the run.
 (function (view) {
   "use strict";
 
@@ -13,8 +14,8 @@
     return JSON.parse(await new Response(stream).text());
   }
 
-  // checked returns a recording that somebody brought, if what the page reads of it is there and the numbers in it are of values, applies
-  // and passes that it has.
+  // checked returns a recording that somebody brought, if what the page reads of it is there and the numbers
+  // in it are of values, applies and passes that it has.
   function checked(data) {
     const wrong = (what) => {
       throw new Error("This is no recording that this page can show: " + what + ".");
@@ -53,7 +54,8 @@
     return data;
   }
 
-  // A Run is a recording with its indexes. Positions are counts of rewrites: the graph at position p is that after the first p.
+  // A Run is a recording with its indexes. Positions are counts of rewrites: the graph at position p is that
+  // after the first p.
   class Run {
     constructor(data) {
       this.data = data;
@@ -115,7 +117,8 @@
       return i < 0 ? this.stops.length - 1 : i;
     }
 
-    // diff returns what the drawn graph is between two positions: everything that is there after, and what has gone since before.
+    // diff returns what the drawn graph is between two positions: everything that is there after, and what
+    // has gone since before.
     diff(from, to) {
       const c = this.cursor;
       c.seek(from);
@@ -134,7 +137,8 @@
       return { from, to, change, ids, inputs, outputs: c.outputs.slice(), inputsBefore, outputsBefore };
     }
 
-    // follow returns the life of a value, oldest first: [{value, from, to}…] by position, with the step that turned each into the next.
+    // follow returns the life of a value, oldest first: [{value, from, to}…] by position, with the step that
+    // turned each into the next.
     follow(value, at) {
       const line = [{ value, step: -1 }];
       let v = value, limit = at;
@@ -249,8 +253,8 @@
     return owner;
   }
 
-  // stopsOf returns the places where an arrow key rests: the start, and every pass that has no passes of its own, in order. Rewrites
-  // that belong to no such pass make a stop of the pass around them.
+  // stopsOf returns the places where an arrow key rests: the start, and every pass that has no passes of its
+  // own, in order. Rewrites that belong to no such pass make a stop of the pass around them.
   function stopsOf(passes, steps) {
     const parents = new Set(passes.map((p) => p.parent ?? -1));
     const stops = [{ pass: -1, from: 0, to: 0 }];

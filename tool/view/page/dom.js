@@ -4,7 +4,8 @@
 
   const svgSpace = "http://www.w3.org/2000/svg";
 
-  // el makes an element: el("button.small", {title: "…", onclick: f}, "text", child…). Attributes that are null or false are left out.
+  // el makes an element: el("button.small", {title: "…", onclick: f}, "text", child…). Attributes that are
+  // null or false are left out.
   function el(spec, attributes, ...children) {
     const [tag, ...classes] = spec.split(".");
     return fill(document.createElement(tag), classes, attributes, children);
@@ -30,6 +31,18 @@
   }
 
   const $ = (id) => document.getElementById(id);
+
+  // bar draws a part of a whole as a stretch of a track. The policy of the page forbids style attributes, so
+  // the stretch is set by properties.
+  function bar(part, whole, from = 0) {
+    const stretch = el("i");
+    stretch.style.left = (100 * (from || 0)) / whole + "%";
+    stretch.style.width = (100 * (part || 0)) / whole + "%";
+    return el("span.track", null, stretch);
+  }
+
+  // pairs lists names, each with its value.
+  const pairs = (list) => el("dl.pairs", null, list.map(([name, value]) => [el("dt", null, name), el("dd", null, value)]));
 
   // duration writes nanoseconds.
   function duration(ns) {
@@ -69,5 +82,5 @@
     },
   };
 
-  Object.assign(view, { el, svg, $, duration, bytes, count, remembered });
+  Object.assign(view, { el, svg, $, bar, pairs, duration, bytes, count, remembered });
 })((globalThis.nnopt ??= {}));

@@ -4,7 +4,8 @@
 
   const { el } = view;
 
-  // places say by its text which field an error is about, and where: its line and its column, from 1, or a part of the text.
+  // places say by its text which field an error is about, and where: its line and its column, from 1, or a
+  // part of the text.
   const places = [
     [/^--vars: column (\d+)/, (m) => ({ field: "variables", column: Number(m[1]) })],
     [/^--grad: .*?(?:variable|respect to) (\w+)/, (m) => ({ field: "grad", part: m[1] })],

@@ -1,4 +1,5 @@
-// Files that come in, by a dialog or dropped, and those that go out: models, graphs, pictures, profiles, recordings.
+// Files that come in, by a dialog or dropped, and those that go out: models, graphs, pictures, profiles,
+// recordings.
 (function (view) {
   "use strict";
 
@@ -19,8 +20,8 @@
     });
   }
 
-  // take takes files: rules are written into their form, a recording is shown, and the first of the others is optimized; what is beside
-  // it may be its data.
+  // take takes files: rules are written into their form, a recording is shown, and the first of the others is
+  // optimized; what is beside it may be its data.
   async function take(app, files) {
     let chosen = null;
     await view.busy(app, async () => {
@@ -90,7 +91,8 @@
     });
   }
 
-  // pictureText returns the picture as a file of SVG: all of it where it can be drawn whole, else what is in view.
+  // pictureText returns the picture as a file of SVG: all of it where it can be drawn whole, else what is in
+  // view.
   function pictureText(app) {
     app.picture.drawAll();
     const scene = document.querySelector("#picture .scene"), copy = scene.cloneNode(true), box = scene.getBBox();

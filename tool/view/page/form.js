@@ -1,4 +1,5 @@
-// What is to be optimized, at the top of a page with an engine: an expression or a file, the query, and what to do with them.
+// What is to be optimized, at the top of a page with an engine: an expression or a file, the query, and what
+// to do with them.
 (function (view) {
   "use strict";
 
@@ -59,10 +60,8 @@
       for (const name of ["expr", "variables", "grad"]) set(form.elements[name], live[name] ?? "");
     }
     set(form.elements.query, live.query ?? app.run.data.query ?? "");
-    const { save } = form.elements;
-    save.replaceWith(view.saveBox(app));
-    const mode = view.modeBox(form.elements.query);
-    form.elements.mode.replaceWith(mode);
+    form.elements.save.replaceWith(view.saveBox(app));
+    form.elements.mode.replaceWith(view.modeBox(form.elements.query));
   }
 
   // set sets a field, unless that would only move the cursor.

@@ -1,10 +1,12 @@
-// Groups of applies that fold into one box: those of a scope of names, of a layer, or of the pass that made them.
+// Groups of applies that fold into one box: those of a scope of names, of a layer, or of the pass that made
+// them.
 (function (view) {
   "use strict";
 
   const { el } = view;
 
-  // scopeOf returns the scope of an apply: of an ONNX node by the path in its names, of a network by the component before its first dot.
+  // scopeOf returns the scope of an apply: of an ONNX node by the path in its names, of a network by the
+  // component before its first dot.
   function scopeOf(run, n) {
     const node = run.nodes[n], component = (node.params || []).find(([k]) => k === "component")?.[1];
     if (component) return component.split(/[.\-+]/)[0];
@@ -17,7 +19,8 @@
     return born === undefined ? "" : run.passes[run.steps[born].pass]?.name ?? "";
   }
 
-  // A Folding says which applies of a run are drawn as one. Each group is drawn in the place of its first apply.
+  // A Folding says which applies of a run are drawn as one. Each group is drawn in the place of its first
+  // apply.
   class Folding {
     constructor(run, mode) {
       this.source = run;

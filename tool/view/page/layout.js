@@ -1,4 +1,5 @@
-// The layout of a block: d3-dag orders and places the items of each layer. An apply that had a place before keeps to it.
+// The layout of a block: d3-dag orders and places the items of each layer. An apply that had a place before
+// keeps to it.
 (function (view) {
   "use strict";
 
@@ -19,8 +20,8 @@
       return block.layers * pitch - rowGap;
     }
 
-    // place gives a block its positions: applies and chips with x from the middle and y from the top, and the lines inside. remember is false for one that is
-    // not on screen yet.
+    // place gives a block its positions: applies and chips with x from the middle and y from the top, and the
+    // lines inside. remember is false for one that is not on screen yet.
     place(block, diff, graph, remember = true) {
       if (block.placed) return block.placed;
       const items = this.items(block, diff, graph);

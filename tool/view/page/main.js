@@ -381,6 +381,5 @@
     }
   }
 
-  Object.assign(view, { App });
   addEventListener("DOMContentLoaded", start);
 })((globalThis.nnopt ??= {}));

@@ -1,8 +1,9 @@
-// The details of what is selected: an apply or a value, what made it and took it, what it became, and why rules left it alone.
+// The details of what is selected: an apply or a value, what made it and took it, what it became, and why
+// rules left it alone.
 (function (view) {
   "use strict";
 
-  const { el, $, bytes } = view;
+  const { el, $, pairs, bytes } = view;
 
   function drawDetail(app) {
     const box = $("detail"), { run } = app;
@@ -32,9 +33,9 @@
       el("h2", null, node.op, " ", el("span.tag." + (change || "absent"), null, change || "not in this step")),
       el("p.faint", null, [node.kind, node.segment ? "segment " + node.segment : ""].filter(Boolean).join(" · ")),
       view.groupDetail(app, n),
-      origin(app, node),
+      origin(node),
       history(app, n),
-      pairs(node),
+      params(node),
       histogram(node.weights),
       inputs.length < 40 ? inputs.map((v) => histogram(run.values[v]?.weights)) : null,
       el("h3", null, "Reads"), el("ol.values", { start: 0 }, inputs.map((v) => el("li", null, valueButton(app, v), followButton(app, v)))),
@@ -44,10 +45,8 @@
     ];
   }
 
-  function origin(app, node) {
-    if (!node.from) return null;
-    const from = String(node.from);
-    return el("p.from", null, "from ", el("code", null, from));
+  function origin(node) {
+    return node.from ? el("p.from", null, "from ", el("code", null, String(node.from))) : null;
   }
 
   // history says which rewrites made and took an apply.
@@ -63,12 +62,13 @@
     return el("button.link", { onclick: () => app.goStep(k), title: `Rewrite ${k + 1}: ${view.sentence(app, s)}` }, text);
   }
 
-  function pairs(node) {
-    const list = (node.params || []).map(([k, v]) => [k, v]);
+  // params lists the parameters of an apply, and what its op says about itself at length.
+  function params(node) {
+    const list = [...(node.params || [])];
     if (node.ops) list.push(["operations", node.ops.toLocaleString("en")]);
     const lines = node.lines || [];
     return [
-      list.length ? el("dl.pairs", null, list.map(([k, v]) => [el("dt", null, k), el("dd", null, v)])) : null,
+      list.length ? pairs(list) : null,
       lines.length ? el("pre", null, lines.join("\n")) : null,
     ];
   }
@@ -82,7 +82,7 @@
       w.zeros ? ["zeros", w.zeros.toLocaleString("en")] : null, w.others ? ["NaN or infinite", w.others.toLocaleString("en")] : null].filter(Boolean);
     return el("section.weights", { "data-weights": w.count }, el("h3", null, "Weights"),
       view.svg("svg.histogram", { viewBox: `0 0 ${n} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `Histogram of ${w.count} numbers from ${short(w.min)} to ${short(w.max)}` }, view.svg("path", { d: bars })),
-      el("dl.pairs", null, facts.map(([k, v]) => [el("dt", null, k), el("dd", null, v)])));
+      pairs(facts));
   }
 
   function valueButton(app, v) {

@@ -2,7 +2,7 @@
 (function (view) {
   "use strict";
 
-  const { el, $, duration, count } = view;
+  const { el, $, bar, duration, count } = view;
 
   // drawTimeline lists the passes. A click leads to the step of a pass.
   function drawTimeline(app) {
@@ -24,9 +24,7 @@
 
   function passRow(app, p, i, depth, total) {
     const [from, to] = p.steps || [0, 0], rewrites = to - from;
-    const bar = el("i"), changed = rewrites || p.changed || 0;
-    bar.style.left = (100 * (p.start_ns || 0)) / total + "%";
-    bar.style.width = (100 * (p.time_ns || 0)) / total + "%";
+    const changed = rewrites || p.changed || 0;
     const name = el("span.name", null, p.name);
     name.style.paddingLeft = 0.8 * depth + "em";
     const facts = [p.class, duration(p.time_ns), p.nodes_before !== undefined ? `${p.nodes_before} → ${p.nodes_after} applies` : "",
@@ -35,7 +33,7 @@
       el("button.pass", { title: facts.join("\n"), onclick: () => app.goPass(i) },
         name,
         el("span.count", { "aria-label": changed ? count(changed, "change") : null }, changed ? String(changed) : ""),
-        el("span.when", null, el("span.track", null, bar), el("span.time", null, duration(p.time_ns)))));
+        el("span.when", null, bar(p.time_ns, total, p.start_ns), el("span.time", null, duration(p.time_ns)))));
     if (!changed) row.classList.add("quiet");
     if (p.error) row.classList.add("failed");
     return row;

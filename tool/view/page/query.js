@@ -86,7 +86,8 @@
     return el("label", { title: [p.doc, ...p.paths, p.tags.join(" ")].filter(Boolean).join("\n") }, box, " ", p.rule ? p.name : el("b", null, p.name));
   }
 
-  // choicesOf returns what can be ticked: passes, then rules, each name once, since a query knows them by their names.
+  // choicesOf returns what can be ticked: passes, then rules, each name once, since a query knows them by
+  // their names.
   function choicesOf(list) {
     const byName = new Map();
     for (const p of [...list.filter((p) => !p.rule), ...list.filter((p) => p.rule)]) {
@@ -121,5 +122,5 @@
     return rows.length ? el("details", null, el("summary", null, "Settings"), rows) : null;
   }
 
-  Object.assign(view, { modeBox, listPasses, termsOf, withTerm, withSetting, withMode });
+  Object.assign(view, { modeBox, listPasses });
 })((globalThis.nnopt ??= {}));

@@ -2,7 +2,7 @@
 (function (view) {
   "use strict";
 
-  const { el, svg, bytes, count } = view;
+  const { el, svg, bar, bytes, count } = view;
 
   const hasCommands = (app) => ["before", "after"].some((side) => app.run.data.commands?.[side]?.length);
 
@@ -14,13 +14,9 @@
 
   function side(app, name, list, peak) {
     const top = Math.max(0, ...list.map((c) => c.bytes || 0));
-    const items = list.map((c, i) => {
-      const bar = el("i");
-      bar.style.width = (100 * (c.bytes || 0)) / peak + "%";
-      return el("li", { "data-command": i, "data-side": name },
-        el("button", { title: "Show its apply", onclick: () => app.selectCommand(name, i) },
-          el("code", null, c.text), el("span.track", null, bar), el("span.time", null, bytes(c.bytes))));
-    });
+    const items = list.map((c, i) => el("li", { "data-command": i, "data-side": name },
+      el("button", { title: "Show its apply", onclick: () => app.selectCommand(name, i) },
+        el("code", null, c.text), bar(c.bytes, peak), el("span.time", null, bytes(c.bytes)))));
     const ol = el("ol", { id: "commands-" + name }, items);
     const label = name === "before" ? "As compiled" : "Optimized";
     return el("section.side", { "aria-label": label },

@@ -1,4 +1,5 @@
-// What else the engine can do: passes that are ticked, and rules that are written here and checked by machine.
+// What else the engine can do: passes that are ticked, and rules that are written here and checked by
+// machine.
 (function (view) {
   "use strict";
 

@@ -1,8 +1,9 @@
-// The table of ops in the graph on screen: how many applies, what they compute and how many bytes they make, before and now.
+// The table of ops in the graph on screen: how many applies, what they compute and how many bytes they make,
+// before and now.
 (function (view) {
   "use strict";
 
-  const { el, bytes, duration } = view;
+  const { el, bar, bytes, duration } = view;
 
   const columns = [["name", "op"], ["before", "at first"], ["now", "now"], ["ops", "operations"], ["bytes", "bytes"], ["time", "time"]];
 
@@ -19,17 +20,13 @@
       const rows = rowsOf(app), most = Math.max(1, ...rows.map((r) => r.bytes));
       rows.sort((a, b) => (down ? -1 : 1) * (key === "name" ? a.name.localeCompare(b.name) : a[key] - b[key]) || a.name.localeCompare(b.name));
       head.forEach((th, i) => th.setAttribute("aria-sort", columns[i][0] !== key ? "none" : down ? "descending" : "ascending"));
-      body.replaceChildren(...rows.map((r) => {
-        const bar = el("i");
-        bar.style.width = (100 * r.bytes) / most + "%";
-        return el(r.now ? "tr" : "tr.quiet", { "data-op": r.name },
-          el("td", null, r.first >= 0 ? el("button.link", { onclick: () => (app.select(r.first, true), app.showGraph()) }, r.name) : r.name),
-          el("td.n", null, count(r.before)), el("td.n", null, count(r.now)), el("td.n", null, count(r.ops)),
-          el("td.n.bar", null, el("span.track", null, bar), r.bytes ? bytes(r.bytes) : ""), el("td.n", null, r.time ? duration(r.time) : ""));
-      }));
+      body.replaceChildren(...rows.map((r) => el(r.now ? "tr" : "tr.quiet", { "data-op": r.name },
+        el("td", null, r.first >= 0 ? el("button.link", { onclick: () => (app.select(r.first, true), app.showGraph()) }, r.name) : r.name),
+        el("td.n", null, count(r.before)), el("td.n", null, count(r.now)), el("td.n", null, count(r.ops)),
+        el("td.n.bar", null, bar(r.bytes, most), r.bytes ? bytes(r.bytes) : ""), el("td.n", null, duration(r.time)))));
       const total = (k) => rows.reduce((n, r) => n + r[k], 0);
       sum.replaceChildren(el("tr", null, el("th", { scope: "row" }, "all"), ...["before", "now", "ops"].map((k) => el("td.n", null, count(total(k)))),
-        el("td.n", null, bytes(total("bytes"))), el("td.n", null, total("time") ? duration(total("time")) : "")));
+        el("td.n", null, bytes(total("bytes"))), el("td.n", null, duration(total("time")))));
     };
     box.append(el("table", null, el("caption", null, "Operations are counted for products and convolutions, bytes are those that applies make; where a size is not known, neither is."),
       el("thead", null, el("tr", null, head)), body, sum));
@@ -60,6 +57,7 @@
     return [...rows.values()];
   }
 
+  // count writes a number, and nothing for 0: most cells would be zeros.
   const count = (n) => (n ? n.toLocaleString("en") : "");
 
   Object.assign(view, { opsTab });

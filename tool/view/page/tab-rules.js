@@ -2,7 +2,7 @@
 (function (view) {
   "use strict";
 
-  const { el, duration, count } = view;
+  const { el, bar, duration, count } = view;
 
   function rulesTab(app) {
     const rows = rulesOf(app.run);
@@ -39,14 +39,13 @@
   }
 
   function ruleRow(app, r, most) {
-    const bar = el("i"), doc = app.run.data.docs?.[r.name];
-    bar.style.width = (100 * r.time) / most + "%";
+    const doc = app.run.data.docs?.[r.name];
     const go = () => app.firstOfRule(r.name, r.pass);
     return el(r.hits ? "tr" : "tr.quiet", { "data-rule": r.hits ? r.name : null },
       el("td", { title: doc?.doc }, r.hits && app.run.hasGraph ? el("button.link", { onclick: go }, r.name) : r.name,
         doc?.tags?.length ? el("span.faint", null, " " + doc.tags.join(" ")) : null),
       el("td.faint", null, r.path), el("td.n", null, num(r.hits)), el("td.n", null, num(r.tries)), el("td.n", null, num(r.refused)),
-      el("td.n", null, num(r.created)), el("td.n.bar", null, el("span.track", null, bar), duration(r.time)));
+      el("td.n", null, num(r.created)), el("td.n.bar", null, bar(r.time, most), duration(r.time)));
   }
 
   const num = (n) => (n ? n.toLocaleString("en") : "");

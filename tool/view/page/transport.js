@@ -1,4 +1,5 @@
-// What answers the questions of the page: the program that serves it. A page with an engine inside puts another one in its place.
+// What answers the questions of the page: the program that serves it. A page with an engine inside puts
+// another one in its place.
 (function (view) {
   "use strict";
 
