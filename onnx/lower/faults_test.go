@@ -152,3 +152,17 @@ func TestMutants(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestSplitParts: parts that are not all of a tensor are refused, however large they are.
+func TestSplitParts(t *testing.T) {
+	for _, parts := range [][]int64{{2, 1}, {2, 3}, {-1, 5}, {1 << 62, 1 << 62}, {4}, {2, 2}} {
+		m := model([]string{"x"}, []string{"y"}, constant("parts", array.Of(parts, len(parts)), onnx.Int64), node("Split", "x parts", "y z"))
+		if len(parts) == 1 {
+			m.Graph.Nodes[1].Outputs = []string{"y"}
+		}
+		_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.New(array.Float32, 4)})
+		if right := parts[0] == 4 || parts[0] == parts[1] && parts[0] == 2; right != (err == nil) || err != nil && !strings.Contains(err.Error(), "Split") {
+			t.Errorf("parts of sizes %v: %v", parts, err)
+		}
+	}
+}

@@ -93,10 +93,12 @@ var norms = map[string]func(c *call) []*value{
 		for i := range margins {
 			margins[i] = tensor.Margin{Before: tensor.Int(0), After: tensor.Int(0)}
 		}
-		margins[1] = tensor.Margin{Before: tensor.Int((size - 1) / 2), After: tensor.Int(size / 2)}
+		// A window has no more channels on either side than there are.
+		before, after := min((size-1)/2, shape[1]), min(size/2, shape[1])
+		margins[1] = tensor.Margin{Before: tensor.Int(before), After: tensor.Int(after)}
 		padded := tensor.PadValue(tensor.Sqr(x), number(0, x), margins...)
 		var sum variable
-		for i := range min(size, 2*shape[1]+1) {
+		for i := range before + after + 1 {
 			part := tensor.Subtensor(padded, tensor.Everything(), tensor.SliceOf(tensor.Int(i), tensor.Int(i+shape[1]), 1))
 			if sum == nil {
 				sum = part
