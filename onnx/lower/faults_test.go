@@ -166,3 +166,19 @@ func TestSplitParts(t *testing.T) {
 		}
 	}
 }
+
+// TestChannels: a normalization refuses numbers for more or fewer channels than there are.
+func TestChannels(t *testing.T) {
+	for op, inputs := range map[string]string{"BatchNormalization": "x s s s s", "InstanceNormalization": "x s s", "GroupNormalization": "x s s"} {
+		for n, right := range map[int]bool{1: false, 2: true, 3: false} {
+			m := model([]string{"x"}, []string{"y"}, constant("s", array.Full(array.Float32, 1, n), onnx.Float), node(op, inputs, "y"))
+			m.Opsets[0].Version = 21
+			for _, channels := range []int{2, 1} {
+				_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.New(array.Float32, 3, channels, 4, 5)})
+				if fits := right && channels == 2 || n == 1 && channels == 1; fits != (err == nil) || err != nil && !strings.Contains(err.Error(), "channels") {
+					t.Errorf("%s of %d channels with %d numbers: %v", op, channels, n, err)
+				}
+			}
+		}
+	}
+}
