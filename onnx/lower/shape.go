@@ -105,8 +105,8 @@ var shapes = map[string]func(c *call) []*value{
 		parts, ok := c.listOr("split", 1)
 		if !ok {
 			count := c.int("num_outputs", len(c.node.Outputs))
-			if count <= 0 {
-				c.fail("%d parts", count)
+			if count != len(c.node.Outputs) { // also before a list of so many is made
+				c.fail("num_outputs is %d, and there are %d", count, len(c.node.Outputs))
 			}
 			size, rest := (n+count-1)/count, n
 			for range count {
@@ -296,6 +296,9 @@ var shapes = map[string]func(c *call) []*value{
 		// Negative padding cuts off.
 		cut, margins := make([]tensor.Index, n), make([]tensor.Margin, n)
 		for i, size := range c.shape(x) {
+			if before[i] < -size || after[i] < -size || min(before[i], 0)+min(after[i], 0) < -size {
+				c.fail("padding of %d and %d elements cuts off more than the %d of dimension %d", before[i], after[i], size, i)
+			}
 			cut[i] = tensor.SliceOf(tensor.Int(max(0, -before[i])), tensor.Int(size-max(0, -after[i])), 1)
 			margins[i] = tensor.Margin{Before: tensor.Int(max(0, before[i])), After: tensor.Int(max(0, after[i]))}
 		}
