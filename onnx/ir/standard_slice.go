@@ -258,9 +258,7 @@ func reverseLength(n, start, end Dim, step int64) Dim {
 		return Known(0)
 	}
 	if from < 0 {
-		if from += size; from < 0 {
-			return UnknownDim // implementations differ on whether that is the first element
-		}
+		from = max(from+size, 0)
 	}
 	if to < 0 {
 		to = max(to, -size-1) + size

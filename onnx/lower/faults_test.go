@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -150,5 +151,58 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: %v", filepath.Base(folder), took)
 		}
 		cancel()
+	}
+}
+
+// TestSplitParts: parts that are not all of a tensor are refused, however large they are.
+func TestSplitParts(t *testing.T) {
+	for _, parts := range [][]int64{{2, 1}, {2, 3}, {-1, 5}, {1 << 62, 1 << 62}, {4}, {2, 2}} {
+		m := model([]string{"x"}, []string{"y"}, constant("parts", array.Of(parts, len(parts)), onnx.Int64), node("Split", "x parts", "y z"))
+		if len(parts) == 1 {
+			m.Graph.Nodes[1].Outputs = []string{"y"}
+		}
+		if parts[0] == 4 { // and a number of parts that is not theirs ends at once
+			n := model([]string{"x"}, []string{"y", "z"}, node("Split", "x", "y z", whole("num_outputs", 1<<50)))
+			n.Opsets[0].Version = 18
+			if _, err := lower.Model(t.Context(), n, lower.Options{}, map[string]*array.Array{"x": array.New(array.Float32, 4)}); err == nil {
+				t.Error("a Split of 2^50 parts")
+			}
+		}
+		_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.New(array.Float32, 4)})
+		if right := parts[0] == 4 || parts[0] == parts[1] && parts[0] == 2; right != (err == nil) || err != nil && !strings.Contains(err.Error(), "Split") {
+			t.Errorf("parts of sizes %v: %v", parts, err)
+		}
+	}
+}
+
+// TestPadding: padding that cuts off more than there is, is refused, also where a sum of sizes would overflow.
+func TestPadding(t *testing.T) {
+	for _, c := range []struct {
+		pads  []int64
+		right bool
+	}{
+		{[]int64{-1, -2}, true}, {[]int64{-3, 0}, true}, {[]int64{-3, 5}, true}, {[]int64{-2, -2}, false}, {[]int64{-4, 4}, false}, {[]int64{0, -4}, false},
+		{[]int64{math.MinInt64, math.MinInt64}, false}, {[]int64{math.MinInt64, 0}, false}, {[]int64{0, math.MinInt64}, false},
+	} {
+		m := model([]string{"x"}, []string{"y"}, constant("pads", array.Of(c.pads, 2), onnx.Int64), node("Pad", "x pads", "y"))
+		if _, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.New(array.Float32, 3)}); c.right != (err == nil) {
+			t.Errorf("padding of %v: %v", c.pads, err)
+		}
+	}
+}
+
+// TestChannels: a normalization refuses numbers for more or fewer channels than there are.
+func TestChannels(t *testing.T) {
+	for op, inputs := range map[string]string{"BatchNormalization": "x s s s s", "InstanceNormalization": "x s s", "GroupNormalization": "x s s"} {
+		for n, right := range map[int]bool{1: false, 2: true, 3: false} {
+			m := model([]string{"x"}, []string{"y"}, constant("s", array.Full(array.Float32, 1, n), onnx.Float), node(op, inputs, "y"))
+			m.Opsets[0].Version = 21
+			for _, channels := range []int{2, 1} {
+				_, err := lower.Model(t.Context(), m, lower.Options{}, map[string]*array.Array{"x": array.New(array.Float32, 3, channels, 4, 5)})
+				if fits := right && channels == 2 || n == 1 && channels == 1; fits != (err == nil) || err != nil && !strings.Contains(err.Error(), "channels") {
+					t.Errorf("%s of %d channels with %d numbers: %v", op, channels, n, err)
+				}
+			}
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 var norms = map[string]func(c *call) []*value{
 	"BatchNormalization": func(c *call) []*value {
 		x := c.x(0)
+		c.perChannel(x, 1, 2, 3, 4)
 		channel := func(v variable) variable { return channels(v, ndim(x)) }
 		mean, variance := c.x(3), c.x(4)
 		out := []*value{nil}
@@ -37,6 +38,7 @@ var norms = map[string]func(c *call) []*value{
 	},
 	"InstanceNormalization": func(c *call) []*value {
 		x := c.x(0)
+		c.perChannel(x, 1, 2)
 		y, _, _ := c.normalized(x, 2)
 		return c.like(tensor.Add(tensor.Mul(y, channels(c.x(1), ndim(x))), channels(c.x(2), ndim(x))))
 	},
@@ -47,7 +49,8 @@ var norms = map[string]func(c *call) []*value{
 		if c.has(2) {
 			y = tensor.Add(y, c.x(2))
 		}
-		return []*value{c.typed(y, c.elem(0)), c.typed(mean, c.elem(0)), c.typed(inverse, c.elem(0))}
+		stash := onnx.DataType(c.int("stash_type", int(onnx.Float)))
+		return []*value{c.typed(y, c.elem(0)), c.typed(mean, stash), c.typed(inverse, stash)}
 	},
 	"RMSNormalization": (*call).rmsNorm,
 	"GroupNormalization": func(c *call) []*value {
@@ -58,10 +61,11 @@ var norms = map[string]func(c *call) []*value{
 		}
 		y, _, _ := c.normalized(c.reshape(x, []int{shape[0], groups, product(shape[2:]) * shape[1] / groups}), 2)
 		scale, bias := c.x(1), c.x(2)
-		if c.shape(scale)[0] == groups && groups != shape[1] {
+		if c.opset < 21 && slices.Equal(c.shape(scale), []int{groups}) && slices.Equal(c.shape(bias), []int{groups}) && groups != shape[1] {
 			y = tensor.Add(tensor.Mul(y, channels(scale, 3)), channels(bias, 3))
 			return c.like(c.reshape(y, shape))
 		}
+		c.perChannel(x, 1, 2)
 		return c.like(tensor.Add(tensor.Mul(c.reshape(y, shape), channels(scale, len(shape))), channels(bias, len(shape))))
 	},
 	"LpNormalization": unary(func(c *call, x variable) variable {
@@ -93,10 +97,12 @@ var norms = map[string]func(c *call) []*value{
 		for i := range margins {
 			margins[i] = tensor.Margin{Before: tensor.Int(0), After: tensor.Int(0)}
 		}
-		margins[1] = tensor.Margin{Before: tensor.Int((size - 1) / 2), After: tensor.Int(size / 2)}
+		// A window has no more channels on either side than there are.
+		before, after := min((size-1)/2, shape[1]), min(size/2, shape[1])
+		margins[1] = tensor.Margin{Before: tensor.Int(before), After: tensor.Int(after)}
 		padded := tensor.PadValue(tensor.Sqr(x), number(0, x), margins...)
 		var sum variable
-		for i := range min(size, 2*shape[1]+1) {
+		for i := range before + after + 1 {
 			part := tensor.Subtensor(padded, tensor.Everything(), tensor.SliceOf(tensor.Int(i), tensor.Int(i+shape[1]), 1))
 			if sum == nil {
 				sum = part
@@ -130,6 +136,19 @@ var norms = map[string]func(c *call) []*value{
 		}
 		return []*value{c.typed(c.likelihood(y, c.x(1), weights), c.elem(0)), c.typed(y, c.elem(0))}
 	},
+}
+
+// perChannel checks that inputs have a number for each channel of x, of which there is one if it has one dimension.
+func (c *call) perChannel(x variable, inputs ...int) {
+	n := 1
+	if shape := c.shape(x); len(shape) > 1 {
+		n = shape[1]
+	}
+	for _, k := range inputs {
+		if s := c.shape(c.x(k)); !slices.Equal(s, []int{n}) {
+			c.fail("input %d has shape %v for %d channels", k, s, n)
+		}
+	}
 }
 
 // channels gives a vector of a number for each channel so many dimensions: channels are the second.

@@ -105,18 +105,21 @@ var shapes = map[string]func(c *call) []*value{
 		parts, ok := c.listOr("split", 1)
 		if !ok {
 			count := c.int("num_outputs", len(c.node.Outputs))
-			if count <= 0 {
-				c.fail("%d parts", count)
+			if count != len(c.node.Outputs) { // also before a list of so many is made
+				c.fail("num_outputs is %d, and there are %d", count, len(c.node.Outputs))
 			}
-			size := (n + count - 1) / count
+			size, rest := (n+count-1)/count, n
 			for range count {
-				parts = append(parts, min(size, max(n, 0)))
-				n -= size
+				parts = append(parts, min(size, max(rest, 0)))
+				rest -= size
 			}
 		}
 		var out []*value
 		at := 0
-		for _, size := range parts {
+		for i, size := range parts {
+			if size < 0 || size > n-at || i == len(parts)-1 && size != n-at {
+				c.fail("parts of sizes %v of %d elements", parts, n)
+			}
 			indexes := make([]tensor.Index, axis+1)
 			for i := range indexes {
 				indexes[i] = tensor.Everything()
@@ -169,7 +172,8 @@ var shapes = map[string]func(c *call) []*value{
 				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(max(to, from)), step)
 				continue
 			}
-			from, to = min(max(from, -1), n-1), min(max(to, -1), n-1)
+			// Unlike in NumPy, a start in front of all is the first element.
+			from, to = min(max(from, 0), n-1), min(max(to, -1), n-1)
 			if from <= to {
 				indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(0), 1)
 			} else if to < 0 {
@@ -292,6 +296,9 @@ var shapes = map[string]func(c *call) []*value{
 		// Negative padding cuts off.
 		cut, margins := make([]tensor.Index, n), make([]tensor.Margin, n)
 		for i, size := range c.shape(x) {
+			if before[i] < -size || after[i] < -size || min(before[i], 0)+min(after[i], 0) < -size {
+				c.fail("padding of %d and %d elements cuts off more than the %d of dimension %d", before[i], after[i], size, i)
+			}
 			cut[i] = tensor.SliceOf(tensor.Int(max(0, -before[i])), tensor.Int(size-max(0, -after[i])), 1)
 			margins[i] = tensor.Margin{Before: tensor.Int(max(0, before[i])), After: tensor.Int(max(0, after[i]))}
 		}
