@@ -122,10 +122,11 @@ type world struct {
 	values []*array.Array // by variable
 	left   []int          // uses that are to come, by variable
 	bytes  int
+	most   int
 }
 
 func (t *trial) world(g *fgraph.FunctionGraph, inputs []*array.Array) *world {
-	w := &world{values: make([]*array.Array, len(t.uses)), left: slices.Clone(t.uses)}
+	w := &world{values: make([]*array.Array, len(t.uses)), left: slices.Clone(t.uses), most: trialBytes}
 	for i, v := range g.Inputs() {
 		w.values[v.ID()] = inputs[i]
 	}
@@ -167,7 +168,7 @@ func (w *world) keep(a *apply, out []*array.Array) error {
 		w.values[v.ID()] = out[i]
 		w.bytes += sizeOf(out[i])
 	}
-	if w.bytes > trialBytes {
+	if w.bytes > w.most {
 		return errNoTrial
 	}
 	drop := func(v *variable) {
@@ -193,34 +194,36 @@ func sizeOf(a *array.Array) int {
 	return a.Len() * a.DType().Size()
 }
 
-// compute returns the values of a graph for some inputs.
-func (t *trial) compute(ctx context.Context, inputs []*array.Array, with func(n int) (tensor.Kernel, error)) (*world, error) {
+// compute returns the values of a graph for some inputs, with products in the precisions that they are to have.
+func (t *trial) compute(ctx context.Context, inputs []*array.Array) (*world, error) {
 	w := t.world(t.g, inputs)
 	for n, a := range t.order {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		in, err := w.arguments(a)
-		if err != nil {
-			return nil, err
+		k, err := t.kernel(n)
+		if err == nil {
+			err = w.step(a, k)
 		}
-		k, err := with(n)
 		if err != nil {
-			return nil, err
-		}
-		out, err := run(a, k, in)
-		if err != nil {
-			return nil, err
-		}
-		if err := w.keep(a, out); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
-// floats returns the kernel of an apply with products of float32s.
-func (t *trial) floats(n int) (tensor.Kernel, error) { return t.kernels[n], nil }
+// step computes an apply.
+func (w *world) step(a *apply, k tensor.Kernel) error {
+	in, err := w.arguments(a)
+	if err != nil {
+		return err
+	}
+	out, err := run(a, k, in)
+	if err != nil {
+		return err
+	}
+	return w.keep(a, out)
+}
 
 // results returns the compared values.
 func (t *trial) results(w *world) []*array.Array {
@@ -243,12 +246,34 @@ func (t *trial) after(before *world, d *draw) []*array.Array {
 	return list
 }
 
-// prepare computes what the outputs are with float32s, for all draws.
+// sideBySide is how many draws are computed side by side.
+const sideBySide = 4
+
+// prepare computes what the outputs are with float32s, for all draws. Some that do not continue each other are
+// computed side by side, apply by apply: what a product has prepared of its weights, which takes as much memory
+// as they do, is dropped before the next one prepares its own. Graphs with large weights have few draws.
 func (t *trial) prepare(ctx context.Context) error {
+	if len(t.draws) <= sideBySide && !slices.ContainsFunc(t.draws, func(d *draw) bool { return d.continues }) {
+		worlds := make([]*world, len(t.draws))
+		for i, d := range t.draws {
+			worlds[i] = t.world(t.g, d.inputs)
+			worlds[i].most /= len(worlds)
+		}
+		// Values that are too large together may not be so one by one.
+		err := t.floats(ctx, worlds, true)
+		if err == nil {
+			for i, d := range t.draws {
+				d.exact = t.results(worlds[i])
+			}
+		}
+		if !errors.Is(err, errNoTrial) {
+			return err
+		}
+	}
 	var w *world
-	var err error
 	for _, d := range t.draws {
-		if w, err = t.compute(ctx, t.after(w, d), t.floats); err != nil {
+		w = t.world(t.g, t.after(w, d))
+		if err := t.floats(ctx, []*world{w}, false); err != nil {
 			return err
 		}
 		d.exact = t.results(w)
@@ -256,9 +281,29 @@ func (t *trial) prepare(ctx context.Context) error {
 	return nil
 }
 
+// floats computes worlds with float32s, and keeps no weights for others if they are the last.
+func (t *trial) floats(ctx context.Context, worlds []*world, last bool) (err error) {
+	for n, a := range t.order {
+		for _, w := range worlds {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := w.step(a, t.kernels[n]); err != nil {
+				return err
+			}
+		}
+		if p := t.product[n]; p != nil && last {
+			if t.kernels[n], err = compileProduct(a, p, kernel.Float32); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // call computes a draw after the one before it, with products in the precisions that they are to have.
 func (t *trial) call(ctx context.Context, before *world, draw int) (*world, error) {
-	return t.compute(ctx, t.after(before, t.draws[draw]), t.kernel)
+	return t.compute(ctx, t.after(before, t.draws[draw]))
 }
 
 // again is call after the same calls, which are computed again.
