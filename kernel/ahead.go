@@ -186,3 +186,14 @@ func (p *product) planNext(ws *workspace) {
 	}
 	p.next, p.after = stretch{ws.next, 0, min(cols, n)}, nextProduct{n, k}
 }
+
+// ownAhead is how many steps ahead a tile fetches W for itself.
+const ownAhead = 10
+
+// fetchOwn lets a tile that meets W alone, which is read from memory, fetch W itself: a line of each
+// step, the first one, since the processor then finds the others.
+func (t *tile) fetchOwn(set kernelSet) {
+	if n := set.fetches(4); n > 0 {
+		t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t.w))+ownAhead*t.wStep, t.wStep*4/uintptr(n)
+	}
+}

@@ -137,6 +137,7 @@ type product struct {
 
 	parts   []part
 	divided bool      // along k
+	alone   bool      // the only tile of rows, and W is larger than a cache: see fetchOwn
 	terms   int       // finished ones, of which the sum consists: segments, or chains of a long one
 	tiles   int       // of all rows
 	batch   int       // tiles whose unfinished sums are kept at once
@@ -198,9 +199,13 @@ func (p *product) plan(ws *workspace) {
 	}
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	p.cols, steps = blocking(p.set, p.tiles, p.y.Cols, k)
-	// A single tile reads W once, best in the order of memory.
+	// A single tile reads W once, best in the order of memory: panel by panel, since there is no other
+	// order in which the parts of long sums follow each other.
 	if p.tiles == 1 {
-		steps = 0
+		if steps = 0; k > maxTerms {
+			p.cols = p.set.panelCols()
+		}
+		p.alone = 4*k*p.y.Cols > cacheBytes
 	}
 	p.divided = steps > 0
 	p.parts = ws.parts[:0]
@@ -445,6 +450,9 @@ func (p *product) run(part *part, i, j int) {
 	t.y, t.yRow = p.at(part.to, i, j)
 	t.pointAtResidual(&p.ep, i, j)
 	p.ahead.during(t)
+	if p.alone {
+		t.fetchOwn(p.set)
+	}
 	p.set.tile(t)
 }
 
