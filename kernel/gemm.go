@@ -138,6 +138,7 @@ type product struct {
 	parts   []part
 	divided bool      // along k
 	alone   bool      // the only tile of rows, and W is larger than a cache: see fetchOwn
+	far     bool      // whole rows of a y that does not stay in a cache are computed: see fetchResult
 	terms   int       // finished ones, of which the sum consists: segments, or chains of a long one
 	tiles   int       // of all rows
 	batch   int       // tiles whose unfinished sums are kept at once
@@ -396,6 +397,7 @@ func (p *product) group(first, last, j, n int) {
 		// A tile of few steps takes less than half a microsecond. So what all of them have in common
 		// is done before, and what is left has no divisions.
 		both := n > rest && rest > 0
+		p.far = !both && n == p.y.Stride && 4*p.y.Rows*n > cacheBytes/2
 		if !both {
 			p.aim(part, j, max(n/width, 1), min(n, width))
 		}
@@ -449,9 +451,13 @@ func (p *product) run(part *part, i, j int) {
 	t.q, t.qRow = p.at(part.add, i, j)
 	t.y, t.yRow = p.at(part.to, i, j)
 	t.pointAtResidual(&p.ep, i, j)
-	p.ahead.during(t)
-	if p.alone {
+	switch {
+	case p.alone:
 		t.fetchOwn(p.set)
+	case p.far && part.to == inY && p.ahead.canWait(t):
+		t.fetchResult(p.set)
+	default:
+		p.ahead.during(t)
 	}
 	p.set.tile(t)
 }
