@@ -41,6 +41,8 @@ type Runner struct {
 	bytes   []int64
 	claims  map[claim]bool // that have been checked
 	lanes   lanes
+	met     [][]*kernel.Weights // by step, until next is known: of its first product
+	next    [][]*kernel.Weights // by step, of the next one that has a product
 }
 
 type operands struct {
@@ -69,6 +71,7 @@ func (f *Function) NewRunner() *Runner {
 		r.headers[c.slot] = *c.value
 	}
 	r.results = make([]*array.Array, len(f.outputs)-len(f.updates))
+	r.met = make([][]*kernel.Weights, len(f.steps))
 	if f.ahead {
 		r.faults = make([]error, len(f.steps))
 	}
@@ -116,6 +119,9 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		return nil, err
 	}
 	r.filled = true
+	if r.next == nil {
+		r.foresee()
+	}
 	if err := r.show(); err != nil {
 		return nil, err
 	}
@@ -302,11 +308,13 @@ func (r *Runner) apply(ws *array.Workspace, i int, s *step, o *operands) (err er
 		before = r.kept(i)
 	}
 	ws.Place(o.out, o.places, o.room)
+	r.announce(ws, i)
 	if s.choice {
 		err = r.choose(ws, s, o)
 	} else {
 		err = s.kernel(ws, o.in, o.out)
 	}
+	ws.Met = nil
 	if err != nil {
 		return applyError(r.f.graph, s.apply, err)
 	}

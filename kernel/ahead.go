@@ -186,3 +186,39 @@ func (p *product) planNext(ws *workspace) {
 	}
 	p.next, p.after = stretch{ws.next, 0, min(cols, n)}, nextProduct{n, k}
 }
+
+// canWait reports whether the stretch can be fetched later, with a quarter of the fetches or more
+// left for each line. It counts those of a tile as made.
+func (a *ahead) canWait(t *tile) bool {
+	if a.bytes > 0 {
+		left := a.fetches - t.panels*a.set.fetches(t.k)
+		if left <= 4*a.bytes/lineBytes {
+			return false
+		}
+		a.fetches = left
+	}
+	return true
+}
+
+// fetchResult lets a tile fetch the memory of the results of the next one, whose rows follow its own
+// without gaps: a processor reads a line before it writes to it, and many lines at once, at the end of
+// a tile, delay W. A 3×3 convolution of 224² positions and 3 channels took 0.87 times as long, others
+// with results larger than a cache 0.97 to 0.98 times (Sapphire Rapids, 2026-11-26).
+func (t *tile) fetchResult(set kernelSet) {
+	t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t)), 0
+	if n := uintptr(t.panels * set.fetches(t.k)); n > 0 {
+		bytes := uintptr(t.rows) * t.yRow
+		t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t.y))+bytes, min((bytes+n-1)/n, lineBytes)
+	}
+}
+
+// ownAhead is how many steps ahead a tile fetches W for itself.
+const ownAhead = 10
+
+// fetchOwn lets a tile that meets W alone, which is read from memory, fetch W itself: a line of each
+// step, the first one, since the processor then finds the others.
+func (t *tile) fetchOwn(set kernelSet) {
+	if n := set.fetches(4); n > 0 {
+		t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t.w))+ownAhead*t.wStep, t.wStep*4/uintptr(n)
+	}
+}

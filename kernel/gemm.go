@@ -90,6 +90,8 @@ type product struct {
 
 	parts   []part
 	divided bool      // along k
+	alone   bool      // the only tile of rows, and W is larger than a cache: see fetchOwn
+	far     bool      // whole rows of a y that does not stay in a cache are computed: see fetchResult
 	terms   int       // finished ones, of which the sum consists: segments, or chains of a long one
 	tiles   int       // of all rows
 	batch   int       // tiles whose unfinished sums are kept at once
@@ -151,9 +153,13 @@ func (p *product) plan(ws *workspace) {
 	}
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	p.cols, steps = blocking(p.set, p.tiles, p.y.Cols, k)
-	// A single tile reads W once, best in the order of memory.
+	// A single tile reads W once, best in the order of memory: panel by panel, since there is no other
+	// order in which the parts of long sums follow each other.
 	if p.tiles == 1 {
-		steps = 0
+		if steps = 0; k > maxTerms {
+			p.cols = p.set.panelCols()
+		}
+		p.alone = 4*k*p.y.Cols > cacheBytes
 	}
 	p.divided = steps > 0
 	p.parts = ws.parts[:0]
@@ -308,6 +314,7 @@ func (p *product) group(first, last, j, n int) {
 		// A tile of few steps takes less than half a microsecond. So what all of them have in common
 		// is done before, and what is left has no divisions.
 		both := n > rest && rest > 0
+		p.far = !both && n == p.y.Stride && 4*p.y.Rows*n > cacheBytes/2
 		if !both {
 			p.aim(part, j, max(n/width, 1), min(n, width))
 		}
@@ -361,7 +368,14 @@ func (p *product) run(part *part, i, j int) {
 	t.q, t.qRow = p.at(part.add, i, j)
 	t.y, t.yRow = p.at(part.to, i, j)
 	t.pointAtResidual(&p.ep, i, j)
-	p.ahead.during(t)
+	switch {
+	case p.alone:
+		t.fetchOwn(p.set)
+	case p.far && part.to == inY && p.ahead.canWait(t):
+		t.fetchResult(p.set)
+	default:
+		p.ahead.during(t)
+	}
 	p.set.tile(t)
 }
 

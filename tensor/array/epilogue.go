@@ -215,12 +215,14 @@ type completion struct {
 	left     *Program        // for run, or nil
 	matrix   kernel.Matrix   // the residual
 	copies   [4]*Array
+	cols     int // of y
+	len      int // elements of y
 }
 
 // complete prepares to complete y. args are the inputs of the program behind the product. A product
 // that does nothing by itself leaves all to run.
 func (ws *Workspace) complete(c *completion, e *Epilogue, y *Array, args []*Array, byItself bool) error {
-	*c = completion{epilogue: e, ws: ws}
+	*c = completion{epilogue: e, ws: ws, cols: y.shape[y.ndim-1], len: y.Len()}
 	if e == nil {
 		return nil
 	}
@@ -311,7 +313,11 @@ func (c *completion) of(first, rows, col, cols int) *kernel.Epilogue {
 	if c.epilogue != nil {
 		*s = c.steps
 	}
-	s.Threads = c.ws.Threads
+	s.Threads, s.Next = c.ws.Threads, nil
+	// Another part of y reads the same weights, or others of the same op.
+	if (first+rows-1)*c.cols+col+cols == c.len {
+		s.Next = c.ws.Next
+	}
 	if s.Bias != nil {
 		s.Bias = s.Bias[col:][:cols]
 	}

@@ -43,7 +43,8 @@ func (ws *Workspace) MulRows(c, a, b *Array, prepared *Factor, e *Epilogue, args
 		prepared = nil
 	}
 	if prepared != nil && e == nil {
-		return ws.mulFactor(c, a, prepared, &kernel.Epilogue{Threads: ws.Threads})
+		ws.meet(&prepared.weights)
+		return ws.mulFactor(c, a, prepared, &kernel.Epilogue{Threads: ws.Threads, Next: ws.Next})
 	}
 	var done completion
 	if err := ws.complete(&done, e, c, args, prepared != nil); err != nil {
@@ -85,7 +86,15 @@ func (ws *Workspace) mulBlock(c, a, b *Array, prepared *Factor, done *completion
 	if prepared == nil {
 		return ws.MatMul(c, a, b)
 	}
+	ws.meet(&prepared.weights)
 	return ws.mulFactor(c, a, prepared, done.of(first, c.shape[0], 0, c.shape[1]))
+}
+
+// meet notes the weights of a product for Met.
+func (ws *Workspace) meet(w *kernel.Weights) {
+	if ws.Met != nil && len(*ws.Met) == 0 {
+		*ws.Met = append(*ws.Met, w)
+	}
 }
 
 // mulFactor sets c, whose rows are contiguous, to a·b. It has the bits of Gemm.

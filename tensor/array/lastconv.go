@@ -176,6 +176,7 @@ func (c *lastConvolution) multiply(patches *Array, group, first int) error {
 	y := &c.some[1]
 	y.rowsOf(c.y, first*m+group*c.out, n, c.out, m)
 	if c.prepared != nil {
+		c.ws.meet(&c.prepared.groups[group].weights)
 		return c.ws.mulFactor(y, patches, c.prepared.groups[group], c.complete.of(first, n, group*c.out, c.out))
 	}
 	return c.ws.Gemm(1, patches, c.weightsOf(group), 0, y)

@@ -23,6 +23,7 @@ func (c *lastConvolution) windows() error {
 		for g := range c.groups {
 			x.Data = Slice[float32](c.x)[g*c.in:]
 			y := kernel.Matrix{Rows: n, Cols: c.out, Stride: m, Data: Slice[float32](c.y)[first*m+g*c.out:][:(n-1)*m+c.out]}
+			c.ws.meet(&c.prepared.groups[g].weights)
 			c.prepared.groups[g].weights.MulPatches(x, first, c.complete.of(first, n, g*c.out, c.out), y)
 		}
 		return nil

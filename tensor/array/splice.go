@@ -46,6 +46,11 @@ func (ws *Workspace) SpliceMatMul(c *Array, x []*Array, b *Array, prepared []*Fa
 		segments = append(segments, kernel.Segment{X: general32(&m), W: &prepared[i].weights, Continue: i > 0})
 	}
 	ws.segments = segments
+	if ws.Met != nil && len(*ws.Met) == 0 {
+		for i := range segments {
+			*ws.Met = append(*ws.Met, segments[i].W)
+		}
+	}
 	kernel.MulSegments(segments, *done.of(0, p.shape[0], 0, p.shape[1]), general32(&p))
 	clear(segments)
 	done.run(0, c.Len())

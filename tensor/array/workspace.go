@@ -24,6 +24,11 @@ type Workspace struct {
 	MaxBytes int64
 	// Threads compute together what is worth dividing. Nil is one thread.
 	Threads *kernel.Threads
+	// Next are the prepared weights that the next op with a product probably reads first: the last
+	// product of an op fetches their beginning to the cache meanwhile. That changes no result.
+	Next []*kernel.Weights
+	// Met, if it is not nil and points at an empty list, gets the prepared weights of the next product.
+	Met *[]*kernel.Weights
 
 	mu     *sync.Mutex // of the memory, if there are workspaces beside this one
 	memory *Workspace  // that this one is beside; nil for its own memory

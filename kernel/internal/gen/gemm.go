@@ -15,10 +15,11 @@ import (
 // 2026-11-23): reading W takes as long for one row as for three.
 const maxRows = 6
 
-// rowAhead is how far ahead a tile of one row fetches its panel, in bytes: a W of 411 MB was read at 18.0
-// GB/s instead of 14.9, with 1024 at 17.7 to 18.1; one in the second-level cache took 1.01 times as long
+// rowAhead is how far ahead a tile of one row fetches its panel to the first-level cache, in bytes,
+// beside what fetchOwn (ahead.go) fetches to the second: a W of 411 MB was read at 14.9 GB/s without,
+// at 18.2 with 2048 alone, at 19.3 with both, and at 16 with 2048 and twice as far in fetchOwn
 // (Sapphire Rapids, 2026-11-26).
-const rowAhead = 2048
+const rowAhead = 1024
 
 // unroll is how many steps of k the inner loop makes at a time.
 const unroll = 4
