@@ -142,7 +142,7 @@ func (r *Runner) compute(ctx context.Context) error {
 	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
 		used = r.f.consts
 	}
-	plain := !r.poison && r.times == nil && used == nil
+	plain := !r.poison && r.times == nil && used == nil && r.next != nil
 	for i := 0; i < len(r.f.steps); i++ {
 		if len(regions) > 0 && regions[0].first == i {
 			if err := r.region(ctx, &regions[0]); err != nil {
@@ -181,6 +181,7 @@ func (r *Runner) stretch(ctx context.Context, i, next int) (err error) {
 		}
 		o := &r.steps[i]
 		r.ws.Place(o.out, o.places, o.room)
+		r.ws.Next = r.next[i]
 		if err := steps[i].kernel(&r.ws, o.in, o.out); err != nil {
 			return applyError(r.f.graph, steps[i].apply, err)
 		}
