@@ -146,6 +146,16 @@ func TestProducts(t *testing.T) {
 			if got := opsOf(g); got != c.want {
 				t.Errorf("%s left, want %s", got, c.want)
 			}
+			for a := range g.Applies() {
+				op := a.Op()
+				if e, ok := op.(*tensor.EpilogueOp); ok {
+					op = e.Base()
+				}
+				// Parts of a factor are prepared only if its rows are contiguous.
+				if s, ok := op.(tensor.SpliceMatmulOp); ok && !tensor.ConstantOf(a.Inputs()[s.N]).Contiguous() {
+					t.Errorf("the factor of %v is not in row-major order", a)
+				}
+			}
 			fused, err := exec.CompileGraph(g)
 			if err != nil {
 				t.Fatal(err)

@@ -156,7 +156,13 @@ func spliceAll(_ context.Context, h *rewrite.Handle) error {
 			if parts == nil {
 				return nil
 			}
-			return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(parts))}, append(parts, a.Inputs()[1])...)
+			w := a.Inputs()[1]
+			// Rows of the factor are prepared one by one. A convolution may have them as columns, since it
+			// prepares all at once.
+			if c := tensor.ConstantOf(w); c != nil && isA[tensor.ConvLastOp](a.Op()) && !c.Contiguous() {
+				w = tensor.Constant(c.Clone())
+			}
+			return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(parts))}, append(parts, w)...)
 		})
 		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
 			continue
