@@ -46,7 +46,9 @@ type Threads struct {
 	matrix matrixJob
 	double doubleJob
 
-	part    time.Duration // what a part of the last job should take
+	takes   time.Duration // what the last job should take one thread
+	own     int           // its parts that the caller has computed
+	credit  time.Duration // see settle
 	resting bool          // no helper is used before rested
 	rested  time.Time
 
@@ -114,9 +116,8 @@ func (t *Threads) Parts(takes time.Duration) int {
 		return 1
 	}
 	t.resting = false
-	n := t.partsOf(takes)
-	t.part = takes / time.Duration(n)
-	return n
+	t.takes = takes
+	return t.partsOf(takes)
 }
 
 // partsOf is Parts where helpers wait.
@@ -155,7 +156,7 @@ func (t *Threads) Do(n int, job Job) {
 	}
 	// Helpers look at the job only after they have taken a part of it, and all parts of the last
 	// one are finished: nobody reads what is written here before the state says so.
-	t.job, t.parts = job, n
+	t.job, t.parts, t.own = job, n, 0
 	t.done.Store(0)
 	epoch := uint32(t.state.Load()>>32) + 1
 	t.state.Store(uint64(epoch)<<32 | uint64(n)<<partBits)
@@ -168,6 +169,7 @@ func (t *Threads) Do(n int, job Job) {
 		if !ok {
 			return
 		}
+		t.own++
 		t.compute(part)
 	}
 }
@@ -247,9 +249,18 @@ const (
 	spinFor = 200 * time.Microsecond
 	// waitFor is how long the caller waits before it sleeps.
 	waitFor = 50 * time.Microsecond
-	// lateFor is how late a helper may be, beyond the time of two parts. After a later one, jobs are
-	// computed without helpers for restFor times as long as it was late, but not longer than longestRest.
+	// A helper is late if the caller waits for it for longer than lateFor and the time of two parts. A
+	// quarter of what helpers compute is credit, up to mostCredit, and waiting for late ones takes it
+	// away. Without credit, jobs are computed without helpers for restFor times as long as it would not
+	// cover, but not longer than longestRest.
+	//
+	// Training a TDNN-F, a helper is late by 1 to 5 ms once in two runs of 170 ms, in which helpers
+	// compute for 140 ms: even without any other program, the system has something to do. To rest after
+	// each, for 20 times as long, was a sixth of the work. With one to three busy programs beside it on
+	// two processors, neither way was the better one (Sapphire Rapids, 2026-11-26).
 	lateFor     = 300 * time.Microsecond
+	creditFor   = 4
+	mostCredit  = 6 * time.Millisecond
 	restFor     = 20
 	longestRest = 100 * time.Millisecond
 	// spins is how often a goroutine looks before it looks at the clock.
@@ -265,9 +276,11 @@ func (t *Threads) wait() {
 		}
 		t.finish()
 	}
+	var waited time.Duration
 	if int(t.done.Load()) < t.parts {
-		t.waitForHelpers()
+		waited = t.waitForHelpers()
 	}
+	t.settle(waited)
 	t.job = nil
 	f := t.failure.Swap(nil)
 	t.busy.Store(false)
@@ -276,7 +289,7 @@ func (t *Threads) wait() {
 	}
 }
 
-func (t *Threads) waitForHelpers() {
+func (t *Threads) waitForHelpers() (waited time.Duration) {
 	n := t.parts
 	start := time.Now()
 	for i := 0; int(t.done.Load()) < n; i++ {
@@ -292,14 +305,25 @@ func (t *Threads) waitForHelpers() {
 		}
 		<-t.finished
 	}
-	waited := time.Since(start)
+	waited = time.Since(start)
 	if t.measuring {
 		t.waited += waited
 	}
-	// A helper that is so late has lost its processor to another program, and has taken a part with
-	// it. As long as that may happen again, one thread is faster than two that wait for a third.
-	if waited > lateFor+2*t.part {
-		t.resting, t.rested = true, start.Add(min(restFor*waited, longestRest))
+	return waited
+}
+
+// settle weighs what helpers have computed of a job against how long the caller has waited for them.
+// A helper that is late has lost its processor to another program, and has taken a part with it. If
+// that happens too often, one thread is faster than two that wait for a third.
+func (t *Threads) settle(waited time.Duration) {
+	part := t.takes / time.Duration(t.parts)
+	t.credit = min(t.credit+time.Duration(t.parts-t.own)*part/creditFor, mostCredit)
+	if waited <= lateFor+2*part {
+		return
+	}
+	if t.credit -= waited; t.credit < 0 {
+		t.resting, t.rested = true, time.Now().Add(min(restFor*-t.credit, longestRest))
+		t.credit = 0
 	}
 }
 

@@ -157,6 +157,36 @@ func TestDecidesParts(t *testing.T) {
 	}
 }
 
+// TestRest: threads rest after helpers that are late for longer than what they have computed is worth,
+// and the longer the more that is.
+func TestRest(t *testing.T) {
+	threads := NewThreads(2)
+	job := func(own int, waited time.Duration) (rest time.Duration) {
+		threads.takes, threads.parts, threads.own, threads.resting = time.Millisecond, 10, own, false
+		threads.settle(waited)
+		if !threads.resting {
+			return 0
+		}
+		return time.Until(threads.rested)
+	}
+	if rest := job(10, time.Millisecond); rest < restFor*time.Millisecond/2 || rest > restFor*time.Millisecond {
+		t.Errorf("a helper that does nothing is late for a millisecond: rest for %v", rest)
+	}
+	if rest := job(10, time.Hour); rest < longestRest/2 || rest > longestRest {
+		t.Errorf("a helper is late for an hour: rest for %v", rest)
+	}
+	for range 100 {
+		if rest := job(5, lateFor+200*time.Microsecond); rest > 0 {
+			t.Fatalf("a helper is not late: rest for %v", rest)
+		}
+	}
+	for i, rests := range []bool{false, false, true, true} {
+		if rest := job(5, 3*time.Millisecond); rest > 0 != rests {
+			t.Errorf("after much help a helper is late for 3 ms, time %d: rest for %v", i+1, rest)
+		}
+	}
+}
+
 func BenchmarkDo(b *testing.B) {
 	for _, size := range []int{1, 2} {
 		b.Run(map[int]string{1: "alone", 2: "two"}[size], func(b *testing.B) {
