@@ -78,12 +78,13 @@ func checkSigns(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	}
 }
 
-// reluSignsDerivCols is ReLUSignsDeriv for n columns from column j on, a multiple of block.
+// reluSignsDerivCols is ReLUSignsDeriv for n columns from column j on, a multiple of block. It adds to
+// the sums of these columns.
 func reluSignsDerivCols(dx, dy Matrix, signs *Signs, sumsq []float64, j, n int) {
 	for i := range dx.Rows {
 		d := Row(dy, i)[j : j+n]
 		if sumsq != nil {
-			addSquares(sumsq[j:j+n], d)
+			addSquares(sumsq, d)
 		}
 		signsDeriv(Row(dx, i)[j:j+n], d, signs.row(i)[j/block:])
 	}

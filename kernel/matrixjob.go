@@ -225,10 +225,49 @@ func (t *Threads) ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	}
 }
 
+// ownSums are the sums of some columns in memory of the thread that adds to them. A processor foresees
+// that a row of sums goes on where a part of them ends, and takes the next ones away from the one that
+// adds to them: threads that shared one row took 1.8 times as long as one (Sapphire Rapids, 2026-11-26).
+type ownSums struct {
+	ws           *workspace
+	u, toU       []float32
+	sums, toSums []float64
+}
+
+// ownSums copies u and sums for n columns from column col on, if there are any.
+func (j *matrixJob) ownSums(col, n int) ownSums {
+	own := ownSums{ws: getWorkspace()}
+	if j.u != nil {
+		own.toU = j.u[col : col+n]
+		own.u = own.ws.floats(n + foreseen)[:n]
+		copy(own.u, own.toU)
+	}
+	if j.sums != nil {
+		own.toSums = j.sums[col : col+n]
+		own.sums = own.ws.doubles(n + foreseen)[:n]
+		copy(own.sums, own.toSums)
+	}
+	return own
+}
+
+// foreseen is how many elements behind a row a processor may fetch.
+const foreseen = 256
+
+// store copies the sums back.
+func (own *ownSums) store() {
+	copy(own.toU, own.u)
+	copy(own.toSums, own.sums)
+	own.ws.put()
+}
+
 // ReLUSignsDeriv is the function ReLUSignsDeriv.
 func (t *Threads) ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	checkSigns(dx, dy, signs, sumsq)
-	part := func(j *matrixJob, col, n int) { reluSignsDerivCols(j.dst, j.x, j.signs, j.sums, col, n) }
+	part := func(j *matrixJob, col, n int) {
+		own := j.ownSums(col, n)
+		defer own.store()
+		reluSignsDerivCols(j.dst, j.x, j.signs, own.sums, col, n)
+	}
 	if !t.divide(&dx, dx.Cols, block, computed, part, args{dst: dx, x: dy, signs: signs, sums: sumsq}) {
 		reluSignsDerivCols(dx, dy, signs, sumsq, 0, dx.Cols)
 	}
@@ -236,7 +275,11 @@ func (t *Threads) ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 
 // AddColSquares is the function AddColSquares.
 func (t *Threads) AddColSquares(sumsq []float64, m Matrix) {
-	part := func(j *matrixJob, col, n int) { AddColSquares(j.sums[col:col+n], Cols(j.x, col, n)) }
+	part := func(j *matrixJob, col, n int) {
+		own := j.ownSums(col, n)
+		defer own.store()
+		AddColSquares(own.sums, Cols(j.x, col, n))
+	}
 	if len(sumsq) != m.Cols || !t.divide(&m, m.Cols, block, moved, part, args{x: m, sums: sumsq}) {
 		AddColSquares(sumsq, m)
 	}
@@ -244,7 +287,11 @@ func (t *Threads) AddColSquares(sumsq []float64, m Matrix) {
 
 // AddColSums is the function AddColSums.
 func (t *Threads) AddColSums(dst []float32, alpha float32, m Matrix) {
-	part := func(j *matrixJob, col, n int) { AddColSums(j.u[col:col+n], j.alpha, Cols(j.x, col, n)) }
+	part := func(j *matrixJob, col, n int) {
+		own := j.ownSums(col, n)
+		defer own.store()
+		AddColSums(own.u, j.alpha, Cols(j.x, col, n))
+	}
 	if !wholeColumns(&m, len(dst)) || !t.divide(&m, m.Cols, block, moved, part, args{u: dst, alpha: alpha, x: m}) {
 		AddColSums(dst, alpha, m)
 	}
@@ -254,7 +301,9 @@ func (t *Threads) AddColSums(dst []float32, alpha float32, m Matrix) {
 func (t *Threads) AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	sameShape(&x, &y)
 	part := func(j *matrixJob, col, n int) {
-		AddColMoments(j.u[col:col+n], j.alpha, j.sums[col:col+n], Cols(j.x, col, n), Cols(j.y, col, n))
+		own := j.ownSums(col, n)
+		defer own.store()
+		AddColMoments(own.u, j.alpha, own.sums, Cols(j.x, col, n), Cols(j.y, col, n))
 	}
 	if !wholeColumns(&x, len(sum)) || len(product) != x.Cols || !t.divide(&x, x.Cols, block, computed, part, args{u: sum, alpha: alpha, sums: product, x: x, y: y}) {
 		AddColMoments(sum, alpha, product, x, y)

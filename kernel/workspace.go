@@ -75,6 +75,11 @@ func (w *workspace) floats(n int) []float32 {
 	return v
 }
 
+// doubles is floats for float64s.
+func (w *workspace) doubles(n int) []float64 {
+	return unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(w.floats(2*n)))), n)
+}
+
 // int32s is floats for integers.
 func (w *workspace) int32s(n int) []int32 {
 	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(w.floats(n)))), n)
