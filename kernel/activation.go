@@ -65,7 +65,7 @@ func reluSignsRows(dst, src Matrix, signs *Signs, first, i, n int) {
 }
 
 // ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of
-// dy to sumsq, which has an element per column, unless sumsq is nil.
+// dy to sumsq, as AddColSquares does, unless sumsq is nil.
 func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	(*Threads)(nil).ReLUSignsDeriv(dx, dy, signs, sumsq)
 }
@@ -78,14 +78,13 @@ func checkSigns(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	}
 }
 
-// reluSignsDerivCols is ReLUSignsDeriv for n columns from column j on, a multiple of block. It adds to
-// the sums of these columns.
-func reluSignsDerivCols(dx, dy Matrix, signs *Signs, sumsq []float64, j, n int) {
-	for i := range dx.Rows {
-		d := Row(dy, i)[j : j+n]
+// reluSignsDerivRows is ReLUSignsDeriv for n rows from row first on.
+func reluSignsDerivRows(dx, dy Matrix, signs *Signs, sumsq []float64, first, n int) {
+	for i := first; i < first+n; i++ {
+		d := Row(dy, i)
 		if sumsq != nil {
 			addSquares(sumsq, d)
 		}
-		signsDeriv(Row(dx, i)[j:j+n], d, signs.row(i)[j/block:])
+		signsDeriv(Row(dx, i), d, signs.row(i))
 	}
 }

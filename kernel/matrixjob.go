@@ -21,6 +21,7 @@ type args struct {
 	ranges    [][2]int32
 	f         func(dst, src []float32)
 	f2        func(dst, x, y []float32)
+	add       func(a *args, sumsq []float64, first, n int)
 	signs     *Signs
 	first     int
 	packed    *Weights
@@ -263,26 +264,22 @@ func (own *ownSums) store() {
 // ReLUSignsDeriv is the function ReLUSignsDeriv.
 func (t *Threads) ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	checkSigns(dx, dy, signs, sumsq)
-	part := func(j *matrixJob, col, n int) {
-		own := j.ownSums(col, n)
-		defer own.store()
-		reluSignsDerivCols(j.dst, j.x, j.signs, own.sums, col, n)
-	}
-	if !t.divide(&dx, dx.Cols, block, computed, part, args{dst: dx, x: dy, signs: signs, sums: sumsq}) {
-		reluSignsDerivCols(dx, dy, signs, sumsq, 0, dx.Cols)
-	}
+	t.eachSquares(sumsq, &dy, args{dst: dx, signs: signs}, func(a *args, sumsq []float64, first, n int) {
+		reluSignsDerivRows(a.dst, a.x, a.signs, sumsq, first, n)
+	})
 }
 
 // AddColSquares is the function AddColSquares.
 func (t *Threads) AddColSquares(sumsq []float64, m Matrix) {
-	part := func(j *matrixJob, col, n int) {
-		own := j.ownSums(col, n)
-		defer own.store()
-		AddColSquares(own.sums, Cols(j.x, col, n))
+	if len(sumsq) != m.Cols {
+		panic(errShape)
 	}
-	if len(sumsq) != m.Cols || !t.divide(&m, m.Cols, block, moved, part, args{x: m, sums: sumsq}) {
-		AddColSquares(sumsq, m)
-	}
+	checkData(&m)
+	t.eachSquares(sumsq, &m, args{}, func(a *args, sumsq []float64, first, n int) {
+		for i := range n {
+			addSquares(sumsq, Row(a.x, first+i))
+		}
+	})
 }
 
 // AddColSums is the function AddColSums.

@@ -11,14 +11,53 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	}
 }
 
-// AddColSquares adds the column sums of the squares of m to sumsq.
-func AddColSquares(sumsq []float64, m Matrix) {
-	if len(sumsq) != m.Cols {
-		panic(errShape)
+// AddColSquares adds the column sums of the squares of m to sumsq, which has an element per column. Each
+// squareRows rows have sums of their own, which are added in their order.
+func AddColSquares(sumsq []float64, m Matrix) { (*Threads)(nil).AddColSquares(sumsq, m) }
+
+// squareRows is how many rows are summed by themselves, so that threads can divide rows. A thread that
+// had columns instead would fetch what is behind its piece of each row, as its processor foresees that
+// the row goes on, and take it away from the thread that writes there.
+const squareRows = 64
+
+// eachSquares adds sums of squares of m to sumsq, or none if it is nil: add adds those of some rows.
+// Threads, which may be nil, divide the rows.
+func (t *Threads) eachSquares(sumsq []float64, m *Matrix, a args, add func(a *args, sumsq []float64, first, n int)) {
+	blocks := (m.Rows + squareRows - 1) / squareRows
+	if blocks == 0 {
+		return
 	}
-	checkData(&m)
-	for i := range m.Rows {
-		addSquares(sumsq, Row(m, i))
+	ws := getWorkspace()
+	defer ws.put()
+	a.add, a.x = add, *m
+	if sumsq != nil {
+		a.sums = ws.doubles(blocks * m.Cols)
+	}
+	if !t.divide(m, m.Rows, squareRows, computed, (*matrixJob).squares, a) {
+		j := &ws.squares
+		j.args = a
+		j.squares(0, m.Rows)
+		j.args = args{}
+	}
+	if sumsq != nil {
+		for b := range blocks {
+			for i, v := range a.sums[b*m.Cols : (b+1)*m.Cols] {
+				sumsq[i] += v
+			}
+		}
+	}
+}
+
+// squares computes the sums of some rows, beginning with a multiple of squareRows.
+func (j *matrixJob) squares(first, n int) {
+	for i := first; i < first+n; i += squareRows {
+		var sums []float64
+		if j.sums != nil {
+			b := i / squareRows
+			sums = j.sums[b*j.x.Cols : (b+1)*j.x.Cols]
+			clear(sums)
+		}
+		j.add(&j.args, sums, i, min(squareRows, first+n-i))
 	}
 }
 

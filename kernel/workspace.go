@@ -20,6 +20,7 @@ type workspace struct {
 
 	quantized quantProduct
 	tall      tallFactors
+	squares   matrixJob
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
