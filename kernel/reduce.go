@@ -20,6 +20,8 @@ func AddColSquares(sumsq []float64, m Matrix) { (*Threads)(nil).AddColSquares(su
 // the row goes on, and take it away from the thread that writes there.
 const squareRows = 64
 
+var addDoubles = Float64Map("add")
+
 // eachSquares adds sums of squares of m to sumsq, or none if it is nil: add adds those of some rows.
 // Threads, which may be nil, divide the rows.
 func (t *Threads) eachSquares(sumsq []float64, m *Matrix, a args, add func(a *args, sumsq []float64, first, n int)) {
@@ -41,9 +43,7 @@ func (t *Threads) eachSquares(sumsq []float64, m *Matrix, a args, add func(a *ar
 	}
 	if sumsq != nil {
 		for b := range blocks {
-			for i, v := range a.sums[b*m.Cols : (b+1)*m.Cols] {
-				sumsq[i] += v
-			}
+			addDoubles(sumsq, sumsq, a.sums[b*m.Cols:])
 		}
 	}
 }

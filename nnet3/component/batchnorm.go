@@ -192,7 +192,8 @@ func (c *batchNorm) means(w *Workspace, mean []float32, x, y kernel.Matrix) (pro
 		y = blocks(w, y, n)
 	}
 	clear(mean)
-	products = w.zeroDoubles(n)
+	products = w.newDoubles(n)
+	clear(products)
 	w.Threads.AddColMoments(mean, float32(1/float64(max(x.Rows, 1))), products, x, y)
 	return products
 }

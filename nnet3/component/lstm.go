@@ -220,25 +220,40 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) er
 		return shapeError(c, "component to update", pass.InDeriv, pass.OutDeriv)
 	}
 	k := &w.lstm
-	*k = lstmShared{cell: c, u: u, pass: pass, dParams: w.ZeroMatrix(3, d)}
+	rows := pass.InValue.Rows
+	*k = lstmShared{cell: c, u: u, pass: pass}
 	// All rows repair the same units, by the statistics as they were before this minibatch. The
 	// component to update gathers new ones meanwhile and may be the same, so they are read only
 	// here.
 	k.push, k.repaired = c.repairs(w)
-	// Threads divide columns, as sums of parameters and statistics go down the rows. Those of
-	// scales go along them.
+	k.blockRows = max(lstmRows, (rows+lstmBlocks-1)/lstmBlocks)
+	blocks := (rows + k.blockRows - 1) / k.blockRows
+	k.dParams = w.Matrix(3*blocks, d)
+	sums, stats := 0, 0
 	if c.useDropout {
-		k.dScales = w.zeroDoubles(3 * pass.InValue.Rows)
-		k.part(w, 0, d)
-	} else {
-		w.divide(k, d, columnUnit, took(pass.InValue.Rows, d, 6000))
+		sums = 3 * rows
 	}
 	if u != nil {
-		w.Threads.Add(u.params, u.learningRate, k.dParams)
-		u.count += float64(pass.InValue.Rows)
+		stats = blocks * 2 * numUnits * d
+	}
+	doubles := w.newDoubles(sums + stats)
+	k.dScales, k.stats = doubles[:sums], doubles[sums:]
+	clear(k.dScales)
+	w.divide(k, blocks, 1, took(rows, d, 12000))
+	if u != nil && rows > 0 {
+		for b := range blocks {
+			stats := k.statsOf(b)
+			addDoubles(u.valueSum, u.valueSum, stats[:numUnits*d])
+			addDoubles(u.derivSum, u.derivSum, stats[numUnits*d:])
+			if b > 0 {
+				kernel.Add(kernel.Rows(k.dParams, 0, 3), 1, kernel.Rows(k.dParams, 3*b, 3))
+			}
+		}
+		kernel.Add(u.params, u.learningRate, kernel.Rows(k.dParams, 0, 3))
+		u.count += float64(rows)
 		for i, units := range k.repaired {
 			for range units {
-				u.selfRepairTotal[i] += float64(pass.InValue.Rows)
+				u.selfRepairTotal[i] += float64(rows)
 			}
 		}
 	}
@@ -246,25 +261,56 @@ func (c *lstmNonlinearityComponent) Backprop(w *Workspace, pass BackwardPass) er
 	return nil
 }
 
-// lstmShared is what all columns of a backward pass have in common.
+// Sums over rows have parts, of blockRows rows each, which are added in their order: so threads can divide
+// rows, and each reads and writes whole rows. A block has at least lstmRows rows, and there are at most
+// lstmBlocks, whose sums take memory.
+const (
+	lstmRows   = 8
+	lstmBlocks = 32
+)
+
+var addDoubles = kernel.Float64Map("add")
+
+// lstmShared is what all rows of a backward pass have in common.
 type lstmShared struct {
-	cell, u  *lstmNonlinearityComponent
-	pass     BackwardPass
-	push     kernel.Matrix
-	repaired [numUnits]int // units in the rows of push that are not zero
-	dParams  kernel.Matrix
-	dScales  []float64 // of i_scale, f_scale and o_scale, row by row
+	cell, u   *lstmNonlinearityComponent
+	pass      BackwardPass
+	push      kernel.Matrix
+	repaired  [numUnits]int // units in the rows of push that are not zero
+	blockRows int
+	dParams   kernel.Matrix // three rows for each block
+	stats     []float64     // valueSum and derivSum of each block; none without u
+	dScales   []float64     // of i_scale, f_scale and o_scale, row by row
 }
 
-// part computes the derivatives of some cells.
+// statsOf returns the sums of valueSum and derivSum of a block.
+func (s *lstmShared) statsOf(block int) []float64 {
+	n := 2 * numUnits * s.cell.params.Cols
+	return s.stats[block*n : (block+1)*n]
+}
+
+// part computes the derivatives of some blocks of rows.
 func (s *lstmShared) part(w *Workspace, first, next int) {
-	pass := &s.pass
 	defer w.Release(w.Mark())
-	d := s.cell.params.Cols
-	b := newLstmBackward(w, s, first, next)
+	b := newLstmBackward(w, s)
 	scratch := w.Vector(s.cell.InputDim())
-	for b.next(s.cell.params) {
-		for k := range pass.InValue.Rows {
+	for block := first; block < next; block++ {
+		b.block(block, scratch)
+	}
+}
+
+// block computes the derivatives of a block of rows, and its sums. It may overwrite scratch, a row of
+// the input.
+func (b *lstmBackward) block(block int, scratch []float32) {
+	s, pass, d := b.lstmShared, &b.pass, b.cell.params.Cols
+	b.dParams = kernel.Rows(s.dParams, 3*block, 3)
+	kernel.Fill(b.dParams, 0)
+	if s.u != nil {
+		b.stats = s.statsOf(block)
+		clear(b.stats)
+	}
+	for b.hi = 0; b.next(s.cell.params); {
+		for k := block * s.blockRows; k < min((block+1)*s.blockRows, pass.InValue.Rows); k++ {
 			b.forward(kernel.Row(pass.InValue, k), d, b.state[:b.hi-b.lo])
 			dx := scratch
 			if wanted(pass.InDeriv) {
@@ -275,7 +321,7 @@ func (s *lstmShared) part(w *Workspace, first, next int) {
 				b.scaleDerivs(b.dScales[3*k:3*k+3], kernel.Row(pass.OutDeriv, k)[d:], dx[5*d:])
 			}
 			if s.u != nil {
-				s.u.addStats(&b)
+				b.addStats()
 			}
 		}
 	}
@@ -319,13 +365,16 @@ type lstmBackward struct {
 	state  []float32
 	one    []float32
 	half   []float32
+
+	dParams kernel.Matrix // sums of the block, like stats
+	stats   []float64
 }
 
-// newLstmBackward takes scratch memory for columns [first, next).
-func newLstmBackward(w *Workspace, s *lstmShared, first, next int) lstmBackward {
-	n := min(next-first, lstmCols)
-	b := lstmBackward{lstmCells: newLstmCells(w, n), lstmShared: s, dState: w.Vector(n), state: w.Vector(n), one: w.Vector(n), half: w.Vector(n)}
-	b.hi, b.end = first, next
+// newLstmBackward takes scratch memory.
+func newLstmBackward(w *Workspace, s *lstmShared) lstmBackward {
+	d := s.cell.params.Cols
+	n := min(d, lstmCols)
+	b := lstmBackward{lstmCells: newLstmCells(w, d), lstmShared: s, dState: w.Vector(n), state: w.Vector(n), one: w.Vector(n), half: w.Vector(n)}
 	for j := range b.one {
 		b.one[j], b.half[j] = 1, 0.5
 	}
@@ -397,18 +446,18 @@ func (b *lstmBackward) repair(dx, y []float32, k int) {
 }
 
 // addStats adds the values of a row and their derivatives to the statistics.
-func (c *lstmNonlinearityComponent) addStats(b *lstmBackward) {
-	d := c.params.Cols
+func (b *lstmBackward) addStats() {
+	d := b.cell.params.Cols
 	one := b.one[:b.hi-b.lo]
 	for k, v := range [numUnits][]float32{b.i, b.f, b.g, b.o, b.tanhC} {
 		lo, hi := k*d+b.lo, k*d+b.hi
-		kernel.AddVecToDoubles(c.valueSum[lo:hi], v)
+		kernel.AddVecToDoubles(b.stats[lo:hi], v)
 		if isTanh(k) {
 			kernel.TanhDerivVec(b.e, v, one)
 		} else {
 			kernel.SigmoidDerivVec(b.e, v, one)
 		}
-		kernel.AddVecToDoubles(c.derivSum[lo:hi], b.e)
+		kernel.AddVecToDoubles(b.stats[numUnits*d+lo:numUnits*d+hi], b.e)
 	}
 }
 

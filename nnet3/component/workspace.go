@@ -202,12 +202,11 @@ func (w *Workspace) random() *rand.Rand {
 	return w.Rand
 }
 
-// zeroDoubles returns n zeros, valid until the next call.
-func (w *Workspace) zeroDoubles(n int) []float64 {
+// newDoubles returns n elements with undefined contents, valid until the next call.
+func (w *Workspace) newDoubles(n int) []float64 {
 	if len(w.doubles) < n {
 		w.doubles = make([]float64, n)
 	}
-	clear(w.doubles[:n])
 	return w.doubles[:n]
 }
 
