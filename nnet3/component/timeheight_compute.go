@@ -1,6 +1,10 @@
 package component
 
-import "github.com/nnopt/nnopt/kernel"
+import (
+	"time"
+
+	"github.com/nnopt/nnopt/kernel"
+)
 
 // patchElems is the approximate number of elements of patches that are made at a time. It suits a
 // second-level cache.
@@ -170,37 +174,101 @@ const patched = 250
 type convolutionPass struct {
 	c       *timeHeightConvolutionComponent
 	what    convolutionWork
-	in, out kernel.Matrix // the input or its derivative; the output
+	in, out kernel.Matrix // the input and the output, or their derivatives
 	pre     *offsetRows
-	first   int           // row of the output
-	patches kernel.Matrix // from that row on
+
+	rate       float32
+	blocks     int           // of the rows of the output
+	filters    kernel.Matrix // the sums of the derivatives of filters, block by block
+	bias       kernel.Matrix // those of the bias, a row for each block
+	transposed *kernel.Weights
 }
 
 type convolutionWork uint8
 
 const (
-	convolve      convolutionWork = iota // rows of the output
-	gatherPatches                        // of rows of the output
-	spreadPatches                        // to rows of the input
+	convolve     convolutionWork = iota // rows of the output
+	sumFilters                          // blocks
+	deriveInputs                        // rows of the input
 )
 
 func (p *convolutionPass) part(w *Workspace, first, next int) {
-	c := p.c
 	switch p.what {
-	case gatherPatches:
-		c.patches(p.in, p.pre, p.first+first, kernel.Rows(p.patches, first*c.heightOut, (next-first)*c.heightOut))
-	case spreadPatches:
-		c.addPatches(p.in, p.pre, p.first, p.patches, first, next)
-	default:
-		c.eachChunk(w, kernel.Rows(p.out, first, next-first), func(k convolutionChunk) {
-			c.patches(p.in, p.pre, first+k.first, k.patches)
-			c.mul(k.patches, kernel.Epilogue{Bias: c.bias, Threads: w.Threads}, k.y)
-			if !k.view {
-				copyByHeight(k.rows, k.y, false)
-			}
-		})
+	case convolve:
+		p.convolve(w, first, next)
+	case sumFilters:
+		for block := first; block < next; block++ {
+			p.sumFilters(w, block)
+		}
+	case deriveInputs:
+		p.deriveInputs(w, first, next)
 	}
 }
+
+// convolve computes some rows of the output.
+func (p *convolutionPass) convolve(w *Workspace, first, next int) {
+	c := p.c
+	c.eachChunk(w, kernel.Rows(p.out, first, next-first), func(k convolutionChunk) {
+		c.patches(p.in, p.pre, first+k.first, k.patches)
+		c.mul(k.patches, kernel.Epilogue{Bias: c.bias, Threads: w.Threads}, k.y)
+		if !k.view {
+			copyByHeight(k.rows, k.y, false)
+		}
+	})
+}
+
+// sumFilters computes the sums of the derivatives of the filters and the bias of a block.
+func (p *convolutionPass) sumFilters(w *Workspace, block int) {
+	c := p.c
+	filters, bias := kernel.Rows(p.filters, block*c.m.Rows, c.m.Rows), p.bias
+	if bias.Rows > 0 {
+		bias = kernel.Rows(p.bias, block, 1)
+	}
+	if p.blocks > 1 {
+		kernel.Fill(filters, 0)
+		kernel.Fill(bias, 0)
+	}
+	step := c.chunk(p.out.Rows)
+	chunks := (p.out.Rows + step - 1) / step
+	first, next := block*chunks/p.blocks*step, min((block+1)*chunks/p.blocks*step, p.out.Rows)
+	c.eachChunk(w, kernel.Rows(p.out, first, next-first), func(k convolutionChunk) {
+		k.load()
+		c.patches(p.in, p.pre, first+k.first, k.patches)
+		w.Threads.MulTN(p.rate, k.y, k.patches, 1, filters)
+		if bias.Rows > 0 {
+			w.Threads.AddColSums(bias.Data, p.rate, k.y)
+		}
+	})
+}
+
+// deriveInputs computes the derivatives of rows [top, bottom) of the input. Threads with other rows make
+// the derivatives of some of the same patches, of which each adds up what belongs to its own rows. So
+// nothing is written by two of them, and every row is summed in the same order.
+func (p *convolutionPass) deriveInputs(w *Workspace, top, bottom int) {
+	c := p.c
+	c.eachChunk(w, p.out, func(k convolutionChunk) {
+		if !p.pre.reach(k.first, k.rows.Rows, top, bottom) {
+			return
+		}
+		k.load()
+		p.transposed.Mul(k.y, kernel.Epilogue{Threads: w.Threads}, k.patches)
+		c.addPatches(p.in, p.pre, k.first, k.patches, top, bottom)
+	})
+}
+
+// load copies the rows of the derivative of an output to y, if that is not a view of them.
+func (k *convolutionChunk) load() {
+	if !k.view {
+		copyByHeight(k.rows, k.y, true)
+	}
+}
+
+const (
+	// maxBlocks is in how many blocks of rows the derivatives of filters are summed at most, and
+	// blockElems the number of their elements for which there are several. It does not depend on threads.
+	maxBlocks  = 16
+	blockElems = 1 << 20
+)
 
 // Backprop computes the derivatives of the input and of the filters.
 func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPass) error {
@@ -208,25 +276,48 @@ func (c *timeHeightConvolutionComponent) Backprop(w *Workspace, pass BackwardPas
 	if !ok || !x.fits(len(c.times), pass.InValue.Rows, pass.OutDeriv.Rows) {
 		return misfit(c, pass.InValue.Rows, pass.OutDeriv.Rows)
 	}
-	u, update := pass.ToUpdate.(*timeHeightConvolutionComponent)
-	c.eachChunk(w, pass.OutDeriv, func(k convolutionChunk) {
-		if !k.view {
-			copyByHeight(k.rows, k.y, true)
-		}
-		elements := took(k.patches.Rows, k.patches.Cols, patched)
-		if update {
-			w.conv = convolutionPass{c: c, what: gatherPatches, in: pass.InValue, pre: x, first: k.first, patches: k.patches}
-			w.divide(&w.conv, k.patches.Rows/c.heightOut, 1, elements)
-			u.update(w, u.learningRate, k.patches, k.y)
-		}
-		if wanted(pass.InDeriv) {
-			// The patches of the input are no longer needed, so their derivatives take their place.
-			// This has to come after the update.
-			w.Threads.MulNN(1, k.y, c.elements(), 0, k.patches)
-			w.conv = convolutionPass{c: c, what: spreadPatches, in: pass.InDeriv, pre: x, first: k.first, patches: k.patches}
-			w.divide(&w.conv, pass.InDeriv.Rows, 1, elements)
-		}
-	})
+	rows := pass.OutDeriv.Rows * c.heightOut
+	takes := kernel.ProductTime(rows, c.m.Rows, c.m.Cols) + took(rows, c.m.Cols, patched)
+	// The component to update may be this one, so the filters are used before they change.
+	if wanted(pass.InDeriv) {
+		w.conv = convolutionPass{c: c, what: deriveInputs, in: pass.InDeriv, out: pass.OutDeriv, pre: x, transposed: w.transposed(0, &c.weights)}
+		// As few parts as possible have borders, at which patches are made twice.
+		w.divide(&w.conv, pass.InDeriv.Rows, max(1, pass.InDeriv.Rows/w.Threads.Size()), takes)
+	}
+	if u, ok := pass.ToUpdate.(*timeHeightConvolutionComponent); ok && rows > 0 {
+		c.updateFilters(w, u, x, pass, takes)
+	}
 	w.conv = convolutionPass{}
 	return nil
+}
+
+// updateFilters adds the derivatives of the filters and the bias to those of u.
+func (c *timeHeightConvolutionComponent) updateFilters(w *Workspace, u *timeHeightConvolutionComponent, x *offsetRows, pass BackwardPass, takes time.Duration) {
+	defer w.Release(w.Mark())
+	u.restore()
+	p := &w.conv
+	*p = convolutionPass{c: c, what: sumFilters, in: pass.InValue, out: pass.OutDeriv, pre: x, rate: u.learningRate, blocks: 1, filters: u.m}
+	if len(u.bias) > 0 {
+		p.bias = kernel.Matrix{Rows: 1, Cols: len(u.bias), Stride: len(u.bias), Data: u.bias}
+	}
+	// Few filters are summed in blocks. Many make products that are worth dividing by themselves.
+	step := c.chunk(pass.OutDeriv.Rows)
+	blocks := min(maxBlocks, blockElems/(u.m.Rows*u.m.Cols), pass.OutDeriv.Rows/step)
+	if blocks <= 1 {
+		p.sumFilters(w, 0)
+		u.changed()
+		return
+	}
+	p.blocks, p.filters = blocks, w.Matrix(blocks*u.m.Rows, u.m.Cols)
+	if len(u.bias) > 0 {
+		p.bias = w.Matrix(blocks, len(u.bias))
+	}
+	w.divide(p, blocks, 1, takes)
+	for b := range blocks {
+		kernel.Add(u.m, 1, kernel.Rows(p.filters, b*u.m.Rows, u.m.Rows))
+		if len(u.bias) > 0 {
+			kernel.AddVec(u.bias, 1, kernel.Row(p.bias, b))
+		}
+	}
+	u.changed()
 }

@@ -82,5 +82,10 @@ func (p *offsetRows) fits(offsets, inRows, outRows int) bool {
 	return p.offsets == offsets && p.inRows == inRows && len(p.rows) == outRows*offsets
 }
 
+// reach reports whether n output rows, from row first on, have input rows in [top, bottom).
+func (p *offsetRows) reach(first, n, top, bottom int) bool {
+	return slices.ContainsFunc(p.rows[first*p.offsets:(first+n)*p.offsets], func(row int32) bool { return top <= int(row) && int(row) < bottom })
+}
+
 // of returns the input rows of output row i.
 func (p *offsetRows) of(i int) []int32 { return p.rows[i*p.offsets : (i+1)*p.offsets] }
