@@ -49,6 +49,7 @@ type Threads struct {
 	takes   time.Duration // what the last job should take one thread
 	own     int           // its parts that the caller has computed
 	credit  time.Duration // see settle
+	longer  int           // rests that followed each other with little help between them
 	resting bool          // no helper is used before rested
 	rested  time.Time
 
@@ -252,17 +253,20 @@ const (
 	// A helper is late if the caller waits for it for longer than lateFor and the time of two parts. A
 	// quarter of what helpers compute is credit, up to mostCredit, and waiting for late ones takes it
 	// away. Without credit, jobs are computed without helpers for restFor times as long as it would not
-	// cover, but not longer than longestRest.
+	// cover, but not longer than firstRest. Each further rest is twice as long, up to longestRest, until
+	// helpers have earned mostCredit again.
 	//
 	// Training a TDNN-F, a helper is late by 1 to 5 ms once in two runs of 170 ms, in which helpers
 	// compute for 140 ms: even without any other program, the system has something to do. To rest after
-	// each, for 20 times as long, was a sixth of the work. With one to three busy programs beside it on
-	// two processors, neither way was the better one (Sapphire Rapids, 2026-11-26).
+	// each, for 20 times as long, was a sixth of the work. With another program that keeps one of two
+	// processors busy, training takes 1.1 times as long as with one thread (Sapphire Rapids, 2026-11-26).
 	lateFor     = 300 * time.Microsecond
 	creditFor   = 4
 	mostCredit  = 6 * time.Millisecond
 	restFor     = 20
-	longestRest = 100 * time.Millisecond
+	firstRest   = 100 * time.Millisecond
+	longestRest = time.Second
+	mostLonger  = 10
 	// spins is how often a goroutine looks before it looks at the clock.
 	spins = 16
 )
@@ -317,13 +321,16 @@ func (t *Threads) waitForHelpers() (waited time.Duration) {
 // that happens too often, one thread is faster than two that wait for a third.
 func (t *Threads) settle(waited time.Duration) {
 	part := t.takes / time.Duration(t.parts)
-	t.credit = min(t.credit+time.Duration(t.parts-t.own)*part/creditFor, mostCredit)
+	if t.credit += time.Duration(t.parts-t.own) * part / creditFor; t.credit >= mostCredit {
+		t.credit, t.longer = mostCredit, 0
+	}
 	if waited <= lateFor+2*part {
 		return
 	}
 	if t.credit -= waited; t.credit < 0 {
-		t.resting, t.rested = true, time.Now().Add(min(restFor*-t.credit, longestRest))
-		t.credit = 0
+		rest := min(min(restFor*-t.credit, firstRest)<<t.longer, longestRest)
+		t.resting, t.rested = true, time.Now().Add(rest)
+		t.credit, t.longer = 0, min(t.longer+1, mostLonger)
 	}
 }
 
