@@ -70,9 +70,6 @@ func (w *Workspace) divide(work shared, n, unit int, takes time.Duration) {
 	*j = sharedJob{}
 }
 
-// columnUnit is what the columns of a part are a multiple of: a cache line.
-const columnUnit = 16
-
 // took returns the time for elements that take some picoseconds each.
 func took(rows, cols int, each time.Duration) time.Duration {
 	return time.Duration(rows) * time.Duration(cols) * each / 1000

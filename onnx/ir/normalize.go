@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/half"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -163,7 +164,7 @@ func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
 	case onnx.Double:
 		t.Raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(f)))
 	case onnx.Float16:
-		t.Raw = binary.LittleEndian.AppendUint16(nil, halfBits(f))
+		t.Raw = binary.LittleEndian.AppendUint16(nil, half.Bits(f))
 	default:
 		return nil, fmt.Errorf("a number for elements of type %v", elem)
 	}
@@ -208,7 +209,7 @@ func (a moved) attribute(v *fgraph.Variable) (*onnx.Attribute, bool) {
 	}
 	floats, ok := x.Floats()
 	if raw, err := x.Bytes(); err == nil && x.Tensor != nil && x.Tensor.DataType == onnx.Float16 && a.scalar && len(raw) == 2 {
-		floats, ok = []float64{halfFloat(binary.LittleEndian.Uint16(raw))}, true
+		floats, ok = []float64{float64(half.Float32(binary.LittleEndian.Uint16(raw)))}, true
 	}
 	if !ok {
 		return nil, false

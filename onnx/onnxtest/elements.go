@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/half"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -63,7 +64,7 @@ func tensorOf(name string, t onnx.DataType, shape []int, at func(i int) float64)
 		case onnx.Double:
 			m.Raw = le.AppendUint64(m.Raw, math.Float64bits(v))
 		case onnx.Float16:
-			m.Raw = le.AppendUint16(m.Raw, halfBits(v))
+			m.Raw = le.AppendUint16(m.Raw, half.Bits(float32(v)))
 		case onnx.Int64, onnx.Uint64:
 			m.Raw = le.AppendUint64(m.Raw, uint64(int64(v)))
 		case onnx.Int32, onnx.Uint32:
@@ -80,17 +81,6 @@ func tensorOf(name string, t onnx.DataType, shape []int, at func(i int) float64)
 		}
 	}
 	return m
-}
-
-// halfBits returns the bits of a half float near a number that is not huge.
-func halfBits(v float64) uint16 {
-	sign := uint16(math.Float64bits(v) >> 48 & 0x8000)
-	v = math.Abs(v)
-	if v < 1.0/(1<<14) {
-		return sign | uint16(v*(1<<24))
-	}
-	fraction, exponent := math.Frexp(v)
-	return sign | uint16((exponent+13)<<10+int(fraction*2048))
 }
 
 func integer(name string, v int) *onnx.Attribute {

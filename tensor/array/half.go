@@ -3,6 +3,8 @@ package array
 import (
 	"math"
 	"strconv"
+
+	"github.com/nnopt/nnopt/internal/half"
 )
 
 // An F16 is a float16 of IEEE 754: a sign, 5 bits of an exponent and 10 bits of a fraction. The largest
@@ -13,23 +15,7 @@ type F16 uint16
 type BF16 uint16
 
 // F16Of returns the float16 that is nearest to v, of two the one with an even last bit.
-func F16Of(v float32) F16 {
-	bits := math.Float32bits(v)
-	sign := F16(bits >> 16 & 0x8000)
-	bits &= 1<<31 - 1
-	switch {
-	case bits > 0x7f800000: // NaN
-		return sign | 0x7e00 | F16(bits>>13&0x3ff)
-	case bits >= 0x47800000: // 65536
-		return sign | 0x7c00
-	case bits < 0x38800000: // below the smallest normal one, 2^-14
-		// In the sum with a half, the last bit counts 2^-24, as in these float16s, and the processor
-		// has rounded.
-		return sign | F16(math.Float32bits(math.Float32frombits(bits)+0.5)-0x3f000000)
-	}
-	bits += 0xfff + bits>>13&1 // rounds, and a fraction that is full carries into the exponent
-	return sign | F16((bits-0x38000000)>>13)
-}
+func F16Of(v float32) F16 { return F16(half.Bits(v)) }
 
 // f16OfDouble is F16Of for float64s, which are rounded once.
 func f16OfDouble(v float64) F16 {
@@ -47,14 +33,7 @@ func f16OfDouble(v float64) F16 {
 }
 
 // Float32 returns the number as a float32, which has all of them.
-func (h F16) Float32() float32 {
-	sign, bits := uint32(h)<<16&(1<<31), uint32(h)&0x7fff<<13
-	if bits >= 0x7c00<<13 { // infinite or NaN
-		return math.Float32frombits(sign | bits | 0x7f800000)
-	}
-	// Exponents begin 112 below those of float32s. The product is exact, also of what is not normal.
-	return math.Float32frombits(sign | math.Float32bits(math.Float32frombits(bits)*0x1p112))
-}
+func (h F16) Float32() float32 { return half.Float32(uint16(h)) }
 
 // BF16Of returns the bfloat16 that is nearest to v, of two the one with an even last bit.
 func BF16Of(v float32) BF16 {
