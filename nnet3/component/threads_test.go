@@ -10,16 +10,22 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// wideCase is a component with many rows, in any order, and more input than it sees.
-func wideCase(t *testing.T, typ, config string) (c Component, pre func(out []index.Index) Precomputed, in kernel.Matrix, out []index.Index) {
+// wideCase is a component with many rows.
+type wideCase struct {
+	typ, config string
+	frames      int32
+}
+
+// build returns the component, with rows in any order, and more input than it sees.
+func (k *wideCase) build(t *testing.T) (c Component, pre func(out []index.Index) Precomputed, in kernel.Matrix, out []index.Index) {
 	rnd := rand.New(rand.NewPCG(5, 6))
-	c = newComponent(t, typ, config, rnd)
+	c = newComponent(t, k.typ, k.config, rnd)
 	var from []index.Index
 	for n := range int32(3) {
-		for x := range int32(90) {
+		for x := range k.frames {
 			out = append(out, index.Index{N: n, T: x})
 		}
-		for x := range int32(93) {
+		for x := range k.frames + 3 {
 			from = append(from, index.Index{N: n, T: x - 1})
 		}
 	}
@@ -41,11 +47,11 @@ func wideCase(t *testing.T, typ, config string) (c Component, pre func(out []ind
 	return c, pre, randomMatrix(rnd, len(from), c.InputDim()), out
 }
 
-var wideConfigs = []struct{ typ, config string }{
-	{"TimeHeightConvolutionComponent", "num-filters-in=8 num-filters-out=3 height-in=40 height-out=40 time-offsets=-1,0,1 height-offsets=-1,0,1 required-time-offsets=0 bias-stddev=1"},
-	{"TimeHeightConvolutionComponent", "num-filters-in=300 num-filters-out=900 height-in=4 height-out=2 height-subsample-out=2 time-offsets=-1,0 height-offsets=0,1 required-time-offsets=0"},
-	{"LstmNonlinearityComponent", "cell-dim=37 self-repair-scale=1"},
-	{"LstmNonlinearityComponent", "cell-dim=20 use-dropout=true"},
+var wideCases = []wideCase{
+	{"TimeHeightConvolutionComponent", "num-filters-in=8 num-filters-out=3 height-in=40 height-out=40 time-offsets=-1,0,1 height-offsets=-1,0,1 required-time-offsets=0 bias-stddev=1", 90},
+	{"TimeHeightConvolutionComponent", "num-filters-in=300 num-filters-out=900 height-in=4 height-out=2 height-subsample-out=2 time-offsets=-1,0 height-offsets=0,1 required-time-offsets=0", 3},
+	{"LstmNonlinearityComponent", "cell-dim=37 self-repair-scale=1", 90},
+	{"LstmNonlinearityComponent", "cell-dim=20 use-dropout=true", 90},
 }
 
 // backward runs a component backward with some threads, and returns the derivative of the input, and
@@ -65,8 +71,8 @@ func backward(t *testing.T, threads *kernel.Threads, c Component, pre Precompute
 func TestThreadsBackward(t *testing.T) {
 	divide.Always.Store(true)
 	defer divide.Always.Store(false)
-	for _, k := range wideConfigs {
-		c, pre, in, out := wideCase(t, k.typ, k.config)
+	for _, k := range wideCases {
+		c, pre, in, out := k.build(t)
 		dy := randomMatrix(rand.New(rand.NewPCG(7, 8)), len(out), c.OutputDim())
 		dx, _, file := backward(t, nil, c, pre(out), in, dy)
 		for _, size := range []int{2, 3, 7} {
@@ -83,8 +89,8 @@ func TestThreadsBackward(t *testing.T) {
 
 // TestBlocksOfRows: derivatives for all rows are the sums of those for each row.
 func TestBlocksOfRows(t *testing.T) {
-	for _, k := range wideConfigs {
-		c, pre, in, out := wideCase(t, k.typ, k.config)
+	for _, k := range wideCases {
+		c, pre, in, out := k.build(t)
 		dy := randomMatrix(rand.New(rand.NewPCG(7, 8)), len(out), c.OutputDim())
 		dx, all, _ := backward(t, nil, c, pre(out), in, dy)
 		sumX, sum := kernel.New(in.Rows, in.Cols), params(all)
