@@ -55,16 +55,21 @@ var wideCases = []wideCase{
 }
 
 // backward runs a component backward with some threads, and returns the derivative of the input, and
-// the component with the gradient, as files have it.
+// the component with the gradient, as files have it. The second time, memory is not zero.
 func backward(t *testing.T, threads *kernel.Threads, c Component, pre Precomputed, in, dy kernel.Matrix) (dx kernel.Matrix, gradient Component, file []byte) {
 	t.Helper()
-	gradient = NewGradient(c)
-	dx = kernel.New(in.Rows, in.Cols)
 	w := &Workspace{Threads: threads}
-	if err := Backprop(c.(Backpropper), w, BackwardPass{Pre: pre, InValue: in, OutDeriv: dy, ToUpdate: gradient, InDeriv: dx}); err != nil {
-		t.Fatal(err)
+	for k := range 2 {
+		first := file
+		gradient, dx = NewGradient(c), kernel.New(in.Rows, in.Cols)
+		if err := Backprop(c.(Backpropper), w, BackwardPass{Pre: pre, InValue: in, OutDeriv: dy, ToUpdate: gradient, InDeriv: dx}); err != nil {
+			t.Fatal(err)
+		}
+		if file = written(t, gradient, true); k > 0 && !bytes.Equal(file, first) {
+			t.Errorf("%s: the second gradient differs from the first one", c.Type())
+		}
 	}
-	return dx, gradient, written(t, gradient, true)
+	return dx, gradient, file
 }
 
 // TestThreadsBackward: gradients and statistics have the same bits for any number of threads.
