@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -74,7 +75,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 }
 
 // writeOutputs writes the outputs as files output_K.pb.
-func writeOutputs(ctx context.Context, folder string, f *lower.Function, outputs map[string]*array.Array) error {
+func writeOutputs(ctx context.Context, folder string, f *session.Function, outputs map[string]*array.Array) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -20,14 +22,14 @@ const tolerance = 1e-4
 
 // World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
 // Values are arrays. source may be that of no model.
-func World(source *ir.Source, d graphfile.Dialect, o lower.Options) repro.World {
+func World(source *ir.Source, d graphfile.Dialect, o session.Options) repro.World {
 	return world{source, d, o}
 }
 
 type world struct {
 	source  *ir.Source
 	dialect graphfile.Dialect
-	options lower.Options
+	options session.Options
 }
 
 func (w world) Dialect() graphfile.Dialect { return w.dialect }
@@ -144,19 +146,18 @@ func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int, known map[string]in
 }
 
 func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
-	m, err := ir.Export(g)
-	if err != nil {
-		return nil, err
-	}
-	args := make(map[string]*array.Array)
+	args, names := make(map[string]*array.Array), make([]string, len(g.Outputs()))
 	for i, v := range inputs {
 		a, ok := v.(*array.Array)
 		if !ok {
 			return nil, fmt.Errorf("a %T for input %v", v, g.Inputs()[i])
 		}
-		args[m.Graph.Inputs[i].Name] = a
+		args[lower.InputName(g, i)] = a
 	}
-	f, err := lower.Model(ctx, m, w.options, args)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	f, err := session.Graph(ctx, g, names, w.options, args)
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +165,9 @@ func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []a
 	if err != nil {
 		return nil, err
 	}
-	outputs := make([]any, len(m.Graph.Outputs))
-	for i, o := range m.Graph.Outputs {
-		outputs[i] = results[o.Name]
+	outputs := make([]any, len(names))
+	for i, name := range names {
+		outputs[i] = results[name]
 	}
 	return outputs, nil
 }
