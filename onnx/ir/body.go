@@ -156,4 +156,6 @@ func effects(g *fgraph.FunctionGraph) bool {
 }
 
 // bodyText returns a body in short.
-func bodyText(b *Body) string { return fmt.Sprintf("%s=graph of %s", b.Name, nodes(b.Graph.NumApplies())) }
+func bodyText(b *Body) string {
+	return fmt.Sprintf("%s=graph of %s", b.Name, nodes(b.Graph.NumApplies()))
+}

@@ -111,8 +111,8 @@ type importer struct {
 	Options
 	source    *Source
 	functions map[string]*onnx.Function
-	inlined   int                       // nodes of functions
-	free      map[*onnx.Graph][]string  // of graphs in nodes
+	inlined   int                      // nodes of functions
+	free      map[*onnx.Graph][]string // of graphs in nodes
 	faults    []error
 	stopped   bool // by a fault that would only be repeated
 }

@@ -131,7 +131,9 @@ func (c *call) loop() []*value {
 	}
 	out := slices.Clone(state)
 	for k, list := range stacks {
-		out = append(out, b.stack(list, 1+len(state)+k, 0))
+		out = append(out, b.stack(list, 1+len(state)+k, 0, func() []*value {
+			return b.run(append([]*value{{v: tensor.Int(0), elem: onnx.Int64}, {v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}}, state...)...)
+		}))
 	}
 	return out
 }
@@ -149,10 +151,11 @@ func (c *call) few(p looped) bool {
 	return most != nil && most.Len() == 1 && most.Int(0) <= wise && int(most.Int(0))*(p.body.Graph.NumApplies()+1) <= wise
 }
 
-// stack stacks what iterations made of an output of the body. Without any, its type is the declared one.
-func (b *body) stack(list []*value, output, axis int) *value {
+// stack stacks what iterations made of an output of the body. Without any, its shape is what a round would
+// make; round lowers one.
+func (b *body) stack(list []*value, output, axis int, round func() []*value) *value {
 	if len(list) == 0 {
-		return b.nothing(b.Graph.Outputs()[output])
+		return b.nothing(output, round)
 	}
 	vars := make([]variable, len(list))
 	for i := range list {
@@ -161,21 +164,32 @@ func (b *body) stack(list []*value, output, axis int) *value {
 	return &value{v: tensor.Stack(b.axis(axis, ndim(vars[0])+1), vars...), elem: list[0].elem}
 }
 
-func (b *body) nothing(v *fgraph.Variable) *value {
-	t := ir.TypeOf(v)
-	dims, known := t.Numbers()
-	if !known || len(dims) >= array.MaxDims || slices.ContainsFunc(dims, func(n int64) bool { return n > maxMade }) {
-		b.fail("%w: there are no iterations, and the shape of %v is not known", ErrUnsupported, v)
-	}
-	shape := []int{0}
+// nothing returns the stack of no values of an output. What a round would make says more than the type that
+// the model declares, but a body may be one that can't run once.
+func (b *body) nothing(output int, round func() []*value) *value {
+	out := b.Graph.Outputs()[output]
+	elem, shape := ir.TypeOf(out).Elem(), []int(nil)
+	dims, known := ir.TypeOf(out).Numbers()
 	for _, n := range dims {
-		shape = append(shape, int(n))
+		shape = append(shape, int(min(n, maxMade+1)))
 	}
-	a, err := NewArray(t.Elem(), shape...)
+	if !known {
+		err := b.tentatively(func() {
+			v := round()[output]
+			elem, shape = v.elem, b.shape(v.v)
+		})
+		if err != nil {
+			b.fail("%w: there are no iterations, and the shape of %v is not known", ErrUnsupported, out)
+		}
+	}
+	if shape = append([]int{0}, shape...); len(shape) > array.MaxDims || slices.Max(shape) > maxMade {
+		b.fail("%w: there are no iterations, and %v has the shape %v", ErrUnsupported, out, shape[1:])
+	}
+	a, err := NewArray(elem, shape...)
 	if err != nil {
-		b.fail("%v: %w", v, err)
+		b.fail("%v: %w", out, err)
 	}
-	return &value{v: tensor.Constant(a), elem: t.Elem()}
+	return &value{v: tensor.Constant(a), elem: elem}
 }
 
 // scan lowers Scan, a loop over elements of tensors. In opset 8 that is for each item of a batch.
@@ -299,7 +313,18 @@ func (c *call) scanOver(in []*value, n int) []*value {
 		if at(c.list("scan_output_directions"), k, 0) != 0 {
 			slices.Reverse(list)
 		}
-		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0)))
+		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0), func() []*value {
+			args := slices.Clone(in[:states])
+			for k := range n {
+				shape := c.shape(inputs.x(states + k))
+				item, err := NewArray(in[states+k].elem, slices.Delete(shape, axes[k], axes[k]+1)...)
+				if err != nil {
+					c.fail("%w", err)
+				}
+				args = append(args, &value{v: tensor.Constant(item), elem: in[states+k].elem})
+			}
+			return b.run(args...)
+		}))
 	}
 	return out
 }
