@@ -167,6 +167,16 @@ func (s *Source) Where(a *fgraph.Apply) string {
 	return a.Op().(*Op).Name()
 }
 
+// Nodes yields the ops that the nodes of the model became and where these are, in order: those that no
+// output depends on as well, and those of functions where they are called.
+func (s *Source) Nodes(yield func(where string, op *Op) bool) {
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.op != nil && !yield(n.where(), n.op) {
+			return
+		}
+	}
+}
+
 func (n *imported) where() string { return n.path + whereOf(n.index, n.node) }
 
 // whereOf names a node by its place in its graph, its operator and its name.

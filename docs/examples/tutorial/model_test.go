@@ -15,13 +15,15 @@ import (
 func Example_model() {
 	m, err := onnx.ReadFile("testdata/affine.onnx") // max(x·w + b, 0)
 	check(err)
-	for _, gap := range lower.Unsupported(m, nil) {
-		fmt.Println("not computed:", gap)
-	}
 	optimizer, err := passes.Default().Build(optdb.Include("fast_run").Excluding(lower.FreeTags()...))
 	check(err)
-	session := session.New(m, session.Options{Optimizer: optimizer}) // for any number of goroutines
-	runner := session.NewRunner()                                    // for one of them
+	options := session.Options{Optimizer: optimizer}
+	gaps, err := session.Unsupported(m, options)
+	check(err)
+	for _, gap := range gaps {
+		fmt.Println("not computed:", gap)
+	}
+	runner := session.New(m, options).NewRunner() // a session is for any number of goroutines, a runner for one
 
 	for _, rows := range []int{1, 2} {
 		x := array.Of([]float32{1, 2, 3, 4, 5, 6}[:3*rows], rows, 3)
