@@ -1,0 +1,74 @@
+package backend_test
+
+import (
+	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/backend"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/onnx/onnxtest"
+	"github.com/nnopt/nnopt/optdb"
+)
+
+// functionsAreRight says that models with functions are computed and written as ONNX has it: references to attributes
+// in graphs in nodes, inputs that are left out and read there, and names that several graphs use, and that damaged ones,
+// in which functions may call themselves, are refused soon. Until then, TestFunctions only runs with -long, and says
+// how many are wrong, and TestHostileRandom has none of them.
+const functionsAreRight = false
+
+// TestFunctions: models with functions compute, under all queries, what they do inlined. What is written of them
+// optimized has a right structure, and computes the same.
+func TestFunctions(t *testing.T) {
+	if !functionsAreRight {
+		longtest.Only(t)
+	}
+	queries := []string{"none", "fast_run", "debug"}
+	optimizers := []*optdb.Optimizer{nil, optimizer(t, queries[1]), optimizer(t, queries[2])}
+	wrong := make(map[string]int)
+	fault := func(what, format string, args ...any) {
+		if wrong[what]++; functionsAreRight {
+			t.Errorf(format, args...)
+		}
+	}
+	seeds := longtest.Of(100, 2000)
+	for seed := range uint64(seeds) {
+		drawn := onnxtest.DrawFunctions(1<<32 + seed)
+		c := answered(t, drawn, onnxtest.Inline(drawn.Model))
+		for i, query := range queries {
+			if r := c.Run(t.Context(), query, lower.Options{Optimizer: optimizers[i]}); !r.OK {
+				fault(query, "%s under %s: %v", c.Name, query, r.Err)
+			}
+		}
+		m, err := written(t, c.Model, optimizers[1])
+		if err != nil {
+			fault("written", "%s: %v", c.Name, err)
+			continue
+		}
+		again := &backend.Case{Name: c.Name, Model: m, Sets: c.Sets}
+		if r := again.Run(t.Context(), "none", lower.Options{}); !r.OK {
+			fault("written", "%s written: %v", c.Name, r.Err)
+		}
+	}
+	if !functionsAreRight {
+		t.Logf("wrong of %d: %v", seeds, wrong)
+	}
+}
+
+// written returns the model that is written of an optimized one, and what is wrong with its structure.
+func written(t *testing.T, m *onnx.Model, opt *optdb.Optimizer) (*onnx.Model, error) {
+	t.Helper()
+	g, err := ir.Import(m, ir.Options{Evaluator: lower.Evaluator{}})
+	if err != nil {
+		return nil, err
+	}
+	if err := opt.Rewrite(t.Context(), g, nil); err != nil {
+		return nil, err
+	}
+	out, err := ir.Export(g)
+	if err != nil {
+		return nil, err
+	}
+	return out, onnx.Check(out)
+}
