@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,8 +12,8 @@ import (
 
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // small is a network with every kind of node, a cycle, and lines in no particular order.
@@ -387,4 +388,23 @@ func pointAt(d descriptor.Descriptor, node int32) descriptor.Descriptor {
 		}
 		return f
 	})
+}
+
+// TestCheckStats: batch normalization without statistics is named in test mode, also as part of another component.
+func TestCheckStats(t *testing.T) {
+	nn := mustParse(t, `input-node name=input dim=4
+component name=bn type=BatchNormComponent dim=4
+component name=parts type=CompositeComponent num-components=2 component1="type=RectifiedLinearComponent dim=4" component2="type=BatchNormComponent dim=4"
+component-node name=bn component=bn input=input
+component-node name=parts component=parts input=bn
+output-node name=output input=parts
+`)
+	if err := nn.CheckStats(); err != nil {
+		t.Errorf("in training: %v", err)
+	}
+	nn.SetTestMode(true)
+	var lacking *StatsError
+	if err := nn.CheckStats(); !errors.As(err, &lacking) || !slices.Equal(lacking.Components, []string{"bn", "parts"}) {
+		t.Errorf("in test mode: %v", err)
+	}
 }
