@@ -241,8 +241,9 @@ const (
 	ModeNone        = "none"
 
 	// ModeDebug is fast_run with checks: of the graph after every pass, and of
-	// what ops do against what they declare. To compare values as well, see
-	// rewrite.Bisect.
+	// what ops do against what they declare. An optimizer has no inputs, so it
+	// compares no values: repro.Debug (package tool/repro) does, and names the
+	// rewrite that changes them.
 	ModeDebug = "debug"
 )
 

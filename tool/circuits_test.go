@@ -76,6 +76,9 @@ func (circuits) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64) 
 	return values, nil
 }
 
+// Draws returns how many inputs there are in all, if they are few: that many seeds in a row draw each.
+func (circuits) Draws(g *fgraph.FunctionGraph) int { return 1 << min(len(g.Inputs()), 8) }
+
 func (circuits) Evaluate(_ context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 	return repro.Interpret(g, inputs, func(a *fgraph.Apply, in []any) ([]any, error) {
 		x, y := in[0].(bool), in[len(in)-1].(bool)
@@ -92,9 +95,10 @@ func (circuits) ParseValue(_ fgraph.Type, text string) (any, error) {
 	return strconv.ParseBool(text)
 }
 
-// circuitRules are a right rule and a wrong one.
+// circuitRules are a right rule and two wrong ones.
 const circuitRules = "# De Morgan's law.\nde_morgan: canonicalize; fast_run\n    (Not (And (Not x) (Not y))) => (Or x y)\n\n" +
-	"# It is wrong.\nabsorb: canonicalize; wrong\n    (And x (Or x y)) => y\n"
+	"# It is wrong.\nabsorb: canonicalize; wrong\n    (And x (Or x y)) => y\n\n" +
+	"# It is wrong, and right for most inputs of a majority.\neither: canonicalize; seldom_wrong\n    (And x y) => (Or x y)\n"
 
 // circuitTool is a program for circuits.
 var circuitTool = tool.Config{Name: "circuits", Database: func() *optdb.SequenceDB {

@@ -24,7 +24,9 @@ func TestCircuits(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const plan = "input %x : wire\ninput %y : wire\ninput %z : wire\n%0 = Not(%x) : wire\n%1 = Not(%y) : wire\n%2 = And(%0, %1) : wire\n%3 = Not(%2) : wire\n" +
 		"%4 = Or(%z, %y) : wire\n%5 = And(%z, %4) : wire\n%6 = Or(%5, %3) : wire\nreturn %6\n"
-	for name, text := range map[string]string{"plan.graph": "graph {\n" + plan + "}\n", "wrong.graph": "query: +fast_run +wrong\nseed: 4\n\ngraph {\n" + plan + "}\n"} {
+	const majority = "input %x : wire\ninput %y : wire\ninput %z : wire\n%0 = And(%x, %y) : wire\n%1 = And(%y, %z) : wire\n%2 = And(%x, %z) : wire\n" +
+		"%3 = Or(%0, %1) : wire\n%4 = Or(%3, %2) : wire\nreturn %4\n"
+	for name, text := range map[string]string{"plan.graph": "graph {\n" + plan + "}\n", "majority.graph": "graph {\n" + majority + "}\n", "wrong.graph": "query: +fast_run +wrong\nseed: 4\n\ngraph {\n" + plan + "}\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +42,12 @@ func TestCircuits(t *testing.T) {
 		{0, "graph --after=canonicalize plan.graph", "%2 = Or(%x, %y) : wire"},
 		{0, "graph --format=dot plan.graph", "digraph"},
 		{1, "opt|--query=debug +wrong|wrong.graph", "a reproducer is in circuits-failure-1.graph (values in canonicalize/absorb)"},
+		// One draw does not show it; all eight do.
+		{0, "opt|--query=debug +seldom_wrong|--draws=1|majority.graph", "Or(%x, %y)"},
+		{1, "opt|--query=debug +seldom_wrong|--draws=1|--srand=1|majority.graph", "values in canonicalize/either"},
+		{1, "opt|--query=debug +seldom_wrong|majority.graph", "values in canonicalize/either"},
+		{1, "reproduce circuits-failure-3.graph", "it still fails: values in canonicalize/either"},
+		{2, "opt --draws=3 majority.graph", "--draws"},
 		{0, "profile plan.graph", "de_morgan"},
 		{0, "passes --query=+fast_run", "canonicalize"},
 		{0, "view --output=page.html plan.graph", ""},

@@ -12,6 +12,7 @@ import (
 // well, so that a mistyped number is reported at once, by the name of the flag, and not after a model
 // of a gigabyte was read.
 var ranges = map[string][2]int{
+	"draws":        {0, 1e6},
 	"max-rewrites": {-1, math.MaxInt32}, // -1 for no limit
 	"run":          {0, 1e6},
 	"runs":         {1, 1e6},

@@ -212,7 +212,7 @@ func (o *Options) failed(ctx context.Context, c *tool.Console, err error, model 
 		if chosen.Graph == nil {
 			chosen = one
 		}
-		if f, fault := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), &one); fault == nil && f.Kind != repro.None {
+		if f, fault := repro.Debug(rewrite.WithOptions(ctx, rewrite.Options{}), &one, repro.Draws{}); fault == nil && f.Kind != repro.None {
 			chosen = one
 			break
 		}

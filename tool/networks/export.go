@@ -111,6 +111,9 @@ func (f *exportFlags) models(ctx context.Context, c *tool.Console, model string,
 			return nil, nil, err
 		}
 		nn.SetTestMode(true)
+		if !f.fromConfig {
+			warnOfStats(c, model, nn)
+		}
 		if req.NeedDerivatives() {
 			c.Say("the derivatives that the request asks for are left out")
 		}
@@ -125,6 +128,9 @@ func (f *exportFlags) models(ctx context.Context, c *tool.Console, model string,
 		return nil, nil, err
 	}
 	nn.SetTestMode(true)
+	if !fromConfig {
+		warnOfStats(c, model, nn)
+	}
 	models, err := f.loop(ctx, c, nn, opt)
 	if err != nil {
 		return nil, nil, err

@@ -9,8 +9,8 @@ import (
 )
 
 // A World is a dialect of graphs whose optimizers are examined. What more it knows about them, it
-// implements as one of the optional interfaces Attacher, Completer, Evaluator, Recorder, Formatter, Limiter,
-// Simplifier and Shrinker. Their methods leave graphs as they are, except for Attach and Evaluate.
+// implements as one of the optional interfaces Attacher, Completer, Evaluator, Sampler, Recorder, Formatter,
+// Limiter, Simplifier and Shrinker. Their methods leave graphs as they are, except for Attach and Evaluate.
 //
 // A world that wraps another one has a method Unwrap() World. The other one is asked for the
 // interfaces that it does not implement itself.

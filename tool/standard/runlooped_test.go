@@ -104,6 +104,15 @@ func TestRunLoopedNumbers(t *testing.T) {
 	contains(t, nnopt(t, priors...).ok(t).stderr, "4 utterances")
 }
 
+// TestRunLoopedFuture: a bidirectional LSTM is refused, and not run with its future cut.
+func TestRunLoopedFuture(t *testing.T) {
+	t.Parallel()
+	r := nnopt(t, "run", "--looped", compute+"blstm.raw", "ark:"+compute+"feats.ark", "ark:"+os.DevNull)
+	r.fails(t, statusFault, `rows of node "b1.`, "all of the future", "without --looped it can be scored")
+	r = nnopt(t, "export", "--looped", "--output="+filepath.Join(t.TempDir(), "x.onnx"), compute+"blstm.raw")
+	r.fails(t, statusFault, "all of the future")
+}
+
 // TestRunLoopedFaults: what can be scored is scored, and the rest is reported.
 func TestRunLoopedFaults(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 func (o Options) exprVerb() tool.Verb {
@@ -67,6 +68,7 @@ type exprFlags struct {
 	added                    tool.AddedRules
 	profile, asJSON          bool
 	seed                     uint64
+	draws                    *repro.Draws
 	threads                  *tool.Threads
 	watch                    *tool.Watch
 }
@@ -81,7 +83,8 @@ func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
-	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
+	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random, and of the first that --query=debug compares")
+	f.draws = tool.DeclareDraws(fs)
 	f.threads = tool.DeclareThreads(fs)
 	fs.Var(&tool.BareFlag{Value: &f.watch.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
 	fs.StringVar(&f.watch.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
@@ -103,7 +106,6 @@ func (f *exprFlags) check(c *tool.Console) error {
 	return cmp.Or(
 		c.InVainIf(f.asJSON, "beside --json", "format"),
 		c.InVainIf(f.format == "html", "beside --format=html, a page without values", "eval", "profile"),
-		c.InVainIf(f.eval != "random", "without --eval=random", "srand"),
 		c.InVainIf(f.eval == "", "without --eval", "threads"),
 	)
 }
@@ -129,6 +131,13 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	}
 	opt, err := f.optimizer()
 	if err != nil {
+		return err
+	}
+	debugged := opt.Debugging() && f.drawn()
+	if err := cmp.Or(
+		c.InVainIf(f.eval != "random" && !debugged, "without --eval=random", "srand"),
+		c.InVainIf(!debugged, "without --query=debug and random values", "draws"),
+	); err != nil {
 		return err
 	}
 	inputs := usedInputs(scope, outputs)
@@ -285,9 +294,12 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	return opt, nil
 }
 
+// drawn reports whether values are random where they are needed.
+func (f *exprFlags) drawn() bool { return f.eval == "" || f.eval == "random" }
+
 // arguments returns the values of the inputs, random unless --eval gives them.
 func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs []*fgraph.Variable) ([]*array.Array, error) {
-	if f.eval == "" || f.eval == "random" {
+	if f.drawn() {
 		return plain.RandomArguments(ctx, f.seed)
 	}
 	args, err := exec.ParseArguments(ctx, inputs, f.eval)
