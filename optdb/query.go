@@ -129,6 +129,9 @@ func (q Query) Empty() bool {
 	return len(q.extras) == 0 && len(q.listed) == 0 && !slices.ContainsFunc(q.terms, func(t term) bool { return t.sign == include })
 }
 
+// Listed reports whether the query is a pipeline, which lists all that it selects.
+func (q Query) Listed() bool { return q.listed != nil }
+
 // Debugging reports whether the query was derived from [ModeDebug].
 func (q Query) Debugging() bool { return q.debug }
 

@@ -31,8 +31,8 @@ var ErrInput = errors.New("lower: wrong input")
 type Options struct {
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. Its query should
-	// exclude FreeTags.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. passes.ForModels
+	// makes it.
 	Optimizer *optdb.Optimizer
 	// LeaveOut leaves inputs without a value out of the nodes that use them. Otherwise they are faults.
 	LeaveOut bool
@@ -47,11 +47,6 @@ type Options struct {
 	// changes no bit of any result.
 	Threads int
 }
-
-// FreeTags lists the tags of passes for tensors that change results where something overflows, is
-// infinite or NaN. A model means the same to all programs that run it, there as well: 0/0 is NaN, and
-// the logarithm of a sum of exponentials is infinite where one of them is.
-func FreeTags() []string { return []string{"unsafe_nan", "overflow"} }
 
 // maxDepth bounds functions in functions, and subgraphs in subgraphs.
 const maxDepth = 32

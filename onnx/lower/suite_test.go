@@ -54,7 +54,7 @@ func build(t testing.TB, query string) *optdb.Optimizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt, err := passes.Default().Build(q.Excluding(lower.FreeTags()...))
+	opt, err := passes.ForModels(q)
 	if err != nil {
 		t.Fatal(err)
 	}

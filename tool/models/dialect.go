@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -54,6 +55,7 @@ func Dialect(o Options) *tool.Dialect {
 		Files:      []string{fieldModel},
 		Open:       o.world,
 		Write:      write,
+		Query:      passes.ModelQuery,
 		Vocabulary: o.vocabulary,
 		Subjects:   o.subjects,
 		Domain:     o.domain,
@@ -63,12 +65,10 @@ func Dialect(o Options) *tool.Dialect {
 	return d
 }
 
-// declarePasses declares the flags that select passes for the graph of tensors. Models mean the same
-// to all who run them, also where something is infinite or NaN, so passes that are free with that
-// have to be asked for by their tags.
+// declarePasses declares the flags that select passes, for nodes and for the graph of tensors.
 func declarePasses(cfg *tool.Config, fs *flag.FlagSet) *tool.Selection {
 	s := tool.DeclareSelection(cfg, fs)
-	s.Without(lower.FreeTags()...)
+	s.Completing(passes.ModelQuery)
 	return s
 }
 

@@ -23,7 +23,7 @@ func (o Options) evalVerb() tool.Verb {
 		Synopsis: "run an ONNX model",
 		Detail: `
 MODEL.onnx is lowered to a graph of tensors, for which --query selects passes, and run. Passes that change results
-where something overflows, is infinite or NaN are left out, unless the query names their tags, +overflow and +unsafe_nan. An input has the value that --input or --set
+where something overflows, is infinite or NaN are left out, unless the query names them or their tags, +overflow and +unsafe_nan. An input has the value that --input or --set
 gives it, else that of its initializer, else a random one. Random floats are normally distributed, random integers and bools are 0 or 1.
 Where the model does not say how large an input is, --shape does; a size with a name is the same in all inputs. Each output is printed
 as its type and its first elements. --output-folder writes output_0.pb, output_1.pb, …, tensors of ONNX.`,
@@ -40,6 +40,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err != nil {
 					return err
 				}
+				passes.Tell(c)
 				m, err := onnx.ReadFile(args[0])
 				if err != nil {
 					return err

@@ -29,7 +29,8 @@ func (o Options) optVerb() tool.Verb {
 		Detail: `
 An ONNX model is optimized as a graph of its nodes. --output writes the result as a model again, with the names of its inputs, outputs
 and whatever is left, and reports what was done: how many nodes there are of each operator before and after, and which rules made the
-difference; --changes lists every replacement, with the names of the values. --shape and --set fix sizes and values of inputs, which
+difference, and the query with what it avoids, ~unsafe_nan and ~overflow: passes that change results where something overflows, is infinite
+or NaN are left out unless the query names them or their tag; --changes lists every replacement, with the names of the values. --shape and --set fix sizes and values of inputs, which
 stay inputs. Unless --verify=false, both models are run on random inputs, and a difference is an error: nothing is written then.
 Without --output, the graph is printed.`,
 		Examples: `
@@ -64,7 +65,7 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 		return err
 	}
 	source := ir.SourceOf(g)
-	r := &optReport{Before: count(g)}
+	r := &optReport{Before: count(g), Query: s.opt.Query().String()}
 	rec := profile.New(s.opt.Name(), s.opt.Class())
 	watched, told := f.watch.Start(ctx, c, s.opt)
 	if err := s.opt.Rewrite(watched, g, rec); err != nil {
@@ -124,6 +125,7 @@ func (f *optFlags) print(c *tool.Console, s *opened, g *fgraph.FunctionGraph) er
 
 // An optReport says what became of a model.
 type optReport struct {
+	Query    string         `json:"query"`  // with what it avoids
 	Before   map[string]int `json:"before"` // nodes by operator, without constants
 	After    map[string]int `json:"after"`
 	Changes  []ir.Change    `json:"changes,omitempty"`
@@ -166,6 +168,7 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 	for _, rule := range slices.SortedFunc(maps.Keys(byRule), func(a, b string) int { return cmp.Or(byRule[b]-byRule[a], cmp.Compare(a, b)) }) {
 		c.Print("  %5d by %s\n", byRule[rule], rule)
 	}
+	c.Print("passes: %s\n", r.Query)
 	if f.changes {
 		for _, ch := range r.Changes {
 			c.Print("%v: %s (%s) -> %s (%s)\n", ch.Reason, fileio.Excerpt(ch.Old, 0), ch.Op, fileio.Excerpt(ch.New, 0), ch.By)

@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/onnxpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
@@ -118,6 +119,7 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 			if err != nil {
 				return nil, err
 			}
+			f.passes.Tell(c)
 			return s.subject(c)
 		},
 		Record:  f.record,
@@ -138,6 +140,7 @@ type opened struct {
 
 // open reads a model.
 func (f *modelFlags) open(name string) (*opened, error) {
+	f.passes.Completing(passes.ModelQuery)
 	query, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return nil, err
@@ -281,10 +284,10 @@ func (f *modelFlags) record(ctx context.Context, c *tool.Console, arg string, in
 
 // profile optimizes a model, and runs it if there are runs: then the graph of tensors is optimized as well.
 func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, runs, threads int) (*profile.Function, error) {
-	if runs > 0 {
-		f.passes.Without(lower.FreeTags()...)
-	} else if err := c.InVain("without --run", "input"); err != nil {
-		return nil, err
+	if runs == 0 {
+		if err := c.InVain("without --run", "input"); err != nil {
+			return nil, err
+		}
 	}
 	s, err := f.open(arg)
 	if err != nil {

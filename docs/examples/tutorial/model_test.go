@@ -17,7 +17,7 @@ func Example_model() {
 	for _, gap := range lower.Unsupported(m, nil) {
 		fmt.Println("not computed:", gap)
 	}
-	optimizer, err := passes.Default().Build(optdb.Include("fast_run").Excluding(lower.FreeTags()...))
+	optimizer, err := passes.ForModels(optdb.Include("fast_run"))
 	check(err)
 	session := lower.NewSession(m, lower.Options{Optimizer: optimizer}) // for any number of goroutines
 	runner := session.NewRunner()                                       // for one of them
