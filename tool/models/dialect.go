@@ -30,6 +30,14 @@ type Options struct {
 	Lower map[string]lower.Operator
 }
 
+// complete returns the options with their defaults.
+func (o Options) complete() Options {
+	if o.Operators == nil {
+		o.Operators = ir.Standard()
+	}
+	return o
+}
+
 // lowering returns how a model in a folder is computed.
 func (o Options) lowering(dir string, opt *optdb.Optimizer) lower.Options {
 	return lower.Options{Dir: dir, Optimizer: opt, Operators: o.Lower, Types: o.Operators}
@@ -46,9 +54,7 @@ func lowered(ctx context.Context, m *onnx.Model, o lower.Options, inputs map[str
 // Dialect returns the dialect of ONNX models. Its subjects are files of models, and it brings the
 // verbs that run them.
 func Dialect(o Options) *tool.Dialect {
-	if o.Operators == nil {
-		o.Operators = ir.Standard()
-	}
+	o = o.complete()
 	d := &tool.Dialect{
 		Name:       ir.Dialect,
 		Fields:     []string{fieldModel, fieldShapes, fieldValues},

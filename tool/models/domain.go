@@ -24,6 +24,7 @@ import (
 // Domain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
 // are tensors of small shapes, some of whose sizes only the run knows, and constants.
 func Domain(o Options) rulecheck.Domain {
+	o = o.complete()
 	w := rulecheck.World{
 		Rules:    onnxpass.Vocabulary(o.Operators),
 		Params:   paramsOf,
