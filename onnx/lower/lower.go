@@ -70,6 +70,9 @@ func (s source) function(ctx context.Context, o Options, inputs map[string]*arra
 	if s.file.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
+	if err := declared(s.file.Graph, inputs); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	m, err := optimized(ctx, s.nodes, o, inputs)
 	if err != nil {
