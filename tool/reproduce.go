@@ -72,6 +72,9 @@ func reproduce(ctx context.Context, c *Console, watch *Watch, cas *repro.Case) e
 		return err
 	case f.Kind == repro.None:
 		c.Say("it does not fail")
+		if f.Accepted != "" {
+			c.Say("%s", f.Accepted)
+		}
 		return nil
 	case want.Kind == repro.None:
 		c.Say("it fails: %v: %v", f, f.Err)
