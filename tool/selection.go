@@ -209,6 +209,9 @@ func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
 	return asked.String(), opt, nil
 }
 
+// Optimizer returns the optimizer of a query, which may name the rules that the flags add.
+func (f *Selection) Optimizer(q optdb.Query) (*optdb.Optimizer, error) { return f.db.Build(q) }
+
 // Completing sets what a query that was typed stands for, see [Dialect.Query]. Reports show the query that
 // this returns.
 func (f *Selection) Completing(complete func(optdb.Query) optdb.Query) { f.complete = complete }

@@ -20,7 +20,6 @@ import (
 	"github.com/nnopt/nnopt/passes/onnxpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/view"
@@ -223,7 +222,7 @@ func (s *opened) failed(ctx context.Context, c *tool.Console, err error) error {
 		return err
 	}
 	source := ir.SourceOf(g)
-	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: c.Config().Database().Build, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
+	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: s.passes.Optimizer, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
 	s.passes.Added().Note(cas)
 	return tool.Reproducing(ctx, c, err, cas)
 }
@@ -330,25 +329,4 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, r
 	p.Message, p.Optimizer = arg, profile.Merge(record, p.Optimizer)
 	p.CompileTime, p.OptimizerTime = p.CompileTime+record.Time, p.OptimizerTime+record.Time
 	return p, nil
-}
-
-// parseValue reads what FormatValue returns.
-func parseValue(d graphfile.Dialect, text string) (*array.Array, error) {
-	name, data, ok := strings.Cut(text, " ")
-	if !ok {
-		return nil, fmt.Errorf("%q is no value", fileio.Excerpt(text, 0))
-	}
-	t, err := d.ParseType(name)
-	if err != nil {
-		return nil, err
-	}
-	x, err := d.ParseData(t, data)
-	if err != nil {
-		return nil, err
-	}
-	value, ok := x.(*ir.Value)
-	if !ok || value.Tensor == nil {
-		return nil, fmt.Errorf("%q is no tensor", fileio.Excerpt(text, 0))
-	}
-	return lower.ArrayOf(value.Tensor, value.Dir())
 }

@@ -115,6 +115,16 @@ func TestModels(t *testing.T) {
 	nnopt(t, "opt", "--output=out.onnx", "broken.onnx").fails(t, 1, "broken.onnx")
 }
 
+// TestModelRuleFails: the reproducer of a model whose optimization fails has the rules of the command line.
+func TestModelRuleFails(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := writeONNX(t.Context(), "m.onnx"); err != nil {
+		t.Fatal(err)
+	}
+	nnopt(t, "opt", "--rule=(Relu x) => (Neg (Relu x))", "--output=out.onnx", "m.onnx").fails(t, statusFault, "rules do not terminate", "a reproducer is in nnopt-failure-1.graph")
+	nnopt(t, "reproduce", "nnopt-failure-1.graph").fails(t, statusFault, "it still fails: no-end in canonicalize/rule1")
+}
+
 // TestModelRules: the machine finds two rules that others have shipped, and what is right instead.
 func TestModelRules(t *testing.T) {
 	const pad = "&& explicit_pads(a) && image_of_size(r) && within_kernel(a, n) => (MaxPool{padded(a, n)} r)"
@@ -132,4 +142,37 @@ func TestModelRules(t *testing.T) {
 			t.Errorf("%s: %s, not %s", rule, r.stdout, class)
 		}
 	}
+}
+
+// TestOtherValues: sequences and optional values are drawn, compared, and written with reproducers, also as outputs.
+func TestOtherValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	graph := file(t, "other.graph", `onnx-model: none
+
+graph {
+    input %x : float[n,2]
+    input %s : opaque[seq(float[n,2])]
+    input %o : opaque[optional(float[n])]
+    %h = OptionalHasElement(%o) : bool[]
+    %nh = Not(%h) : bool[]
+    %nx = Neg(%x) : float[n,2]
+    %t = SequenceInsert(%s, %nx) : opaque[seq(float[n,2])]
+    %u = SequenceConstruct(%nx, %x) : opaque[seq(float[n,2])]
+    %i = Identity(%o) : opaque[optional(float[n])]
+    return %h, %t, %u, %s, %i, %nh
+}
+`)
+	nnopt(t, "opt", "--query=none", "--output=other.onnx", graph).ok(t)
+	contains(t, nnopt(t, "opt", "--output=out.onnx", "other.onnx").ok(t).stdout, "eliminate_identity", "\nverified on random inputs: both models compute the same\n")
+	nnopt(t, "opt", "--query=debug", graph).ok(t)
+	contains(t, nnopt(t, "reproduce", "--query=fast_run", graph).ok(t).stderr, "it does not fail")
+	const wrong = "--rule=(Neg x) => x"
+	nnopt(t, "opt", wrong, "--output=out.onnx", "other.onnx").fails(t, statusFault, "the optimized model computes something else: output 1 is sequence([[")
+	nnopt(t, "opt", "--query=debug", wrong, graph).fails(t, statusFault, "a reproducer is in nnopt-failure-1.graph (values in canonicalize/rule1)")
+	nnopt(t, "reproduce", "nnopt-failure-1.graph").fails(t, statusFault, "it still fails")
+	contains(t, nnopt(t, "bisect", "nnopt-failure-1.graph").ok(t).stdout, "rule1: Neg(x) -> x")
+	contains(t, nnopt(t, "reduce", "nnopt-failure-1.graph").ok(t).stderr, "1 applies instead of")
+	nnopt(t, "reproduce", "nnopt-failure-1.reduced.graph").fails(t, statusFault, "it still fails")
+	// An optional input is tried with a value and without. What asks for the value can't do without it.
+	nnopt(t, "opt", "--rule=(Not x) => (Xor x x)", "--output=out.onnx", "other.onnx").fails(t, statusFault, "the optimized model computes something else: output 5 is False, not True")
 }
