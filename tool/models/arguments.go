@@ -24,6 +24,8 @@ type argumentFlags struct {
 	shapes map[string][]int
 	values map[string][]float64
 	seed   uint64
+	// fixDefaults makes constants of inputs that are initializers.
+	fixDefaults bool
 }
 
 func declareArguments(fs *flag.FlagSet) *argumentFlags {
@@ -50,6 +52,7 @@ func declareGiven(fs *flag.FlagSet) *argumentFlags {
 }
 
 func (a *argumentFlags) declareGiven(fs *flag.FlagSet, shape, value string) {
+	fs.BoolVar(&a.fixDefaults, "fix-defaults", false, "Make constants of inputs that are also initializers, such as the weights of old files: nobody can give them other values then")
 	fs.Func("shape", "NAME=1x3x8: "+shape+"; may be given more than once", func(text string) error {
 		return entry(a.shapes, text, "1x3x8", parseShape)
 	})

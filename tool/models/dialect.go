@@ -57,7 +57,7 @@ func Dialect(o Options) *tool.Dialect {
 	o = o.complete()
 	d := &tool.Dialect{
 		Name:       ir.Dialect,
-		Fields:     []string{fieldModel, fieldShapes, fieldValues},
+		Fields:     []string{fieldModel, fieldShapes, fieldValues, fieldDefaults},
 		Files:      []string{fieldModel},
 		Open:       o.world,
 		Write:      write,

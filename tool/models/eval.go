@@ -41,7 +41,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 					return err
 				}
 				passes.Tell(c)
-				m, err := onnx.ReadFile(args[0])
+				m, _, err := arguments.read(args[0])
 				if err != nil {
 					return err
 				}

@@ -31,7 +31,7 @@ An ONNX model is optimized as a graph of its nodes. --output writes the result a
 and whatever is left, and reports what was done: how many nodes there are of each operator before and after, and which rules made the
 difference, and the query with what it avoids, ~unsafe_nan and ~overflow: passes that change results where something overflows, is infinite
 or NaN are left out unless the query names them or their tag; --changes lists every replacement, with the names of the values. --shape and --set fix sizes and values of inputs, which
-stay inputs. Unless --verify=false, both models are run on random inputs, and a difference is an error: nothing is written then.
+stay inputs. Initializers that are also inputs are their defaults; --fix-defaults makes constants of them. Unless --verify=false, both models are run on random inputs, and a difference is an error: nothing is written then.
 Without --output, the graph is printed.`,
 		Examples: `
 $0 opt --output small.onnx model.onnx
@@ -65,7 +65,7 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 		return err
 	}
 	source := ir.SourceOf(g)
-	r := &optReport{Before: count(g), Query: s.opt.Query().String()}
+	r := &optReport{Before: count(g), Query: s.opt.Query().String(), Defaults: s.defaults, fixed: f.arguments.fixDefaults}
 	rec := profile.New(s.opt.Name(), s.opt.Class())
 	watched, told := f.watch.Start(ctx, c, s.opt)
 	if err := s.opt.Rewrite(watched, g, rec); err != nil {
@@ -130,6 +130,9 @@ type optReport struct {
 	After    map[string]int `json:"after"`
 	Changes  []ir.Change    `json:"changes,omitempty"`
 	Verified string         `json:"verified,omitempty"`
+	// Defaults counts the inputs that are initializers. They stay inputs unless they are fixed.
+	Defaults int `json:"defaults,omitempty"`
+	fixed    bool
 }
 
 // count counts the nodes of each operator.
@@ -173,6 +176,13 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 		for _, ch := range r.Changes {
 			c.Print("%v: %s (%s) -> %s (%s)\n", ch.Reason, fileio.Excerpt(ch.Old, 0), ch.Op, fileio.Excerpt(ch.New, 0), ch.By)
 		}
+	}
+	switch {
+	case r.Defaults == 0:
+	case r.fixed:
+		c.Print("defaults: %d inputs that are initializers have become constants\n", r.Defaults)
+	default:
+		c.Print("defaults: %d inputs are initializers, too, which whoever runs the model may replace; --fix-defaults makes constants of them, which more rules can use\n", r.Defaults)
 	}
 	if r.Verified != "" {
 		c.Print("%s\n", r.Verified)

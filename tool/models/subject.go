@@ -30,6 +30,8 @@ const (
 	fieldModel  = "onnx-model"  // the file of the model
 	fieldShapes = "onnx-shapes" // sizes of inputs that were given: x=1x3x8 y=2
 	fieldValues = "onnx-values" // values of inputs
+	// fieldDefaults is "fixed" if inputs that are initializers are constants.
+	fieldDefaults, defaultsFixed = "onnx-defaults", "fixed"
 )
 
 // noModel is the model of graphs that belong to none.
@@ -106,7 +108,7 @@ func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.
 // subjects are files of models.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &modelFlags{Options: o, arguments: declareGiven(fs), passes: flags.Passes, watch: flags.Watch}
-	own := []string{"shape", "set"}
+	own := []string{"shape", "set", "fix-defaults"}
 	if flags.Runs {
 		f.arguments.declareFiles(fs)
 		own = append(own, "input")
@@ -130,11 +132,12 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 // An opened is a model with the passes for it.
 type opened struct {
 	*modelFlags
-	name  string
-	model *onnx.Model
-	opts  ir.Options
-	query string
-	opt   *optdb.Optimizer
+	name     string
+	model    *onnx.Model
+	defaults int // inputs that are initializers
+	opts     ir.Options
+	query    string
+	opt      *optdb.Optimizer
 }
 
 // open reads a model.
@@ -144,7 +147,7 @@ func (f *modelFlags) open(name string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := onnx.ReadFile(name)
+	m, defaults, err := f.arguments.read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +159,7 @@ func (f *modelFlags) open(name string) (*opened, error) {
 		return nil, err
 	}
 	opts.Opset = f.opset
-	return &opened{modelFlags: f, name: name, model: m, opts: opts, query: query, opt: opt}, nil
+	return &opened{modelFlags: f, name: name, model: m, defaults: defaults, opts: opts, query: query, opt: opt}, nil
 }
 
 // graph makes the graph of the model.
@@ -191,6 +194,9 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 // notes are the fields of files with graphs of the model.
 func (s *opened) notes() []graphfile.Field {
 	fields := []graphfile.Field{{Name: fieldModel, Text: s.name}}
+	if s.arguments.fixDefaults && s.defaults > 0 {
+		fields = append(fields, graphfile.Field{Name: fieldDefaults, Text: defaultsFixed})
+	}
 	var shapes, values []string
 	for _, name := range s.arguments.names() {
 		if shape, ok := s.arguments.shapes[name]; ok {
@@ -238,11 +244,11 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(name), file)
 	}
-	m, err := onnx.ReadFile(file)
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64), fixDefaults: head.Field(fieldDefaults) == defaultsFixed}
+	m, _, err := a.read(file)
 	if err != nil {
 		return nil, err
 	}
-	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
 	for _, text := range strings.Fields(head.Field(fieldShapes)) {
 		if err := entry(a.shapes, text, "1x3x8", parseShape); err != nil {
 			return nil, fmt.Errorf("%s: field %s: %w", name, fieldShapes, err)
