@@ -256,7 +256,7 @@ func undeclared(g *fgraph.FunctionGraph, values []any) int {
 
 // differ runs the optimized model, and has its outputs judged.
 func (s *opened) differ(ctx context.Context, m *onnx.Model, w world, judge func(context.Context, []any) (differ, accepted string, err error), inputs []any) (string, error) {
-	g, err := ir.Import(m, s.opts)
+	g, err := ir.Import(m, s.importer.Options)
 	if err != nil {
 		return "", fmt.Errorf("the optimized model is faulty: %w", err)
 	}

@@ -75,6 +75,7 @@ func TestDraw(t *testing.T) {
 	for typ, want := range map[string]string{
 		"opaque[seq(float[n,2])]":           "[[7 2] [7 2]]",
 		"opaque[optional(float[n])]":        "[7]",
+		"opaque[seq(float[*])]":             "[[7] [7]]",
 		"opaque[optional(seq(int64[n,h]))]": "[[7 5] [7 5]]",
 	} {
 		d := &drawing{rng: rand.New(rand.NewPCG(1, 2)), size: [2]int{7, 5}, symbols: make(map[string]int), left: 100}
@@ -92,7 +93,7 @@ func TestDraw(t *testing.T) {
 			t.Errorf("%s: %v, %v", typ, v, err)
 		}
 	}
-	for _, typ := range []string{"opaque[seq(float[*])]", "float[*]", "unknown", "float[1000]", "opaque[map(int64,float[2])]"} {
+	for _, typ := range []string{"opaque[seq(opaque[seq(float[2])])]", "float[*]", "unknown", "float[1000]", "opaque[map(int64,float[2])]"} {
 		d := &drawing{rng: rand.New(rand.NewPCG(1, 2)), size: [2]int{7, 5}, symbols: make(map[string]int), left: 100}
 		if v, err := d.value(mustType(typ)); err == nil {
 			t.Errorf("%s: %v", typ, v)

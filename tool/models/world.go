@@ -145,6 +145,9 @@ func (d *drawing) value(t ir.Type) (any, error) {
 	case optional:
 		return d.value(elem)
 	case sequence:
+		if elem.IsTensor() && elem.Rank() < 0 { // most models say no more of a sequence
+			elem = ir.NewType(elem.Elem(), ir.Symbol("items"))
+		}
 		l := make(list, drawnItems)
 		for i := range l {
 			var err error

@@ -404,7 +404,7 @@ func TestEvalFaults(t *testing.T) {
 	eval("--set=b=1", "--set=b=2").fails(t, statusUsage, "b is given twice")
 	eval("--shape=x=2x3", "--set=b=1,2,3").fails(t, statusUsage, "--set b: 3 numbers for shape [2]")
 	eval("--shape=x=2x3", "--set=at=7,0").fails(t, statusFault, "7")
-	eval("--shape=x=2x3", "--shape=w=2x2").fails(t, statusFault, "MatMul")
+	eval("--shape=x=2x3", "--shape=w=2x2").fails(t, statusFault, "w is declared as float[3, 2], and has the shape [2 2]")
 	eval("--input=x="+file(t, "x.pb", "no tensor")).fails(t, statusFault, "x.pb")
 	eval("--input=x="+file(t, "x.npy", "no array")).fails(t, statusFault, "x.npy", "NumPy")
 	eval("--input=x=nowhere.pb").fails(t, statusFault, "nowhere.pb")
