@@ -157,7 +157,7 @@ func NewFunction(ctx context.Context, inputs, outputs []*fgraph.Variable, opts F
 		return nil, err
 	}
 	link := time.Now()
-	if err := f.compile(g); err != nil {
+	if err := f.compile(ctx, g); err != nil {
 		return nil, err
 	}
 	f.profile.LinkTime, f.profile.CompileTime = time.Since(link), time.Since(start)
@@ -170,7 +170,7 @@ func NewFunction(ctx context.Context, inputs, outputs []*fgraph.Variable, opts F
 // a feature of the graph is an fgraph.DestroyPermitter.
 func CompileGraph(g *fgraph.FunctionGraph) (*Function, error) {
 	f := new(Function)
-	if err := f.compile(g); err != nil {
+	if err := f.compile(context.Background(), g); err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -64,6 +65,7 @@ func validate(g *fgraph.FunctionGraph) error {
 
 // A compiler gives the variables of a graph their slots, and makes the steps of a Function.
 type compiler struct {
+	ctx  context.Context
 	f    *Function
 	g    *fgraph.FunctionGraph
 	slot []int32 // by variable
@@ -98,13 +100,27 @@ func (c *compiler) leaves() error {
 	return nil
 }
 
+// kernel compiles an apply. The graph that an op holds becomes a function, optimized as that of f is.
+func (c *compiler) kernel(a *fgraph.Apply) (tensor.Kernel, error) {
+	op, ok := a.Op().(tensor.Nesting)
+	if !ok {
+		return tensor.Compile(a)
+	}
+	body, o := op.Body(), c.f.opts
+	inner, err := NewFunction(c.ctx, body.Inputs(), body.Outputs(), FunctionOptions{Optimizer: o.Optimizer, MaxBytes: o.MaxBytes, Check: o.Check})
+	if err != nil {
+		return nil, fmt.Errorf("its body: %w", err)
+	}
+	return op.CompileBody(a, func() tensor.BodyRunner { return inner.NewRunner() })
+}
+
 // step makes the step of an apply, and gives its outputs their slots.
 func (c *compiler) step(p planned) error {
 	f, a := c.f, p.apply
 	if _, ok := a.Op().(tensor.Op); !ok {
 		return fmt.Errorf("%w: %v can't be computed", tensor.ErrType, a)
 	}
-	k, err := tensor.Compile(a)
+	k, err := c.kernel(a)
 	if err != nil {
 		return applyError(c.g, a, err)
 	}
@@ -144,7 +160,7 @@ func (c *compiler) step(p planned) error {
 }
 
 // compile makes the steps of the graph.
-func (f *Function) compile(g *fgraph.FunctionGraph) error {
+func (f *Function) compile(ctx context.Context, g *fgraph.FunctionGraph) error {
 	if err := validate(g); err != nil {
 		return err
 	}
@@ -157,7 +173,7 @@ func (f *Function) compile(g *fgraph.FunctionGraph) error {
 	}
 	f.graph = g
 	f.profile.Applies = g.NumApplies()
-	c := compiler{f: f, g: g, slot: make([]int32, g.NumVariableIDs())}
+	c := compiler{ctx: ctx, f: f, g: g, slot: make([]int32, g.NumVariableIDs())}
 	if err := c.leaves(); err != nil {
 		return err
 	}

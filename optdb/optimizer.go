@@ -86,9 +86,19 @@ func (o *Optimizer) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *p
 	return rewrite.Run(o.options(ctx), o, g, rec)
 }
 
+type running struct{}
+
+// Running returns the optimizer that runs with a context, nil if none does. A rewriter that finds graphs in
+// a graph has it rewrite them, too.
+func Running(ctx context.Context) *Optimizer {
+	o, _ := ctx.Value(running{}).(*Optimizer)
+	return o
+}
+
 // options returns a context in which failures report the query, and the graph is
 // checked if the query is for debugging.
 func (o *Optimizer) options(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, running{}, o)
 	opts := rewrite.OptionsFrom(ctx)
 	tell := opts.Reproduce != nil && opts.Query == ""
 	if !tell && (opts.Check || !o.query.debug) {

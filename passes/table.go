@@ -102,6 +102,8 @@ func table() []row {
 			after: reasons{"uncanonicalize": "rules do not look into fused ops", "local_pow_specialize_device": "the multiplications should be fused",
 				"crossentropy_to_crossentropy_with_softmax": "rules do not look into fused ops"}},
 
+		{position: 0.5, name: "bodies1", rewriter: onnxpass.OptimizeBodies("bodies1"), dialect: models, tags: both,
+			before: reasons{"simplify_nodes": "what a body makes says more about the results of its node"}},
 		{position: 1, name: "simplify_nodes", rewriter: optdb.NewEquilibriumDB("simplify_nodes"), dialect: models, tags: both, doc: "makes nodes fewer and simpler",
 			after: reasons{"merge1": "equal nodes are simplified once"}},
 		{position: 1.9, name: "fuse_qkv", rewriter: onnxpass.FuseQKV(), dialect: models, tags: "fast_run reassoc",
@@ -109,6 +111,8 @@ func table() []row {
 		{position: 2, name: "compose_nodes", rewriter: optdb.NewEquilibriumDB("compose_nodes"), dialect: models, tags: "fast_run upward",
 			doc:   "replaces nodes with the one that ONNX has for what they compute together",
 			after: reasons{"simplify_nodes": "its rules match the simple form"}},
+		{position: 2.5, name: "bodies2", rewriter: onnxpass.OptimizeBodies("bodies2"), dialect: models, tags: both,
+			after: reasons{"simplify_nodes": "what bodies capture has become known", "compose_nodes": "then nothing around them changes any more"}},
 		{in: "simplify_nodes", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
 		{in: "simplify_nodes", name: "infer_types", rewriter: onnxpass.InferTypes(), cleanup: true, dialect: models, tags: both},
 		{in: "simplify_nodes", name: "merge_equal_sizes", rewriter: onnxpass.MergeEqualSizes(), cleanup: true, dialect: models, tags: both},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/onnx"
@@ -83,7 +84,7 @@ func runCase(ctx context.Context, c *refcase.Case, query string, opt *optdb.Opti
 	for _, in := range c.Inputs {
 		inputs[in.Name] = batched(unit, in)
 	}
-	f, err := lower.Model(ctx, m, lower.Options{}, inputs)
+	f, err := session.Model(ctx, m, session.Options{}, inputs)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -68,7 +68,7 @@ func (r loopedRun) run(t *testing.T, query string) {
 		for name, a := range state {
 			inputs["state."+name[len("next."):]] = a
 		}
-		f, err := lower.Model(t.Context(), models[phase], lower.Options{}, inputs)
+		f, err := session.Model(t.Context(), models[phase], session.Options{}, inputs)
 		if err != nil {
 			t.Fatalf("chunk %d: %v", k, err)
 		}

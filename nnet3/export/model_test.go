@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -60,7 +60,7 @@ func compare(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query strin
 	for _, x := range in.Inputs {
 		inputs[x.Name] = batched(unit, x)
 	}
-	f, err := lower.Model(t.Context(), m, lower.Options{}, inputs)
+	f, err := session.Model(t.Context(), m, session.Options{}, inputs)
 	if err != nil {
 		t.Fatal(err)
 	}

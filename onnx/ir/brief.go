@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -13,6 +14,9 @@ func (op *Op) Brief() string {
 	parts := make([]string, 0, len(op.Attributes))
 	for _, a := range op.Attributes {
 		parts = append(parts, a.Name+"="+briefAttribute(op, a))
+	}
+	for _, b := range op.Bodies {
+		parts = append(parts, bodyText(b))
 	}
 	text, _, _ := strings.Cut(op.String(), "{")
 	if len(parts) > 0 {
@@ -25,8 +29,6 @@ func briefAttribute(op *Op, a *onnx.Attribute) string {
 	switch {
 	case a.Type == onnx.AttributeInt && (op.Type == "Cast" && a.Name == "to" || a.Name == "dtype"):
 		return onnx.DataType(a.Int).String()
-	case a.Graph != nil:
-		return "graph of " + nodes(len(a.Graph.Nodes))
 	case a.Tensor != nil:
 		return fmt.Sprintf("tensor of %v%s", a.Tensor.DataType, listText(a.Tensor.Dims, func(n int64) string { return fmt.Sprint(n) }))
 	}
@@ -47,30 +49,37 @@ func nodes(n int) string {
 // maxDescribed is how many nodes of a graph are described.
 const maxDescribed = 30
 
-// Describe lists the nodes of the graphs among the attributes, a node a line. It returns "" where
-// there is no graph.
+// Describe lists the applies of the bodies, a line each. It returns "" where there is none.
 func (op *Op) Describe() string {
-	var b strings.Builder
-	for _, a := range op.Attributes {
-		if a.Graph == nil {
-			continue
+	var text strings.Builder
+	for _, b := range op.Bodies {
+		names := make(map[*fgraph.Variable]string)
+		list := func(vars []*fgraph.Variable) string {
+			parts := make([]string, len(vars))
+			for i, v := range vars {
+				switch {
+				case v.Name() != "":
+					parts[i] = v.Name()
+				case v.IsConstant():
+					parts[i] = v.String()
+				default:
+					if names[v] == "" {
+						names[v] = fmt.Sprintf("%%%d", len(names))
+					}
+					parts[i] = names[v]
+				}
+			}
+			return strings.Join(parts, ", ")
 		}
-		fmt.Fprintf(&b, "%s(%s) → %s\n", a.Name, values(a.Graph.Inputs), values(a.Graph.Outputs))
-		for i, n := range a.Graph.Nodes {
-			if i == maxDescribed {
-				fmt.Fprintf(&b, "  … %s more\n", nodes(len(a.Graph.Nodes)-i))
+		fmt.Fprintf(&text, "%s(%s) → %s\n", b.Name, list(b.Graph.Inputs()), list(b.Graph.Outputs()))
+		n := 0
+		for a := range b.Graph.Ordered() {
+			if n++; n > maxDescribed {
+				fmt.Fprintf(&text, "  … %s more\n", nodes(b.Graph.NumApplies()-maxDescribed))
 				break
 			}
-			fmt.Fprintf(&b, "  %s = %s(%s)\n", strings.Join(n.Outputs, ", "), qualified(n.Domain, n.Op), strings.Join(n.Inputs, ", "))
+			fmt.Fprintf(&text, "  %s = %s(%s)\n", list(a.Outputs()), a.Op().(*Op).Name(), list(a.Inputs()))
 		}
 	}
-	return b.String()
-}
-
-func values(list []*onnx.ValueInfo) string {
-	names := make([]string, len(list))
-	for i, v := range list {
-		names[i] = v.Name
-	}
-	return strings.Join(names, ", ")
+	return text.String()
 }

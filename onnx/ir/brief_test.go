@@ -24,7 +24,7 @@ func TestBrief(t *testing.T) {
 		Inputs:  []*onnx.ValueInfo{info("x", 4), {Name: "p", Type: condition.Type}},
 		Outputs: []*onnx.ValueInfo{{Name: "out", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float16}}}},
 	}))
-	want := map[string][2]string{"Loop": {"Loop{body=graph of 2 nodes}", "body(i, c, v) → going, w\n  going = Identity(c)\n  w = Add(v, x)\n"}, "Cast": {"Cast{to=float16}", ""}, "Abs": {"Abs", ""}}
+	want := map[string][2]string{"Loop": {"Loop{body=graph of 2 nodes}", "body(i, c, v, x) → going, w\n  going = Identity(c)\n  w = Add(v, x)\n"}, "Cast": {"Cast{to=float16}", ""}, "Abs": {"Abs", ""}}
 	order, err := g.Toposort()
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package ir
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/nnopt/nnopt/onnx"
 )
@@ -27,16 +26,5 @@ func (op *Op) WithAttributes(list ...*onnx.Attribute) *Op {
 }
 
 func (op *Op) copied() *Op {
-	c := &Op{Type: op.Type, Domain: op.Domain, Overload: op.Overload, Attributes: op.Attributes, Outputs: op.Outputs, Legacy: op.Legacy, Captures: op.Captures, operator: op.operator}
-	c.text = sync.OnceValue(c.format)
-	return c
-}
-
-// WithBody returns the op with another graph as an attribute, which knows the last inputs of an apply by these
-// names.
-func (op *Op) WithBody(a *onnx.Attribute, captures []string) *Op {
-	c := op.WithAttributes(a)
-	c.Captures = captures
-	c.text = sync.OnceValue(c.format)
-	return c
+	return Op{Type: op.Type, Domain: op.Domain, Overload: op.Overload, Attributes: op.Attributes, Bodies: op.Bodies, Outputs: op.Outputs, Legacy: op.Legacy, operator: op.operator}.completed()
 }

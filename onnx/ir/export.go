@@ -17,32 +17,71 @@ import (
 // that model itself. It shares the tensors and other parts of that model, which must not change.
 func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	s := SourceOf(g)
-	if s.imported == g && g.Commits() == 0 && !s.fixed {
+	if s.imported == g && g.Commits() == 0 && !s.fixed && !s.unsorted {
 		return s.Model, nil
 	}
-	applies, err := g.Toposort()
+	root, err := Regions(g)
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{Source: s, graph: g, opset: s.version(g), names: make(map[*fgraph.Variable]string), taken: make(map[string]bool), nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	e := &exporter{Source: s, opset: s.version(g), taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string)}
 	m := *s.Model
 	if e.opset > s.opsets[""] {
 		e.raise(&m)
 	}
-	m.Graph = e.main(divide(applies, g.Outputs()))
+	w := &writer{exporter: e, graph: g, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: new(nameScope)}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	m.Graph = w.main(root)
+	m.Functions = nil // their nodes are where they were called
 	return &m, errors.Join(e.faults...)
 }
 
+// An exporter writes the graphs of a model.
 type exporter struct {
 	*Source
 	opset     int64 // of ONNX's own operators
-	graph     *fgraph.FunctionGraph
-	names     map[*fgraph.Variable]string
-	taken     map[string]bool
-	nodeNames map[nodeKey]*fgraph.Apply // whose the names of nodes are
-	// outputs are the names of the outputs.
-	outputs []string
-	faults  []error
+	taken     map[string][]*nameScope
+	hints     map[string]bool   // names of values in any graph
+	constants map[*Value]string // all of them are in the main graph
+	faults    []error
+}
+
+// A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
+// there if it is in a graph around it or in one of those inside. Two graphs that don't see each other
+// may have the same names, and models have them.
+type nameScope struct {
+	outer *nameScope
+	depth int
+}
+
+// around reports whether a scope is s or around it.
+func (n *nameScope) around(s *nameScope) bool {
+	for s != nil && s.depth > n.depth {
+		s = s.outer
+	}
+	return n == s
+}
+
+// isFree reports whether a name can be given in all scopes of a list.
+func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
+	return !slices.ContainsFunc(e.taken[name], func(t *nameScope) bool {
+		return slices.ContainsFunc(scopes, func(s *nameScope) bool { return t.around(s) || s.around(t) })
+	})
+}
+
+// take takes a name.
+func (e *exporter) take(name string, scopes ...*nameScope) string {
+	e.taken[name] = append(e.taken[name], scopes...)
+	return name
+}
+
+// fresh takes a name that is free: base, or else base with a number, which is no name that another value
+// would like to have.
+func (e *exporter) fresh(base string, scopes ...*nameScope) string {
+	name := base
+	for i := 1; !e.isFree(name, scopes...) || name != base && e.hints[name]; i++ {
+		name = base + "_" + strconv.Itoa(i)
+	}
+	return e.take(name, scopes...)
 }
 
 // raise raises the version of ONNX's operators, which an operator asks for that rules have made.
@@ -61,159 +100,161 @@ func (e *exporter) raise(m *onnx.Model) {
 	}
 }
 
+// A writer writes one graph of the model with the branches in it: the main one, or a body.
+type writer struct {
+	*exporter
+	graph     *fgraph.FunctionGraph
+	names     map[*fgraph.Variable]string
+	scopes    map[*Region]*nameScope
+	nodeNames map[nodeKey]*fgraph.Apply // whose the names of nodes are
+}
+
 // main writes the main graph.
-func (e *exporter) main(r *region) *onnx.Graph {
-	old := e.Model.Graph
+func (w *writer) main(r *Region) *onnx.Graph {
+	old, scope := w.Model.Graph, w.scopes[r]
 	g := *old
-	g.Nodes, g.Initializers, g.SparseInitializers = nil, nil, nil
-	e.reserve()
-	overridden := make(map[string]bool)
-	var inputs []*onnx.ValueInfo
-	for i, v := range e.graph.Inputs() {
-		overridden[v.Name()] = true
+	g.Nodes, g.Initializers, g.SparseInitializers, g.Inputs, g.Outputs = nil, nil, nil, nil, nil
+	w.hint(w.graph)
+	for i, v := range w.graph.Inputs() {
+		w.names[v] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
+	}
+	outputs := make([]string, len(w.graph.Outputs()))
+	own := w.imported == w.graph && len(outputs) == len(old.Outputs)
+	for i, v := range w.graph.Outputs() {
+		if own {
+			outputs[i] = w.take(old.Outputs[i].Name, scope)
+		} else {
+			outputs[i] = w.fresh(cmp.Or(v.Name(), "output_"+strconv.Itoa(i)), scope)
+		}
+		// An output is a value of its name, if that is one of a node and of no other output.
+		if w.names[v] == "" && v.Owner() != nil {
+			w.names[v] = outputs[i]
+		}
+	}
+	w.constantsOf(&g, scope)
+	w.nameValues(r)
+
+	defaults := make(map[string]bool)
+	for i, v := range w.graph.Inputs() {
+		defaults[v.Name()] = true
 		var info *onnx.ValueInfo
 		if i < len(old.Inputs) && old.Inputs[i].Name == v.Name() {
 			info = old.Inputs[i]
 		}
-		inputs = append(inputs, e.info(info, v, e.names[v]))
+		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v]))
 	}
-	g.Inputs = inputs
-	// The defaults of inputs stay.
 	for _, t := range old.Initializers {
-		if overridden[t.Name] {
+		if defaults[t.Name] {
 			g.Initializers = append(g.Initializers, t)
 		}
 	}
-	e.constants(&g)
-	names := e.outputNames()
-	e.nodes(&g, r, e.graph.Outputs(), names)
-	g.Outputs = nil
-	for i, v := range e.graph.Outputs() {
+	w.inOldOrder(&g)
+	w.nodes(&g, r, w.graph.Outputs(), outputs)
+	for i, v := range w.graph.Outputs() {
 		var info *onnx.ValueInfo
-		name := names[i]
-		if i < len(old.Outputs) && e.imported == e.graph {
+		if own {
 			info = old.Outputs[i]
 		}
-		g.Outputs = append(g.Outputs, e.info(info, v, name))
+		g.Outputs = append(g.Outputs, w.info(info, v, outputs[i]))
 	}
-	g.Values = e.valueInfos(old)
+	g.Values = w.valueInfos(old)
 	return &g
 }
 
-// outputNames returns the names of the outputs: those of the model, if the graph is its own.
-func (e *exporter) outputNames() []string {
-	if e.outputs == nil {
-		for i, v := range e.graph.Outputs() {
-			if old := e.Model.Graph.Outputs; e.imported == e.graph && i < len(old) {
-				e.outputs = append(e.outputs, old[i].Name)
-			} else {
-				e.outputs = append(e.outputs, e.fresh(cmp.Or(v.Name(), "output_"+strconv.Itoa(i))))
-			}
-		}
+// hint notes the names that values of a graph would like to have, and of the bodies in it.
+func (e *exporter) hint(g *fgraph.FunctionGraph) {
+	for v := range g.Variables() {
+		e.hints[v.Name()] = true
 	}
-	return e.outputs
-}
-
-// reserve gives inputs and outputs their names. An output is a value of its name, if that is one of a
-// node and of no other output.
-func (e *exporter) reserve() {
-	for i, v := range e.graph.Inputs() {
-		name := v.Name()
-		if name == "" {
-			name = "input_" + strconv.Itoa(i)
-		}
-		e.names[v] = e.fresh(name)
-	}
-	names := e.outputNames()
-	for i, v := range e.graph.Outputs() {
-		e.taken[names[i]] = true
-		if e.names[v] == "" && v.Owner() != nil {
-			e.names[v] = names[i]
-		}
-	}
-	// Names of values that stay come before those of new ones.
-	for v := range e.graph.Variables() {
-		if name := v.Name(); name != "" && e.names[v] == "" && !e.taken[name] && !IsOmitted(v) {
-			e.names[v] = name
-			e.taken[name] = true
-		}
-	}
-	// A graph in an attribute must not hide a new name by one of its own.
-	for a := range e.graph.Applies() {
-		for _, attribute := range a.Op().(*Op).Attributes {
-			for _, g := range append(slices.Clone(attribute.Graphs), attribute.Graph) {
-				e.hide(g)
-			}
+	for a := range g.Applies() {
+		for _, b := range a.Op().(*Op).Bodies {
+			e.hint(b.Graph)
 		}
 	}
 }
 
-// hide takes the names that a graph and those in it define.
-func (e *exporter) hide(g *onnx.Graph) {
-	if g == nil {
-		return
-	}
-	for _, v := range g.Inputs {
-		e.taken[v.Name] = true
-	}
-	for _, t := range g.Initializers {
-		e.taken[t.Name] = true
-	}
-	for _, n := range g.Nodes {
-		for _, name := range n.Outputs {
-			e.taken[name] = true
-		}
-		for _, a := range n.Attributes {
-			for _, inner := range append(slices.Clone(a.Graphs), a.Graph) {
-				e.hide(inner)
+// nameValues gives the results of applies names: those that they have, if these are free, then others.
+// A result without a name that nothing uses and that may be left out stays without one.
+func (w *writer) nameValues(root *Region) {
+	regions := []*Region{root}
+	places := make(map[*fgraph.Apply][]*nameScope)
+	for i := 0; i < len(regions); i++ {
+		r := regions[i]
+		for _, a := range r.Applies {
+			places[a] = append(places[a], w.scopes[r])
+			for k := range 2 {
+				if IsIf(a) {
+					inner := r.Branch(a, k)
+					w.scopes[inner] = &nameScope{w.scopes[r], w.scopes[r].depth + 1}
+					regions = append(regions, inner)
+				}
 			}
 		}
 	}
+	each := func(name func(a *fgraph.Apply, i int, v *fgraph.Variable)) {
+		for _, r := range regions {
+			for _, a := range r.Applies {
+				for i, v := range a.Outputs() {
+					if w.names[v] == "" {
+						name(a, i, v)
+					}
+				}
+			}
+		}
+	}
+	each(func(a *fgraph.Apply, _ int, v *fgraph.Variable) {
+		if name := v.Name(); name != "" && w.isFree(name, places[a]...) {
+			w.names[v] = w.take(name, places[a]...)
+		}
+	})
+	each(func(a *fgraph.Apply, i int, v *fgraph.Variable) {
+		if v.Name() == "" && len(v.Clients()) == 0 && w.mayLeaveOut(a, i) {
+			return
+		}
+		w.names[v] = w.fresh(cmp.Or(v.Name(), strings.ToLower(opName(v))), places[a]...)
+	})
+}
+
+// mayLeaveOut reports whether result i needs no name, if nothing uses it: ONNX says so, or the model did
+// it. The checker of ONNX refuses others, and ONNX Runtime ends at once where a result of a Loop has no
+// name.
+func (w *writer) mayLeaveOut(a *fgraph.Apply, i int) bool {
+	if a.Op().(*Op).MayLeaveOut(i) {
+		return true
+	}
+	old := w.origin(a)
+	return old != nil && w.unchanged(a) && i < len(old.node.Outputs) && old.node.Outputs[i] == ""
 }
 
 // name returns the name of a value.
-func (e *exporter) name(v *fgraph.Variable) string {
-	if IsOmitted(v) {
+func (w *writer) name(v *fgraph.Variable) string {
+	switch x := ValueOf(v); {
+	case IsOmitted(v):
 		return ""
+	case x != nil:
+		return w.constants[x]
 	}
-	name := e.names[v]
-	if name == "" {
-		base := v.Name()
-		if base == "" {
-			base = strings.ToLower(opName(v))
-		}
-		name = e.fresh(base)
-		e.names[v] = name
-	}
-	return name
+	return w.names[v]
 }
 
-// fresh returns a name that nothing has.
-func (e *exporter) fresh(base string) string {
-	name := base
-	for i := 1; e.taken[name]; i++ {
-		name = base + "_" + strconv.Itoa(i)
-	}
-	e.taken[name] = true
-	return name
-}
-
-// constants writes constants of Constant nodes as nodes, and other constants as initializers. Before
-// version 4 of the format, initializers are inputs that may be overridden, so new ones are nodes.
-func (e *exporter) constants(g *onnx.Graph) {
+// constantsOf writes constants of Constant nodes as nodes, and other constants as initializers. Before
+// version 4 of the format, initializers are inputs that may be overridden, so new ones are nodes. Those
+// of bodies are in the main graph, too, whose names bodies see.
+func (w *writer) constantsOf(g *onnx.Graph, scope *nameScope) {
 	initial := make(map[*onnx.Tensor]bool)
-	for _, t := range e.Model.Graph.Initializers {
+	for _, t := range w.Model.Graph.Initializers {
 		initial[t] = true
 	}
-	for v := range e.graph.Variables() {
+	for _, v := range w.written(w.graph, nil) {
 		x := ValueOf(v)
-		if x == nil || !e.written(v) {
+		if w.constants[x] != "" {
 			continue
 		}
-		name := e.name(v)
+		name := w.fresh(cmp.Or(v.Name(), "constant"), scope)
+		w.constants[x] = name
 		switch {
-		case e.Source.constants[x] != nil:
-			n := *e.Source.constants[x]
+		case w.Source.constants[x] != nil:
+			n := *w.Source.constants[x]
 			n.Outputs = []string{name}
 			g.Nodes = append(g.Nodes, &n)
 		case x.Sparse != nil:
@@ -222,7 +263,7 @@ func (e *exporter) constants(g *onnx.Graph) {
 			values.Name = name
 			t.Values = &values
 			g.SparseInitializers = append(g.SparseInitializers, &t)
-		case e.Model.IRVersion < 4 && !initial[x.Tensor]:
+		case w.Model.IRVersion < 4 && !initial[x.Tensor]:
 			g.Nodes = append(g.Nodes, &onnx.Node{Op: "Constant", Outputs: []string{name}, Attributes: []*onnx.Attribute{
 				{Name: "value", Type: onnx.AttributeTensor, Tensor: x.Tensor}}})
 		default:
@@ -235,9 +276,12 @@ func (e *exporter) constants(g *onnx.Graph) {
 			g.Initializers = append(g.Initializers, t)
 		}
 	}
-	// In the order of the file, new ones last, so that little moves in it.
+}
+
+// inOldOrder sorts initializers as the file has them, new ones last, so that little moves in it.
+func (w *writer) inOldOrder(g *onnx.Graph) {
 	position := make(map[string]int)
-	for i, t := range e.Model.Graph.Initializers {
+	for i, t := range w.Model.Graph.Initializers {
 		position[t.Name] = i + 1
 	}
 	slices.SortStableFunc(g.Initializers, func(a, b *onnx.Tensor) int {
@@ -249,21 +293,31 @@ func (e *exporter) constants(g *onnx.Graph) {
 	})
 }
 
-// written reports whether a constant is a value in the file. A constant that all its clients take as an
-// attribute in this version is not.
-func (e *exporter) written(v *fgraph.Variable) bool {
-	for _, c := range v.Clients() {
-		if c.Apply == nil {
-			return true
-		}
-		op := c.Apply.Op().(*Op)
-		m, ok := movedSince[op.Type]
-		if !ok || op.Domain != "" || op.Legacy != 0 || e.opset >= m.version ||
-			!slices.ContainsFunc(m.list, func(a moved) bool { return a.input == c.Index }) {
-			return true
+// written appends the constants of a graph and of the bodies in it that are values in the file. One that
+// all its clients take as an attribute in this version is not.
+func (e *exporter) written(g *fgraph.FunctionGraph, list []*fgraph.Variable) []*fgraph.Variable {
+	for v := range g.Variables() {
+		if ValueOf(v) != nil && slices.ContainsFunc(v.Clients(), e.readsValue) {
+			list = append(list, v)
 		}
 	}
-	return false
+	for a := range g.Applies() {
+		for _, b := range a.Op().(*Op).Bodies {
+			list = e.written(b.Graph, list)
+		}
+	}
+	return list
+}
+
+// readsValue reports whether a client of a constant has it as an input in the file.
+func (e *exporter) readsValue(c fgraph.Client) bool {
+	if c.Apply == nil {
+		return true
+	}
+	op := c.Apply.Op().(*Op)
+	m, ok := movedSince[op.Type]
+	return !ok || op.Domain != "" || op.Legacy != 0 || e.opset >= m.version ||
+		!slices.ContainsFunc(m.list, func(a moved) bool { return a.input == c.Index })
 }
 
 // info returns the declaration of a value: the one that the model has, unless sizes were given.
@@ -300,9 +354,9 @@ func moreNumbers(t, u Type) bool {
 }
 
 // valueInfos returns the declarations of what is left of the values that the model declares.
-func (e *exporter) valueInfos(old *onnx.Graph) []*onnx.ValueInfo {
+func (w *writer) valueInfos(old *onnx.Graph) []*onnx.ValueInfo {
 	byName := make(map[string]*fgraph.Variable)
-	for v, name := range e.names {
+	for v, name := range w.names {
 		byName[name] = v
 	}
 	var list []*onnx.ValueInfo
@@ -311,7 +365,7 @@ func (e *exporter) valueInfos(old *onnx.Graph) []*onnx.ValueInfo {
 		if v == nil || v.IsInput() {
 			continue
 		}
-		now := e.info(info, v, info.Name)
+		now := w.info(info, v, info.Name)
 		if _, ok := FromProto(now.Type).Meet(TypeOf(v)); ok {
 			list = append(list, now)
 		}

@@ -1,116 +1,107 @@
 package ir
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
 
 // nodes writes the nodes of a region, and what makes its outputs values of their names.
-func (e *exporter) nodes(g *onnx.Graph, r *region, outputs []*fgraph.Variable, names []string) {
+func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, names []string) {
 	own := make(map[*fgraph.Variable]bool)
-	for _, a := range r.nodes {
-		g.Nodes = append(g.Nodes, e.node(a, r))
+	for _, a := range r.Applies {
+		g.Nodes = append(g.Nodes, w.node(a, r))
 		for _, v := range a.Outputs() {
 			own[v] = true
 		}
 	}
 	given := make(map[string]bool)
 	for i, v := range outputs {
-		if (own[v] || v.IsInput()) && e.names[v] == names[i] && !given[names[i]] {
+		if (own[v] || v.IsInput()) && w.names[v] == names[i] && !given[names[i]] {
 			given[names[i]] = true
 			continue
 		}
-		g.Nodes = append(g.Nodes, &onnx.Node{Op: "Identity", Inputs: []string{e.name(v)}, Outputs: []string{names[i]}})
+		g.Nodes = append(g.Nodes, &onnx.Node{Op: "Identity", Inputs: []string{w.name(v)}, Outputs: []string{names[i]}})
 	}
 }
 
 // node writes an apply.
-func (e *exporter) node(a *fgraph.Apply, r *region) *onnx.Node {
+func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	op := a.Op().(*Op)
 	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}
-	var nameless []string // the results as they were in the file, if the node is still that one
-	if old := e.origin(a); old != nil {
-		if old.op != nil && old.op.EqualOp(op) {
+	if old := w.origin(a); old != nil {
+		if w.unchanged(a) {
 			c := *old.node
-			n, nameless = &c, old.node.Outputs
+			n = &c
 		}
-		n.Name = e.nodeName(a, r, old.node.Name)
+		n.Name = w.nodeName(a, r, old.node.Name)
 	}
-	in := a.Inputs()
-	attributes, in, err := denormalize(op, e.opset, in[:len(in)-len(op.Captures)])
+	known, captured := op.Split(a.Inputs())
+	attributes, in, err := denormalize(op, w.opset, known)
 	if err != nil {
-		e.faults = append(e.faults, fmt.Errorf("node %s: %w", n.Name, err))
+		w.faults = append(w.faults, fmt.Errorf("node %s: %w", n.Name, err))
 		return n
 	}
-	captured := a.Inputs()[len(a.Inputs())-len(op.Captures):]
-	if isIf(a) {
-		attributes, in = e.branches(a, r, n.Attributes), in[:1]
+	if IsIf(a) {
+		attributes, in = w.branches(a, r, n.Attributes), in[:1]
 	} else {
-		attributes = slices.Clone(attributes)
-		for i, b := range attributes {
-			attributes[i] = e.renamed(b, op, captured)
-		}
+		attributes = append(slices.Clip(attributes), w.bodies(op, captured, r)...)
 	}
 	n.Attributes = keep(n.Attributes, attributes)
 	n.Inputs = nil
 	for _, v := range in {
-		n.Inputs = append(n.Inputs, e.name(v))
+		n.Inputs = append(n.Inputs, w.name(v))
 	}
 	n.Outputs = make([]string, 0, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		// Without a name is only what may be left out: the checker of ONNX refuses others, and ONNX Runtime ends at
-		// once where a result of a Loop has none.
-		if v.Name() == "" && len(v.Clients()) == 0 && (op.MayLeaveOut(i) || i < len(nameless) && nameless[i] == "") {
-			n.Outputs = append(n.Outputs, "")
-		} else {
-			n.Outputs = append(n.Outputs, e.name(v))
-		}
+	for _, v := range a.Outputs() {
+		n.Outputs = append(n.Outputs, w.names[v])
 	}
 	return n
 }
 
 // origin returns the node of the model that an apply comes from, or nil.
-func (e *exporter) origin(a *fgraph.Apply) *imported {
-	if k := a.Origin(); k >= 0 && k < len(e.Source.nodes) {
-		return &e.Source.nodes[k]
+func (s *Source) origin(a *fgraph.Apply) *imported {
+	if k := a.Origin(); k >= 0 && k < len(s.nodes) {
+		return &s.nodes[k]
 	}
 	return nil
 }
 
 // A nodeKey is a name of a node in a graph of the model.
 type nodeKey struct {
-	region *region
+	region *Region
 	name   string
 }
 
 // nodeName returns the name of a node that comes from a node of a given name. If several come from the
 // same node, only one keeps the name: the one that has not changed, or else the first.
-func (e *exporter) nodeName(a *fgraph.Apply, r *region, name string) string {
+func (w *writer) nodeName(a *fgraph.Apply, r *Region, name string) string {
 	key := nodeKey{r, name}
-	if name != "" && e.nodeNames[key] == nil {
-		for _, b := range r.nodes {
-			old := e.origin(b)
+	if name != "" && w.nodeNames[key] == nil {
+		for _, b := range r.Applies {
+			old := w.origin(b)
 			if old == nil || old.node.Name == "" {
 				continue
 			}
 			k := nodeKey{r, old.node.Name}
-			if e.nodeNames[k] == nil || !e.unchanged(e.nodeNames[k]) && e.unchanged(b) {
-				e.nodeNames[k] = b
+			if w.nodeNames[k] == nil || !w.unchanged(w.nodeNames[k]) && w.unchanged(b) {
+				w.nodeNames[k] = b
 			}
 		}
 	}
-	if e.nodeNames[key] != a {
+	if w.nodeNames[key] != a {
 		return ""
 	}
 	return name
 }
 
 // unchanged reports whether an apply has the op of the node that it comes from.
-func (e *exporter) unchanged(a *fgraph.Apply) bool {
-	old := e.origin(a)
+func (s *Source) unchanged(a *fgraph.Apply) bool {
+	old := s.origin(a)
 	return old != nil && old.op != nil && old.op.EqualOp(a.Op())
 }
 
@@ -123,7 +114,7 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 		switch {
 		case i < 0:
 			continue
-		case rest[i] == a || a.Graph == nil && len(a.Graphs) == 0 && attributeText(a) == attributeText(rest[i]):
+		case rest[i] == a || len(graphsOf(a)) == 0 && attributeText(a) == attributeText(rest[i]):
 			kept = append(kept, a)
 		default:
 			kept = append(kept, rest[i])
@@ -134,110 +125,95 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 }
 
 // branches writes the branches of an If.
-func (e *exporter) branches(a *fgraph.Apply, r *region, old []*onnx.Attribute) []*onnx.Attribute {
+func (w *writer) branches(a *fgraph.Apply, r *Region, old []*onnx.Attribute) []*onnx.Attribute {
 	k := a.Op().(*Op).Outputs
 	var list []*onnx.Attribute
 	for branch, name := range []string{"then_branch", "else_branch"} {
 		attribute := &onnx.Attribute{Name: name, Type: onnx.AttributeGraph}
 		g := &onnx.Graph{Name: name}
-		var infos []*onnx.ValueInfo
 		for _, b := range old {
 			if b.Name == name && b.Graph != nil {
 				c, d := *b, *b.Graph
-				attribute, g, infos = &c, &d, b.Graph.Outputs
+				attribute, g = &c, &d
 			}
-		}
-		values := a.Inputs()[1+branch*k : 1+(branch+1)*k]
-		inner := r.branchOf(a, branch)
-		names := e.branchNames(inner, values)
-		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Outputs = nil, nil, nil, nil, nil
-		e.nodes(g, inner, values, names)
-		for i, v := range values {
-			var info *onnx.ValueInfo
-			if i < len(infos) {
-				info = infos[i]
-			}
-			g.Outputs = append(g.Outputs, e.info(info, v, names[i]))
 		}
 		attribute.Graph = g
+		infos := g.Outputs
+		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Outputs = nil, nil, nil, nil, nil
+		w.inner(g, infos, r.Branch(a, branch), a.Inputs()[1+branch*k:1+(branch+1)*k])
 		list = append(list, attribute)
 	}
 	return list
 }
 
-// branchNames returns names for the outputs of a branch. A value that is computed in the branch has its
-// own name, once; all others get new names.
-func (e *exporter) branchNames(r *region, values []*fgraph.Variable) []string {
+// inner writes the nodes and the outputs of a branch or a body. An output that is computed in it has its
+// own name, once; all others are values of new names.
+func (w *writer) inner(g *onnx.Graph, infos []*onnx.ValueInfo, r *Region, values []*fgraph.Variable) {
 	names := make([]string, len(values))
 	for i, v := range values {
-		if v.Owner() != nil && slices.Contains(r.nodes, v.Owner()) && !slices.Contains(values[:i], v) {
-			names[i] = e.name(v)
+		if v.Owner() != nil && slices.Contains(r.Applies, v.Owner()) && !slices.Contains(values[:i], v) {
+			names[i] = w.names[v]
 		} else {
-			names[i] = e.fresh(e.name(v))
+			names[i] = w.fresh(cmp.Or(w.name(v), "output"), w.scopes[r])
 		}
 	}
-	return names
+	w.nodes(g, r, values, names)
+	for i, v := range values {
+		var info *onnx.ValueInfo
+		if i < len(infos) {
+			info = infos[i]
+		}
+		g.Outputs = append(g.Outputs, w.info(info, v, names[i]))
+	}
 }
 
-// renamed returns an attribute whose graphs call captured values by the names that these have now.
-func (e *exporter) renamed(a *onnx.Attribute, op *Op, captured []*fgraph.Variable) *onnx.Attribute {
-	if a.Graph == nil && len(a.Graphs) == 0 {
-		return a
-	}
-	rename := make(map[string]string)
-	for i, name := range op.Captures {
-		if now := e.name(captured[i]); now != name {
-			rename[name] = now
+// bodies writes the bodies of an op in a region.
+func (w *writer) bodies(op *Op, captured []*fgraph.Variable, r *Region) []*onnx.Attribute {
+	var list []*onnx.Attribute
+	for _, b := range op.Bodies {
+		g := w.body(b, captured[:b.Captures()], r)
+		captured = captured[b.Captures():]
+		switch n := len(list); {
+		case !b.listed:
+			list = append(list, &onnx.Attribute{Name: b.Name, Type: onnx.AttributeGraph, Graph: g})
+		case n > 0 && list[n-1].Name == b.Name:
+			list[n-1].Graphs = append(list[n-1].Graphs, g)
+		default:
+			list = append(list, &onnx.Attribute{Name: b.Name, Type: onnx.AttributeGraphs, Graphs: []*onnx.Graph{g}})
 		}
 	}
-	if len(rename) == 0 {
-		return a
-	}
-	c := *a
-	if c.Graph != nil {
-		c.Graph = renameFree(c.Graph, rename)
-	}
-	c.Graphs = slices.Clone(c.Graphs)
-	for i, g := range c.Graphs {
-		c.Graphs[i] = renameFree(g, rename)
-	}
-	return &c
+	return list
 }
 
-// renameFree returns a copy of a graph in which names that it uses but does not define are replaced.
-func renameFree(g *onnx.Graph, rename map[string]string) *onnx.Graph {
-	free := FreeNames(g)
-	name := func(s string) string {
-		if to, ok := rename[s]; ok && slices.Contains(free, s) {
-			return to
-		}
-		return s
+// body writes a body that is in a region and captures values from around it.
+func (outer *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Graph {
+	g := &onnx.Graph{Name: b.Name}
+	var inputs, outputs []*onnx.ValueInfo
+	if b.file != nil {
+		c := *b.file
+		g, inputs, outputs = &c, c.Inputs, c.Outputs
+		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Inputs, g.Outputs = nil, nil, nil, nil, nil, nil
 	}
-	c := *g
-	c.Nodes = nil
-	for _, n := range g.Nodes {
-		d := *n
-		d.Inputs = slices.Clone(n.Inputs)
-		for i, s := range d.Inputs {
-			d.Inputs[i] = name(s)
-		}
-		d.Attributes = slices.Clone(n.Attributes)
-		for i, a := range d.Attributes {
-			if a.Graph != nil {
-				b := *a
-				b.Graph = renameFree(a.Graph, rename)
-				d.Attributes[i] = &b
-			}
-		}
-		c.Nodes = append(c.Nodes, &d)
+	root, err := Regions(b.Graph)
+	if err != nil {
+		outer.faults = append(outer.faults, err)
+		return g
 	}
-	c.Outputs = slices.Clone(g.Outputs)
-	for i, out := range c.Outputs {
-		if to := name(out.Name); to != out.Name {
-			d := *out
-			d.Name = to
-			c.Outputs[i] = &d
+	scope := &nameScope{outer.scopes[r], outer.scopes[r].depth + 1}
+	w := &writer{exporter: outer.exporter, graph: b.Graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	for i, v := range b.Graph.Inputs() {
+		if i >= b.Params {
+			w.names[v] = outer.name(captured[i-b.Params])
+			continue
 		}
+		w.names[v] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
+		var info *onnx.ValueInfo
+		if i < len(inputs) {
+			info = inputs[i]
+		}
+		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v]))
 	}
-	return &c
+	w.nameValues(root)
+	w.inner(g, outputs, root, b.Graph.Outputs())
+	return g
 }

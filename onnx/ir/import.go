@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -34,53 +32,69 @@ type Options struct {
 	// Defaults says that initializers which are also inputs are constants. Otherwise whoever runs the
 	// model may give them other values.
 	Defaults bool
+	// Lenient says that a node whose operator can't have inputs of such types, or whose domain has no
+	// version, is no fault of the graph, only of who computes it. Its results are of unknown types.
+	Lenient bool
 }
 
 // Import returns the graph of a model, with a [Source]. The error names all faults of nodes.
+//
+// Nodes may be in any order. Functions of the model take the place of the nodes that call them, unless
+// Operators has an operator of that name. An If is an apply of the condition and of the results of both
+// branches; the graphs in other nodes are bodies.
 func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: it has no graph", ErrModel)
 	}
-	im := &importer{Options: o, source: &Source{
-		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir, opsets: make(map[string]int64), constants: make(map[*Value]*onnx.Node),
-		latest: math.MaxInt64, raise: cmp.Or(o.Opset, raised),
+	if o.Operators == nil {
+		o.Operators = Standard()
+	}
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), source: &Source{
+		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
+		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
 	}}
-	if im.source.Operators == nil {
-		im.source.Operators = Standard()
-	}
-	for _, s := range m.Opsets {
-		domain := s.Domain
-		if domain == "ai.onnx" {
-			domain = ""
-		}
-		im.source.opsets[domain] = s.Version
-	}
 	if len(m.Opsets) == 0 {
 		im.source.opsets[""] = 1
 	}
-	root := &scope{vars: make(map[string]*fgraph.Variable)}
+	for _, f := range m.Functions {
+		im.functions[functionName(f.Domain, f.Name, f.Overload)] = f
+	}
+	root := im.scope(nil, new(graphOf), &frame{opsets: im.source.opsets})
 	inputs := im.inputs(m.Graph, root)
-	im.values(m.Graph)
 	im.graph(m.Graph, root)
-	var outputs []*fgraph.Variable
-	for _, out := range m.Graph.Outputs {
-		v := root.vars[out.Name]
-		if v == nil && !im.failed[out.Name] {
+	outputs := make([]*fgraph.Variable, len(m.Graph.Outputs))
+	for i, out := range m.Graph.Outputs {
+		if outputs[i] = root.vars[out.Name]; outputs[i] == nil && !root.failed[out.Name] {
 			im.fault("output "+out.Name, errors.New("nothing computes it"))
 		}
-		outputs = append(outputs, v)
 	}
 	if err := errors.Join(im.faults...); err != nil {
 		return nil, fmt.Errorf("%w:\n%w", ErrModel, err)
 	}
-	g, err := fgraph.NewInOrder(inputs, outputs, im.live(outputs), im.source)
+	g, err := fgraph.NewInOrder(inputs, outputs, live(root.made.applies, outputs), im.source)
 	im.source.imported = g
 	return g, err
 }
 
-// live returns the applies that outputs depend on, in the order of the model.
-func (im *importer) live(outputs []*fgraph.Variable) []*fgraph.Apply {
+func opsetsOf(list []*onnx.Opset) map[string]int64 {
+	opsets := make(map[string]int64)
+	for _, s := range list {
+		opsets[domainOf(s.Domain)] = s.Version
+	}
+	return opsets
+}
+
+// domainOf returns the name of a domain: that of ONNX's own operators is empty.
+func domainOf(name string) string {
+	if name == "ai.onnx" {
+		return ""
+	}
+	return name
+}
+
+// live returns the applies that outputs depend on, in the order in which they were made.
+func live(applies []*fgraph.Apply, outputs []*fgraph.Variable) []*fgraph.Apply {
 	needed := make(map[*fgraph.Apply]bool)
 	seen := make(map[*fgraph.Variable]bool)
 	fgraph.Walk(outputs, func(v *fgraph.Variable) bool { return seen[v] }, func(a *fgraph.Apply) {
@@ -89,33 +103,93 @@ func (im *importer) live(outputs []*fgraph.Variable) []*fgraph.Apply {
 			seen[v] = true
 		}
 	})
-	return slices.DeleteFunc(im.applies, func(a *fgraph.Apply) bool { return !needed[a] })
+	return slices.DeleteFunc(applies, func(a *fgraph.Apply) bool { return !needed[a] })
 }
 
 // An importer makes the applies of a model.
 type importer struct {
 	Options
-	source  *Source
-	applies []*fgraph.Apply
-	types   map[string]Type // those that the model declares
-	failed  map[string]bool // names of values that nothing computes because of a fault
-	faults  []error
-	lenient int // how many branches of an If we are in: those that are never taken may be wrong
+	source    *Source
+	functions map[string]*onnx.Function
+	inlined   int                      // nodes of functions
+	free      map[*onnx.Graph][]string // of graphs in nodes
+	faults    []error
+	stopped   bool // by a fault that would only be repeated
 }
 
-// A scope has the values that names stand for in a graph.
+// A scope has the values that names stand for in a graph of the model: the main one, a branch of an If,
+// a body, or the nodes of a function.
 type scope struct {
-	outer *scope
-	vars  map[string]*fgraph.Variable
+	*frame
+	outer  *scope // whose names are known as well, nil for none
+	made   *graphOf
+	vars   map[string]*fgraph.Variable
+	failed map[string]bool // names of values that nothing computes because of a fault
+	types  map[string]Type // those that the model declares
+	path   string          // for messages: of the graphs around
+	branch *branchOf
+	// lenient says that types need not fit: a branch of an If that is never taken may be one for other
+	// shapes.
+	lenient bool
 }
 
-func (s *scope) find(name string) *fgraph.Variable {
-	for ; s != nil; s = s.outer {
-		if v := s.vars[name]; v != nil {
-			return v
-		}
+// A graphOf collects the applies of a graph. Branches of Ifs and functions belong to the graph that
+// they are in, and a body is one of its own.
+type graphOf struct {
+	applies []*fgraph.Apply
+	// captured are the values from around a body, in order, and what they are in it.
+	captured []*fgraph.Variable
+	inside   map[*fgraph.Variable]*fgraph.Variable
+}
+
+// A frame is a function whose nodes take the place of a call, or the model itself.
+type frame struct {
+	caller     *frame
+	depth      int
+	function   *onnx.Function
+	opsets     map[string]int64
+	attributes map[string]*onnx.Attribute // that nodes may refer to
+}
+
+// scope returns a new scope in another one, or without any names.
+func (im *importer) scope(outer *scope, made *graphOf, f *frame) *scope {
+	s := &scope{frame: f, outer: outer, made: made, vars: make(map[string]*fgraph.Variable), failed: make(map[string]bool), types: make(map[string]Type), lenient: im.Lenient}
+	if outer != nil {
+		s.path, s.branch, s.lenient = outer.path, outer.branch, outer.lenient
 	}
-	return nil
+	return s
+}
+
+// find returns the value of a name. On the way into a body it becomes an input of that.
+func (s *scope) find(name string) *fgraph.Variable {
+	if v := s.vars[name]; v != nil || s.outer == nil {
+		return v
+	}
+	v := s.outer.find(name)
+	if v == nil || s.made == s.outer.made {
+		return v
+	}
+	return s.made.capture(v, name)
+}
+
+// capture returns what a value from around a body is in it. A small constant is one inside as well,
+// since axes and the like are what types follow from.
+func (b *graphOf) capture(v *fgraph.Variable, name string) *fgraph.Variable {
+	if in := b.inside[v]; in != nil {
+		return in
+	}
+	var in *fgraph.Variable
+	if x := ValueOf(v); IsOmitted(v) || x != nil && x.Small() {
+		in = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
+	} else {
+		in = fgraph.NewInput(v.Type(), name)
+		b.captured = append(b.captured, v)
+	}
+	if b.inside == nil {
+		b.inside = make(map[*fgraph.Variable]*fgraph.Variable)
+	}
+	b.inside[v] = in
+	return in
 }
 
 // maxFaults bounds the errors about a model.
@@ -133,6 +207,7 @@ func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
 	for _, t := range g.Initializers {
 		initial[t.Name] = true
 	}
+	im.noteSymbols(g.Inputs)
 	var inputs []*fgraph.Variable
 	given := make(map[string]bool)
 	for _, in := range g.Inputs {
@@ -144,7 +219,7 @@ func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
 				im.fault("input "+in.Name, err)
 			}
 		}
-		v := fgraph.NewInput(symbolized(t, in.Name), in.Name)
+		v := fgraph.NewInput(symbolized(im.source.symbols, t, in.Name), in.Name)
 		switch x := im.Values[in.Name]; {
 		case x != nil:
 			given[in.Name] = true
@@ -188,43 +263,69 @@ func withShape(t Type, dims []Dim) (Type, error) {
 	return NewType(t.Elem(), dims...), nil
 }
 
+// noteSymbols notes the symbols of the model, so that none of ours is one of them.
+func (im *importer) noteSymbols(list []*onnx.ValueInfo) {
+	for _, in := range list {
+		if in.Type == nil || in.Type.Tensor == nil || in.Type.Tensor.Shape == nil {
+			continue
+		}
+		for _, d := range in.Type.Tensor.Shape.Dims {
+			im.source.symbols[d.Param] = true
+		}
+	}
+}
+
 // symbolized gives sizes that are not known symbols of their own: whatever they are, they are the same
-// wherever the value is used.
-func symbolized(t Type, name string) Type {
+// wherever the value is used. Symbols are named after the value. Values of one name, in graphs that
+// don't see each other, get different ones.
+func symbolized(symbols map[string]bool, t Type, name string) Type {
 	dims, ranked := t.Shape()
 	if !ranked || name == "" || !slices.ContainsFunc(dims, Dim.IsUnknown) {
 		return t
 	}
 	for i, d := range dims {
-		if d.IsUnknown() {
-			dims[i] = Symbol(name + "." + strconv.Itoa(i))
+		if !d.IsUnknown() {
+			continue
 		}
+		symbol := fmt.Sprintf("%s.%d", name, i)
+		for k := 2; symbols[symbol]; k++ {
+			symbol = fmt.Sprintf("%s.%d.%d", name, i, k)
+		}
+		symbols[symbol] = true
+		dims[i] = Symbol(symbol)
 	}
 	u := NewType(t.elem, dims...)
 	u.data = t.data
 	return u
 }
 
-// values notes the types that the model declares. Their symbols are left out: programs that write
-// models give the same name to different sizes. If sizes are given, those of the model may be others.
-func (im *importer) values(g *onnx.Graph) {
-	im.types = make(map[string]Type)
+// declare notes the types that the model declares in a graph. Their symbols are left out: programs
+// that write models give the same name to different sizes. If sizes are given, those of the model may
+// be others.
+func (im *importer) declare(g *onnx.Graph, s *scope) {
 	for _, v := range slices.Concat(g.Values, g.Outputs) {
 		t := FromProto(v.Type)
-		if dims, ranked := t.Shape(); ranked {
-			for i, d := range dims {
-				if _, ok := d.Number(); !ok || im.source.fixed {
-					dims[i] = UnknownDim
-				}
-			}
-			t = NewType(t.elem, dims...)
+		if t.IsTensor() {
+			t = t.numbersOnly()
 		}
-		im.types[v.Name] = t
+		if im.source.fixed {
+			t = t.elementsOnly()
+		}
+		s.types[v.Name] = t
 	}
+}
+
+// elementsOnly returns the type with the number of dimensions of a tensor, but without sizes.
+func (t Type) elementsOnly() Type {
+	if dims, ranked := t.Shape(); ranked {
+		return NewType(t.elem, unknowns(len(dims))...)
+	}
+	return t
 }
 
 // graph imports the initializers and nodes of a graph.
 func (im *importer) graph(g *onnx.Graph, s *scope) {
+	im.declare(g, s)
 	for _, t := range g.Initializers {
 		if s.vars[t.Name] == nil {
 			s.vars[t.Name] = Constant(NewValue(t, im.Dir), t.Name)
@@ -235,13 +336,22 @@ func (im *importer) graph(g *onnx.Graph, s *scope) {
 			s.vars[t.Values.Name] = Constant(&Value{Sparse: t, dir: im.Dir}, t.Values.Name)
 		}
 	}
-	for i, n := range g.Nodes {
-		if err := im.node(n, s); err != nil {
-			where := fmt.Sprintf("node %d, %s", i, n.Op)
-			if n.Name != "" {
-				where += " " + n.Name
-			}
-			im.fault(where, err)
+	im.nodes(g.Nodes, s)
+}
+
+// nodes imports nodes.
+func (im *importer) nodes(nodes []*onnx.Node, s *scope) {
+	order, err := im.sorted(nodes, s)
+	if err != nil {
+		im.fault(s.path+"nodes", err)
+		return
+	}
+	for _, i := range order {
+		if im.stopped {
+			return
+		}
+		if err := im.node(i, nodes[i], s); err != nil {
+			im.fault(s.path+whereOf(i, nodes[i]), err)
 		}
 	}
 }
@@ -249,17 +359,14 @@ func (im *importer) graph(g *onnx.Graph, s *scope) {
 // errFollows means that an input of a node is the output of one with a fault.
 var errFollows = errors.New("an input failed")
 
-func (im *importer) node(n *onnx.Node, s *scope) error {
-	outputs, err := im.apply(n, s)
+func (im *importer) node(i int, n *onnx.Node, s *scope) error {
+	outputs, err := im.apply(i, n, s)
 	for i, name := range n.Outputs {
 		switch {
 		case name == "":
 		case err != nil:
-			if im.failed == nil {
-				im.failed = make(map[string]bool)
-			}
-			im.failed[name] = true
-		case i < len(outputs):
+			s.failed[name] = true
+		case i < len(outputs) && outputs[i] != nil:
 			if s.vars[name] != nil {
 				return fmt.Errorf("the name of its output %s is taken", name)
 			}
@@ -273,55 +380,68 @@ func (im *importer) node(n *onnx.Node, s *scope) error {
 }
 
 // apply makes what computes the outputs of a node.
-func (im *importer) apply(n *onnx.Node, s *scope) ([]*fgraph.Variable, error) {
-	if n.Op == "Constant" && (n.Domain == "" || n.Domain == "ai.onnx") && len(n.Outputs) == 1 {
+func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, error) {
+	n = s.resolved(n)
+	if n.Op == "Constant" && domainOf(n.Domain) == "" && len(n.Outputs) == 1 {
 		c, err := im.constant(n)
 		return []*fgraph.Variable{c}, err
 	}
-	origin := len(im.source.nodes)
-	im.source.nodes = append(im.source.nodes, imported{node: n})
 	in := make([]*fgraph.Variable, len(n.Inputs))
 	for i, name := range n.Inputs {
 		if name == "" {
 			in[i] = Missing()
 		} else if in[i] = s.find(name); in[i] == nil {
-			if im.failed[name] {
+			if s.hasFailed(name) {
 				return nil, errFollows
 			}
 			return nil, fmt.Errorf("nothing computes its input %s", name)
 		}
 	}
-	op, in, err := im.op(n, in, s)
+	if f := im.function(n); f != nil {
+		return im.call(i, n, f, in, s)
+	}
+	origin := len(im.source.nodes)
+	im.source.nodes = append(im.source.nodes, imported{node: n, path: s.path, index: i, branch: s.branch})
+	op, in, err := im.op(origin, n, in, s)
 	if err != nil {
 		return nil, err
 	}
 	im.source.nodes[origin].op = op
 	im.source.latest = min(im.source.latest, op.latest())
-	a, err := im.source.Operators.Apply(op, in...)
-	if err != nil && im.lenient > 0 {
-		// Such a branch is often one for other shapes. It fails if it is taken.
+	a, err := im.Operators.Apply(op, in...)
+	if err != nil && s.lenient {
 		a, err = fgraph.NewApply(op, in, slices.Repeat([]fgraph.Type{Type{}}, op.Outputs)...), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	a = im.declared(a, n)
+	a = im.declared(a, n, s)
 	a.SetOrigin(origin)
-	im.applies = append(im.applies, a)
+	s.made.applies = append(s.made.applies, a)
 	return a.Outputs(), nil
+}
+
+// hasFailed reports whether a fault is why nothing computes a value.
+func (s *scope) hasFailed(name string) bool {
+	for ; s != nil; s = s.outer {
+		if s.failed[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // declared gives the outputs of an apply their names, and the types that the model declares where
 // they say more.
-func (im *importer) declared(a *fgraph.Apply, n *onnx.Node) *fgraph.Apply {
+func (im *importer) declared(a *fgraph.Apply, n *onnx.Node, s *scope) *fgraph.Apply {
 	types := make([]fgraph.Type, len(a.Outputs()))
 	for i, v := range a.Outputs() {
 		t := TypeOf(v)
 		if i < len(n.Outputs) {
-			if both, ok := t.Meet(im.types[n.Outputs[i]]); ok {
+			if both, ok := t.Meet(s.types[n.Outputs[i]]); ok {
 				t = both
 			}
-			t = symbolized(t, n.Outputs[i])
+			t = symbolized(im.source.symbols, t, n.Outputs[i])
 		}
 		types[i] = t
 	}

@@ -9,76 +9,144 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// op returns the op of a node, and its inputs with those that attributes became.
-func (im *importer) op(n *onnx.Node, in []*fgraph.Variable, s *scope) (*Op, []*fgraph.Variable, error) {
-	domain := n.Domain
-	if domain == "ai.onnx" {
-		domain = ""
-	}
-	version, ok := im.source.opsets[domain]
-	if !ok {
+// op returns the op of a node, and its inputs with those that attributes became, results of branches,
+// and what bodies capture.
+func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope) (*Op, []*fgraph.Variable, error) {
+	domain := domainOf(n.Domain)
+	version, ok := s.opsets[domain]
+	if !ok && !s.lenient {
 		return nil, nil, fmt.Errorf("the model has no version of the operators of domain %q", cmp.Or(domain, "ai.onnx"))
 	}
-	op := Op{Type: n.Op, Domain: domain, Overload: n.Overload, Attributes: slices.Clone(n.Attributes), Outputs: len(n.Outputs)}
+	op := Op{Type: n.Op, Domain: domain, Overload: n.Overload, Outputs: len(n.Outputs)}
+	for _, a := range n.Attributes {
+		if a.Graph == nil && len(a.Graphs) == 0 {
+			op.Attributes = append(op.Attributes, a)
+		}
+	}
 	if domain == "" {
-		attribute := func(name string) *onnx.Attribute { return op.Attribute(name) }
-		op.Legacy = legacy(n.Op, version, attribute, len(n.Outputs))
+		op.Legacy = legacy(n.Op, version, op.Attribute, len(n.Outputs))
 		modernize(&op, in)
 		if n.Op == "If" {
-			return im.branches(op, in, s)
+			return im.branches(origin, op, n, in, s)
 		}
 		var err error
 		if in, err = normalize(&op, version, in); err != nil {
 			return nil, nil, err
 		}
 	}
-	for _, a := range op.Attributes {
-		for _, g := range append(slices.Clone(a.Graphs), a.Graph) {
-			if g == nil {
-				continue
+	in = slices.Clip(in)
+	var captured []capturing
+	for _, a := range n.Attributes {
+		for k, g := range graphsOf(a) {
+			b, values, err := im.body(a.Name, g, in, op, s)
+			if err != nil {
+				return nil, nil, err
 			}
-			im.source.latest = min(im.source.latest, im.source.opsets[""]) // what is in it stays as it is
-			for _, name := range FreeNames(g) {
-				if v := s.find(name); v != nil && !slices.Contains(op.Captures, name) {
-					op.Captures = append(op.Captures, name)
-					in = append(in, v)
-				}
-			}
+			b.listed = a.Graph == nil || k > 0
+			captured = append(captured, capturing{b, values})
 		}
 	}
-	return im.source.Operators.newOp(op), in, nil
+	// Captures are in the order of the bodies, which newOp sorts.
+	slices.SortStableFunc(captured, func(a, b capturing) int { return cmp.Compare(a.Name, b.Name) })
+	for _, c := range captured {
+		op.Bodies = append(op.Bodies, c.Body)
+		in = append(in, c.values...)
+	}
+	return im.Operators.newOp(op), in, nil
 }
 
-// branches imports both branches of an If into the graph.
-func (im *importer) branches(op Op, in []*fgraph.Variable, s *scope) (*Op, []*fgraph.Variable, error) {
+// A capturing body is one with the values that it captures.
+type capturing struct {
+	*Body
+	values []*fgraph.Variable
+}
+
+// branches imports both branches of an If into the graph that the If is in.
+func (im *importer) branches(origin int, op Op, n *onnx.Node, in []*fgraph.Variable, s *scope) (*Op, []*fgraph.Variable, error) {
 	if len(in) != 1 {
 		return nil, nil, fmt.Errorf("an If has one input, not %d", len(in))
 	}
-	im.lenient++
-	defer func() { im.lenient-- }()
-	types := im.types
-	defer func() { im.types = types }()
-	for _, name := range []string{"then_branch", "else_branch"} {
-		a := op.Attribute(name)
-		if a == nil || a.Graph == nil {
+	for k, name := range []string{"then_branch", "else_branch"} {
+		i := slices.IndexFunc(n.Attributes, func(a *onnx.Attribute) bool { return a.Name == name && a.Graph != nil })
+		if i < 0 {
 			return nil, nil, fmt.Errorf("it has no %s", name)
 		}
-		inner := &scope{outer: s, vars: make(map[string]*fgraph.Variable)}
-		im.values(a.Graph)
-		im.graph(a.Graph, inner)
-		if len(a.Graph.Outputs) != op.Outputs {
-			return nil, nil, fmt.Errorf("its %s has %d outputs, and the node %d", name, len(a.Graph.Outputs), op.Outputs)
+		g := n.Attributes[i].Graph
+		inner := im.scope(s, s.made, s.frame)
+		inner.path, inner.branch, inner.lenient = im.source.nodes[origin].where()+"/"+name+"/", &branchOf{s.branch, origin, k}, true
+		values, err := im.results(g, inner)
+		if err != nil {
+			return nil, nil, fmt.Errorf("its %s: %w", name, err)
 		}
-		for _, out := range a.Graph.Outputs {
-			v := inner.find(out.Name)
-			if v == nil {
-				return nil, nil, fmt.Errorf("nothing computes the output %s of its %s", out.Name, name)
+		if len(values) != op.Outputs {
+			return nil, nil, fmt.Errorf("its %s has %d outputs, and the node %d", name, len(values), op.Outputs)
+		}
+		in = append(in, values...)
+	}
+	return im.Operators.newOp(op), in, nil
+}
+
+// results imports a graph in a node, and returns its outputs.
+func (im *importer) results(g *onnx.Graph, s *scope) ([]*fgraph.Variable, error) {
+	im.graph(g, s)
+	values := make([]*fgraph.Variable, len(g.Outputs))
+	for i, out := range g.Outputs {
+		if values[i] = s.find(out.Name); values[i] == nil {
+			if s.hasFailed(out.Name) || im.stopped {
+				return nil, errFollows
 			}
-			in = append(in, v)
+			return nil, fmt.Errorf("nothing computes its output %s", out.Name)
 		}
 	}
-	op.Attributes = slices.DeleteFunc(slices.Clone(op.Attributes), func(a *onnx.Attribute) bool { return a.Graph != nil })
-	return im.source.Operators.newOp(op), in, nil
+	return values, nil
+}
+
+// body imports a graph in a node as a body, and returns the values that it captures.
+func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op Op, s *scope) (*Body, []*fgraph.Variable, error) {
+	inner := im.scope(s, new(graphOf), s.frame)
+	inner.path, inner.branch, inner.lenient = s.path+op.Type+"/"+name+"/", nil, true
+	params := make([]*fgraph.Variable, len(g.Inputs))
+	for i, p := range g.Inputs {
+		if inner.vars[p.Name] != nil {
+			return nil, nil, fmt.Errorf("two inputs of its %s are called %s", name, p.Name)
+		}
+		t := FromProto(p.Type).numbersOnly()
+		if im.source.fixed {
+			t = t.elementsOnly()
+		}
+		if t.IsUnknown() {
+			t = paramType(op, i, in)
+		}
+		params[i] = fgraph.NewInput(symbolized(im.source.symbols, t, p.Name), p.Name)
+		inner.vars[p.Name] = params[i]
+	}
+	outputs, err := im.results(g, inner)
+	if err != nil {
+		return nil, nil, fmt.Errorf("its %s: %w", name, err)
+	}
+	inputs := slices.Clone(params)
+	for _, v := range inner.made.captured {
+		inputs = append(inputs, inner.made.inside[v])
+	}
+	graph, err := fgraph.NewInOrder(inputs, outputs, live(inner.made.applies, outputs), im.source.For())
+	if err != nil {
+		return nil, nil, fmt.Errorf("its %s: %w", name, err)
+	}
+	return &Body{Name: name, Graph: graph, Params: len(params), file: g}, inner.made.captured, nil
+}
+
+// paramType returns the type of a parameter of a body that declares none, as far as the node says it.
+func paramType(op Op, i int, in []*fgraph.Variable) Type {
+	switch {
+	case op.Type != "Loop" || op.Domain != "":
+	case i == 0:
+		return NewType(onnx.Int64)
+	case i == 1:
+		return NewType(onnx.Bool)
+	case i < len(in) && TypeOf(in[i]).IsTensor(): // which rounds may give another shape
+		return AnyShape(TypeOf(in[i]).Elem())
+	}
+	return Type{}
 }
 
 // constant returns what a Constant node has.
@@ -123,47 +191,4 @@ func constantTensor(a *onnx.Attribute) (*onnx.Tensor, error) {
 		return &onnx.Tensor{DataType: onnx.String, Dims: size(len(a.Strings)), Strings: a.Strings}, nil
 	}
 	return nil, fmt.Errorf("a Constant whose attribute %s has no value", a.Name)
-}
-
-// FreeNames returns the names that a graph uses and does not define, in order.
-func FreeNames(g *onnx.Graph) []string {
-	defined := make(map[string]bool)
-	for _, v := range g.Inputs {
-		defined[v.Name] = true
-	}
-	for _, t := range g.Initializers {
-		defined[t.Name] = true
-	}
-	for _, t := range g.SparseInitializers {
-		if t.Values != nil {
-			defined[t.Values.Name] = true
-		}
-	}
-	var free []string
-	use := func(name string) {
-		if name != "" && !defined[name] && !slices.Contains(free, name) {
-			free = append(free, name)
-		}
-	}
-	for _, n := range g.Nodes {
-		for _, name := range n.Inputs {
-			use(name)
-		}
-		for _, a := range n.Attributes {
-			for _, sub := range append(slices.Clone(a.Graphs), a.Graph) {
-				if sub != nil {
-					for _, name := range FreeNames(sub) {
-						use(name)
-					}
-				}
-			}
-		}
-		for _, name := range n.Outputs {
-			defined[name] = true
-		}
-	}
-	for _, out := range g.Outputs {
-		use(out.Name)
-	}
-	return free
 }

@@ -55,7 +55,7 @@ const softmaxVersion = 13
 // element-wise operators before version 7 are told by the attributes.
 var changedBefore = map[string]int64{
 	"Softmax": softmaxVersion, "LogSoftmax": softmaxVersion, "Hardmax": softmaxVersion, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
-	"Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
+	"DFT": 20, "PRelu": 7, "RoiAlign": 16, "Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
 }
 
 // legacy returns the version of an operator if its meaning is not today's.

@@ -14,22 +14,25 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// An Op is what a node computes: an operator with its attributes. Ops are equal if their texts are.
+// An Op is what a node computes: an operator with its attributes. Ops are equal if their texts and their
+// bodies are.
 type Op struct {
 	// Type is the name of the operator, and Domain that of its domain, empty for ONNX's own.
 	Type, Domain, Overload string
-	// Attributes are those that the node has, sorted by name.
+	// Attributes are those that the node has but for graphs, sorted by name.
 	Attributes []*onnx.Attribute
+	// Bodies are the graphs that the node holds, sorted by name. An If has none: see Import.
+	Bodies []*Body
 	// Outputs is how many results the node has.
 	Outputs int
 	// Legacy is a version of the domain if the operator had another meaning then than today. Rules
 	// that name the operator do not mean such an op.
 	Legacy int64
-	// Captures are the names by which graphs among the attributes know the last inputs of an apply.
-	Captures []string
 
 	operator *Operator // nil if it is unknown
 	text     func() string
+	hash     func() uint64
+	effect   func() bool
 }
 
 // newOp completes an op.
@@ -40,8 +43,16 @@ func (l *Operators) newOp(op Op) *Op {
 	op.operator = l.Lookup(op.Domain, op.Type)
 	op.Outputs = max(op.Outputs, 1)
 	slices.SortStableFunc(op.Attributes, func(a, b *onnx.Attribute) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(op.Bodies, func(a, b *Body) int { return strings.Compare(a.Name, b.Name) })
+	return op.completed()
+}
+
+// completed returns a new op, whose texts are made when somebody asks.
+func (op Op) completed() *Op {
 	p := &op
 	p.text = sync.OnceValue(p.format)
+	p.hash = sync.OnceValue(p.hashed)
+	p.effect = sync.OnceValue(p.hasEffect)
 	return p
 }
 
@@ -66,16 +77,32 @@ func (op *Op) String() string { return op.text() }
 // EqualOp reports whether other is the same op.
 func (op *Op) EqualOp(other fgraph.Op) bool {
 	o, ok := other.(*Op)
-	return ok && (o == op || o.text() == op.text())
+	return ok && (o == op || o.text() == op.text() && equalBodies(o.Bodies, op.Bodies))
 }
 
 var seed = maphash.MakeSeed()
 
-// HashOp returns a hash of the text.
-func (op *Op) HashOp() uint64 { return maphash.String(seed, op.text()) }
+// HashOp returns a hash that is consistent with EqualOp.
+func (op *Op) HashOp() uint64 { return op.hash() }
 
-// Unmergeable reports whether two applies of the op to the same inputs may give different results.
-func (op *Op) Unmergeable() bool { return op.operator != nil && op.operator.Random }
+func (op *Op) hashed() uint64 {
+	h := maphash.Hash{}
+	h.SetSeed(seed)
+	h.WriteString(op.text())
+	for _, b := range op.Bodies {
+		hashBody(&h, b)
+	}
+	return h.Sum64()
+}
+
+// Unmergeable reports whether two applies of the op to the same inputs may give different results: it
+// draws random numbers, nothing is known of it, or it holds such an op. Such an apply is not merged
+// with another one, doubled, folded, or moved into a loop or out of one.
+func (op *Op) Unmergeable() bool { return op.effect() }
+
+func (op *Op) hasEffect() bool {
+	return op.operator == nil || op.operator.Random || slices.ContainsFunc(op.Bodies, func(b *Body) bool { return effects(b.Graph) })
+}
 
 // Commutes reports whether the order of the inputs does not matter.
 func (op *Op) Commutes() bool { return op.operator != nil && op.operator.Commutes && op.Legacy == 0 }
@@ -91,6 +118,15 @@ func qualified(domain, typ string) string {
 }
 
 func (op *Op) format() string {
+	bodies := make([]string, len(op.Bodies))
+	for i, b := range op.Bodies {
+		bodies[i] = bodyText(b)
+	}
+	return op.textWith(bodies)
+}
+
+// textWith returns the text of the op with these texts of its bodies.
+func (op *Op) textWith(bodies []string) string {
 	text := op.Name()
 	if op.Overload != "" {
 		text += ":" + op.Overload
@@ -101,14 +137,11 @@ func (op *Op) format() string {
 	if op.Legacy != 0 {
 		text += "@" + strconv.FormatInt(op.Legacy, 10)
 	}
-	parts := make([]string, 0, len(op.Attributes)+1)
+	parts := make([]string, 0, len(op.Attributes)+len(bodies))
 	for _, a := range op.Attributes {
 		parts = append(parts, a.Name+"="+attributeText(a))
 	}
-	if len(op.Captures) > 0 {
-		parts = append(parts, "captures=strings"+listText(op.Captures, strconv.Quote))
-	}
-	if len(parts) > 0 {
+	if parts = append(parts, bodies...); len(parts) > 0 {
 		text += "{" + strings.Join(parts, ", ") + "}"
 	}
 	return text
@@ -152,16 +185,19 @@ func floatText(f float32) string {
 	return text
 }
 
-// ParseOp reads the text of an op.
-func (l *Operators) ParseOp(text string) (*Op, error) {
-	op, err := l.parseOp(text)
+// ParseOp reads the text of an op without bodies.
+func (l *Operators) ParseOp(text string) (*Op, error) { return l.parse(text, nil) }
+
+// parse reads the text of an op. Bodies are read by a function of their names and values.
+func (l *Operators) parse(text string, body func(name, value string) (*Body, error)) (*Op, error) {
+	op, err := l.parseOp(text, body)
 	if err != nil {
 		return nil, fmt.Errorf("%.100q is no operator: %w", text, err)
 	}
 	return op, nil
 }
 
-func (l *Operators) parseOp(text string) (*Op, error) {
+func (l *Operators) parseOp(text string, body func(name, value string) (*Body, error)) (*Op, error) {
 	var op Op
 	name, attributes, braces := strings.Cut(text, "{")
 	name, legacy, old := strings.Cut(name, "@")
@@ -189,19 +225,23 @@ func (l *Operators) parseOp(text string) (*Op, error) {
 		if !strings.HasSuffix(attributes, "}") {
 			return nil, fmt.Errorf("a brace is not closed")
 		}
-		if op.Attributes, err = ParseAttributes(strings.TrimSuffix(attributes, "}")); err != nil {
-			return nil, err
+		for _, part := range split(strings.TrimSuffix(attributes, "}"), ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+			if body != nil && strings.HasPrefix(value, "graph") {
+				b, err := body(name, value)
+				if err != nil {
+					return nil, fmt.Errorf("the graph %s: %w", name, err)
+				}
+				op.Bodies = append(op.Bodies, b)
+				continue
+			}
+			a, err := parseNamed(part)
+			if err != nil {
+				return nil, err
+			}
+			op.Attributes = append(op.Attributes, a)
 		}
 	}
-	op.Attributes = slices.DeleteFunc(op.Attributes, func(a *onnx.Attribute) bool {
-		if a.Name != "captures" || a.Type != onnx.AttributeStrings {
-			return false
-		}
-		for _, s := range a.Strings {
-			op.Captures = append(op.Captures, string(s))
-		}
-		return true
-	})
 	return l.newOp(op), nil
 }
 
@@ -209,18 +249,26 @@ func (l *Operators) parseOp(text string) (*Op, error) {
 func ParseAttributes(text string) ([]*onnx.Attribute, error) {
 	var list []*onnx.Attribute
 	for _, part := range split(text, ",") {
-		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("%.100q is no attribute", part)
-		}
-		a, err := parseAttribute(value)
+		a, err := parseNamed(part)
 		if err != nil {
-			return nil, fmt.Errorf("attribute %s: %w", name, err)
+			return nil, err
 		}
-		a.Name = name
 		list = append(list, a)
 	}
 	return list, nil
+}
+
+func parseNamed(text string) (*onnx.Attribute, error) {
+	name, value, ok := strings.Cut(strings.TrimSpace(text), "=")
+	if !ok || name == "" {
+		return nil, fmt.Errorf("%.100q is no attribute", text)
+	}
+	a, err := parseAttribute(value)
+	if err != nil {
+		return nil, fmt.Errorf("attribute %s: %w", name, err)
+	}
+	a.Name = name
+	return a, nil
 }
 
 func parseAttribute(text string) (*onnx.Attribute, error) {

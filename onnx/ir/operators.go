@@ -96,7 +96,7 @@ func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
 	if o == nil {
 		return c.out, nil
 	}
-	if n := len(inputs) - len(op.Captures); n < o.MinInputs || o.MaxInputs >= 0 && n > o.MaxInputs {
+	if n := len(inputs) - op.Captures(); n < o.MinInputs || o.MaxInputs >= 0 && n > o.MaxInputs {
 		return nil, fmt.Errorf("%w: %s has %d inputs", ErrType, op.Name(), n)
 	}
 	if o.Infer == nil {
@@ -147,7 +147,7 @@ func (c *Call) Set(k int, t Type) {
 }
 
 // NumInputs returns the number of inputs, those that are left out included, without captured values.
-func (c *Call) NumInputs() int { return len(c.inputs) - len(c.Captures) }
+func (c *Call) NumInputs() int { return len(c.inputs) - c.Captures() }
 
 // Has reports whether there is an input.
 func (c *Call) Has(k int) bool { return k < c.NumInputs() && !IsOmitted(c.inputs[k]) }

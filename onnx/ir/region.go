@@ -7,112 +7,164 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 )
 
-// A region is a graph that nodes are written to: the main one, or a branch of an If.
-type region struct {
-	outer  *region
-	owner  *fgraph.Apply // the If, nil for the main graph
+// A Region is a part of a graph whose applies are computed together: all but what is in branches, or
+// what only one branch of an If needs.
+type Region struct {
+	// Applies are in an order in which operands come first.
+	Applies []*fgraph.Apply
+
+	outer  *Region
+	owner  *fgraph.Apply // the If, nil for the graph itself
 	branch int
 	depth  int
-	nodes  []*fgraph.Apply
-	inner  map[*fgraph.Apply]*[2]*region // the branches of the Ifs in it
+	inner  map[*fgraph.Apply]*[2]*Region // the branches of the Ifs in it
 }
 
-// branchOf returns a branch of an If that is in the region.
-func (r *region) branchOf(a *fgraph.Apply, branch int) *region {
+// Branch returns a branch of an If that is in the region: 0 if the condition holds, else 1.
+func (r *Region) Branch(a *fgraph.Apply, branch int) *Region {
 	both := r.inner[a]
 	if both == nil {
 		if r.inner == nil {
-			r.inner = make(map[*fgraph.Apply]*[2]*region)
+			r.inner = make(map[*fgraph.Apply]*[2]*Region)
 		}
-		both = new([2]*region)
+		both = new([2]*Region)
 		for i := range both {
-			both[i] = &region{outer: r, owner: a, branch: i, depth: r.depth + 1}
+			both[i] = &Region{outer: r, owner: a, branch: i, depth: r.depth + 1}
 		}
 		r.inner[a] = both
 	}
 	return both[branch]
 }
 
-// isIf reports whether an apply is an If with its branches among its inputs.
-func isIf(a *fgraph.Apply) bool {
+// IsIf reports whether an apply is an If with the results of its branches among its inputs: the
+// condition comes first, then those of the first branch, then those of the second.
+func IsIf(a *fgraph.Apply) bool {
 	op, ok := a.Op().(*Op)
 	return ok && op.Domain == "" && op.Type == "If" && len(a.Inputs()) == 1+2*op.Outputs
 }
 
-// divide distributes applies, which are in the order of a sort, to regions. What only one branch needs
-// is computed in that branch, as it was when passes had not seen it: elsewhere it might fail, or cost
-// what nobody needs. What several Ifs need in branches of theirs is computed in each, because none of
-// these branches may be taken. What both branches of an If need is computed before it.
-func divide(applies []*fgraph.Apply, outputs []*fgraph.Variable) *region {
-	root := new(region)
-	placed := make(map[*fgraph.Apply][]*region)
-	uses := make(map[*fgraph.Apply][]*region)
-	use := func(v *fgraph.Variable, r *region) {
-		if a := v.Owner(); a != nil && !slices.Contains(uses[a], r) {
-			uses[a] = append(uses[a], r)
+// Regions divides the applies of a graph. What only one branch needs is in that branch, as it was when
+// passes had not seen it: elsewhere it might fail, or cost what nobody needs. What several Ifs need in
+// branches of theirs is in each, because none of these branches may be taken. What both branches of an
+// If need comes before it. An apply with effects is in one region alone, not further in than the model
+// had it.
+func Regions(g *fgraph.FunctionGraph) (*Region, error) {
+	applies, err := g.Toposort()
+	if err != nil {
+		return nil, err
+	}
+	d := &division{origins: SourceOf(g).origins, root: new(Region), uses: make(map[*fgraph.Apply][]*Region), placed: make(map[*fgraph.Apply][]*Region)}
+	for _, v := range g.Outputs() {
+		d.use(v, d.root)
+	}
+	// Clients come first here, so the uses of an apply are all known when it is its turn.
+	for _, a := range slices.Backward(applies) {
+		d.place(a)
+	}
+	for _, a := range applies {
+		for _, r := range d.placed[a] {
+			r.Applies = append(r.Applies, a)
 		}
 	}
-	for _, v := range outputs {
-		use(v, root)
+	return d.root, nil
+}
+
+type division struct {
+	origins *origins
+	root    *Region
+	uses    map[*fgraph.Apply][]*Region
+	placed  map[*fgraph.Apply][]*Region
+}
+
+// maxPlaces bounds the regions that an apply is in. One that more branches need comes before them.
+const maxPlaces = 16
+
+// use notes that a value is used in a region.
+func (d *division) use(v *fgraph.Variable, r *Region) {
+	a := v.Owner()
+	if a == nil || slices.Contains(d.uses[a], r) {
+		return
 	}
-	for _, a := range slices.Backward(applies) {
-		placed[a] = settle(uses[a])
-		for _, r := range placed[a] {
-			for i, v := range a.Inputs() {
-				if isIf(a) && i > 0 {
-					use(v, r.branchOf(a, (i-1)/a.Op().(*Op).Outputs))
-				} else {
-					use(v, r)
-				}
+	list := append(d.uses[a], r)
+	if len(list) > 4*maxPlaces { // keeps the time linear where very many branches use a value
+		list = placement(list)
+	}
+	d.uses[a] = list
+}
+
+// place decides where an apply is, and notes what it uses there.
+func (d *division) place(a *fgraph.Apply) {
+	places := placement(d.uses[a])
+	if op, ok := a.Op().(*Op); ok && op.Unmergeable() {
+		places = []*Region{d.home(a, common(places))}
+	}
+	d.placed[a] = places
+	for _, r := range places {
+		for i, v := range a.Inputs() {
+			if IsIf(a) && i > 0 {
+				d.use(v, r.Branch(a, (i-1)/a.Op().(*Op).Outputs))
+			} else {
+				d.use(v, r)
 			}
 		}
 	}
-	for _, a := range applies {
-		for _, r := range placed[a] {
-			r.nodes = append(r.nodes, a)
-		}
-	}
-	return root
 }
 
-// maxPlaces bounds how often an apply is written. One that more branches need is computed before them.
-const maxPlaces = 16
+// home returns the innermost region around r, or r itself, in which the model had what the apply comes
+// from: further in, it would not always be computed where it was before.
+func (d *division) home(a *fgraph.Apply, r *Region) *Region {
+	if a.Origin() < 0 || a.Origin() >= len(d.origins.nodes) {
+		return r
+	}
+	for ; r.owner != nil; r = r.outer {
+		for b := d.origins.nodes[a.Origin()].branch; b != nil; b = b.outer {
+			if b.of == r.owner.Origin() && b.k == r.branch {
+				return r
+			}
+		}
+	}
+	return r
+}
 
-// settle returns the regions where something is computed that regions use.
-func settle(uses []*region) []*region {
+// placement returns the regions where something is computed that regions use.
+func placement(uses []*Region) []*Region {
 	set := slices.Clone(uses)
 	// From the innermost region outwards: a use in a region makes those further in superfluous, and
 	// uses in both branches of an If are one in front of it.
 	for changed := true; changed; {
 		changed = false
-		slices.SortStableFunc(set, func(a, b *region) int { return cmp.Compare(b.depth, a.depth) })
+		slices.SortStableFunc(set, func(a, b *Region) int { return cmp.Compare(b.depth, a.depth) })
 		for i, r := range set {
-			if slices.ContainsFunc(set, func(s *region) bool { return s != r && s.contains(r) }) {
+			if slices.ContainsFunc(set, func(s *Region) bool { return s != r && s.contains(r) }) {
 				set = slices.Delete(set, i, i+1)
 				changed = true
 				break
 			}
-			if j := slices.IndexFunc(set, func(s *region) bool { return s != r && s.outer == r.outer && s.owner == r.owner }); j >= 0 && r.owner != nil {
-				outer := r.outer
-				set = slices.DeleteFunc(set, func(s *region) bool { return s.outer == r.outer && s.owner == r.owner })
-				set = append(set, outer)
+			sibling := func(s *Region) bool { return s.outer == r.outer && s.owner == r.owner }
+			if r.owner != nil && slices.ContainsFunc(set, func(s *Region) bool { return s != r && sibling(s) }) {
+				set = append(slices.DeleteFunc(set, sibling), r.outer)
 				changed = true
 				break
 			}
 		}
 	}
 	if len(set) > maxPlaces {
-		common := set[0]
-		for slices.ContainsFunc(set, func(s *region) bool { return !common.contains(s) }) {
-			common = common.outer
-		}
-		return []*region{common}
+		return []*Region{common(set)}
 	}
 	return set
 }
 
+// common returns the innermost region around all of a list.
+func common(list []*Region) *Region {
+	r := list[0]
+	for slices.ContainsFunc(list, func(s *Region) bool { return !r.contains(s) }) {
+		r = r.outer
+	}
+	return r
+}
+
 // contains reports whether a region is r or further in.
-func (r *region) contains(s *region) bool {
+func (r *Region) contains(s *Region) bool {
 	for s != nil && s.depth > r.depth {
 		s = s.outer
 	}

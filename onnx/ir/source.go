@@ -2,6 +2,7 @@ package ir
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -25,14 +26,21 @@ type Source struct {
 	// inputs and outputs of its own.
 	imported *fgraph.FunctionGraph
 
-	opsets map[string]int64
-	raise  int64      // the last version to which the model may be raised
-	latest int64      // the last version of ONNX's operators in which all of the model mean the same
+	*origins
+	opsets   map[string]int64
+	raise    int64 // the last version to which the model may be raised
+	fixed    bool  // sizes or values were given, which the types of inputs and outputs may show
+	unsorted bool  // the nodes of the model are not in an order
+	changes  []Change
+}
+
+// origins are what all graphs of a model know of its nodes.
+type origins struct {
 	nodes  []imported // by origin of an apply
+	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	// constants are the Constant nodes, by what they have.
 	constants map[*Value]*onnx.Node
-	fixed     bool // sizes or values were given, which the types of inputs and outputs may show
-	changes   []Change
+	symbols   map[string]bool // the names of symbols
 }
 
 // An Evaluator computes ops.
@@ -43,8 +51,17 @@ type Evaluator interface {
 
 // An imported node is one of the model, with the op that it became.
 type imported struct {
-	node *onnx.Node
-	op   *Op
+	node   *onnx.Node
+	op     *Op
+	path   string    // of the graph that it is in: "node 3, If/then_branch/"
+	index  int       // in that graph
+	branch *branchOf // that it is in, nil for none
+}
+
+// A branchOf is a branch of an If of the model: the first or the second one, k, of the node of an origin.
+type branchOf struct {
+	outer *branchOf
+	of, k int
 }
 
 // A Change is a replacement that a pass made.
@@ -60,10 +77,14 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, opsets: map[string]int64{"": newestOpset}, latest: math.MaxInt64, raise: math.MaxInt64}
+	return &Source{Model: m, Operators: operators, origins: newOrigins(), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64}
 }
 
 const newestOpset = 22
+
+func newOrigins() *origins {
+	return &origins{latest: math.MaxInt64, constants: make(map[*Value]*onnx.Node), symbols: make(map[string]bool)}
+}
 
 // OnAttach lets a graph have one source.
 func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
@@ -91,8 +112,15 @@ func SourceOf(g *fgraph.FunctionGraph) *Source {
 // Opset returns the version of a domain.
 func (s *Source) Opset(domain string) int64 { return s.opsets[domain] }
 
+// Unsorted reports whether the model has nodes in front of others whose results they use, which ONNX
+// does not allow. They are sorted in the graph, and what Export returns is.
+func (s *Source) Unsorted() bool { return s.unsorted }
+
 // Changes returns what passes replaced, in order.
 func (s *Source) Changes() []Change { return s.changes }
+
+// Note notes changes of another graph of the model, such as a body.
+func (s *Source) Note(list ...Change) { s.changes = append(s.changes, list...) }
 
 // OnCommit notes replacements. What replaces a value and has no name takes that of the value. A better
 // type for the same node is no change.
@@ -129,3 +157,26 @@ func (s *Source) NodeOf(a *fgraph.Apply) *onnx.Node {
 	}
 	return nil
 }
+
+// Where says which node of the model an apply comes from, such as "node 3, If/then_branch/node 0, Neg":
+// the number of a node in its graph, its operator and its name. It is the op if there is no such node.
+func (s *Source) Where(a *fgraph.Apply) string {
+	if k := a.Origin(); k >= 0 && k < len(s.nodes) {
+		return s.nodes[k].where()
+	}
+	return a.Op().(*Op).Name()
+}
+
+func (n *imported) where() string { return n.path + whereOf(n.index, n.node) }
+
+// whereOf names a node by its place in its graph, its operator and its name.
+func whereOf(i int, n *onnx.Node) string {
+	where := fmt.Sprintf("node %d, %s", i, n.Op)
+	if n.Name != "" {
+		where += " " + n.Name
+	}
+	return where
+}
+
+// Default returns the initializer that an input has if whoever runs the model gives it no value, or nil.
+func (s *Source) Default(name string) *onnx.Tensor { return s.initializer(name) }

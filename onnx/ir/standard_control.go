@@ -2,8 +2,7 @@ package ir
 
 import "slices"
 
-// standardControl are operators of graphs. Those of loops are attributes, and the values that they know
-// from outside are further inputs.
+// standardControl are operators of graphs. Those of loops are bodies.
 var standardControl = []Operator{
 	// The inputs are a condition and the results of both branches.
 	{Type: "If", MinInputs: 1, MaxInputs: -1, Infer: inferIf},
@@ -11,7 +10,7 @@ var standardControl = []Operator{
 	{Type: "Scan", MinInputs: 1, MaxInputs: -1, Infer: inferScan},
 	{Type: "SequenceMap", MinInputs: 1, MaxInputs: -1, Infer: func(c *Call) {
 		for k := range c.Op.Outputs {
-			c.Set(k, SequenceOf(c.declared("body", k)))
+			c.Set(k, SequenceOf(c.made("body", k)))
 		}
 	}},
 }
@@ -35,14 +34,14 @@ func inferIf(c *Call) {
 	}
 }
 
-// declared returns the type that a graph says that a result has. Symbols are left out, because in each
-// round they may be other numbers.
-func (c *Call) declared(body string, k int) Type {
-	a := c.Op.Attribute(body)
-	if a == nil || a.Graph == nil || k < 0 || k >= len(a.Graph.Outputs) {
+// made returns the type of a result of a body. Symbols are left out, because in each round they may be
+// other numbers.
+func (c *Call) made(body string, k int) Type {
+	b := c.Op.Body(body)
+	if b == nil || k < 0 || k >= len(b.Graph.Outputs()) {
 		return Type{}
 	}
-	return FromProto(a.Graph.Outputs[k].Type).numbersOnly()
+	return TypeOf(b.Graph.Outputs()[k]).withoutData().numbersOnly()
 }
 
 // numbersOnly returns the type without symbols.
@@ -76,7 +75,7 @@ func (c *Call) carried(first, round Type) Type {
 func inferLoop(c *Call) {
 	carried := max(c.NumInputs()-2, 0)
 	for k := range c.Op.Outputs {
-		round := c.declared("body", k+1)
+		round := c.made("body", k+1)
 		switch dims, ranked := round.Shape(); {
 		case k < carried:
 			c.Set(k, c.carried(c.In(k+2), round))
@@ -125,7 +124,7 @@ func inferScan(c *Call) {
 			c.Set(k, c.In(first+k).withoutData())
 			continue
 		}
-		round := c.declared("body", k)
+		round := c.made("body", k)
 		dims, ranked := round.Shape()
 		if !ranked || batch {
 			if ranked {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -20,17 +21,58 @@ type Text struct {
 	Source    *Source
 }
 
-// OpText returns an op as text.
+// OpText returns an op as text. A body is the number of its parameters and a graph as in a file:
+// body=graph[2,"graph {…}"].
 func (d Text) OpText(op fgraph.Op) (string, error) {
 	o, ok := op.(*Op)
 	if !ok {
 		return "", fmt.Errorf("the op %v is none of ONNX", op)
 	}
-	return o.String(), nil
+	if len(o.Bodies) == 0 {
+		return o.String(), nil
+	}
+	bodies := make([]string, len(o.Bodies))
+	for i, b := range o.Bodies {
+		text, err := graphfile.Format(&graphfile.File{Graph: b.Graph}, d)
+		if err != nil {
+			return "", err
+		}
+		kind := "graph"
+		if b.listed {
+			kind = "graphs"
+		}
+		bodies[i] = fmt.Sprintf("%s=%s[%d,%s]", b.Name, kind, b.Params, strconv.Quote(text))
+	}
+	return o.textWith(bodies), nil
 }
 
 // ParseOp returns the op of a text.
-func (d Text) ParseOp(text string) (fgraph.Op, error) { return d.Operators.ParseOp(text) }
+func (d Text) ParseOp(text string) (fgraph.Op, error) {
+	return d.Operators.parse(text, func(name, value string) (*Body, error) {
+		kind, rest, _ := strings.Cut(value, "[")
+		params, quoted, _ := strings.Cut(strings.TrimSuffix(rest, "]"), ",")
+		n, err := strconv.Atoi(params)
+		if err != nil {
+			return nil, err
+		}
+		inner, err := strconv.Unquote(quoted)
+		if err != nil {
+			return nil, err
+		}
+		f, err := graphfile.Parse(name, inner, d)
+		if err != nil {
+			return nil, err
+		}
+		if n < 0 || n > len(f.Graph.Inputs()) {
+			return nil, fmt.Errorf("%d parameters of %d inputs", n, len(f.Graph.Inputs()))
+		}
+		source := d.Source
+		if source == nil {
+			source = NewSource(d.Operators)
+		}
+		return &Body{Name: name, Graph: f.Graph, Params: n, listed: kind == "graphs"}, f.Graph.Attach(source.For())
+	})
+}
 
 // ParseType returns the type of a text.
 func (d Text) ParseType(text string) (fgraph.Type, error) { return ParseType(text) }

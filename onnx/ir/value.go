@@ -54,6 +54,9 @@ func (x *Value) Len() int {
 	return int(n)
 }
 
+// Small reports whether there are so few elements that types may have them: sizes, axes and the like.
+func (x *Value) Small() bool { n := x.Len(); return n >= 0 && n <= maxData }
+
 // Dir returns the folder of the file that the tensor is from.
 func (x *Value) Dir() string { return x.dir }
 

@@ -63,7 +63,11 @@ func (s *Source) Permits(op string) bool {
 func (s *Source) version(g *fgraph.FunctionGraph) int64 {
 	n := s.opsets[""]
 	for a := range g.Applies() {
-		if op := a.Op().(*Op); op.Domain == "" {
+		op := a.Op().(*Op)
+		for _, b := range op.Bodies {
+			n = max(n, s.version(b.Graph))
+		}
+		if op.Domain == "" {
 			n = max(n, Since(op.Type))
 			switch op.Type {
 			case "Softmax", "LogSoftmax", "Hardmax":

@@ -1,12 +1,14 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -14,92 +16,99 @@ import (
 // Item returns the name of an item of a sequence among inputs and outputs, for example x[0].
 func Item(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
 
+// InputName returns the name by which input i of a graph is given: its own, if it has one.
+func InputName(g *fgraph.FunctionGraph, i int) string {
+	return cmp.Or(g.Inputs()[i].Name(), fmt.Sprintf("input_%d", i))
+}
+
 // A binding makes inputs of the values that are given.
 type binding struct {
 	*lowering
-	inputs map[string]*array.Array
-	scope  map[string]*value
-	failed map[string]bool
-	known  map[string]bool
+	given map[string]*array.Array
+	known map[string]bool
 }
 
-// bind makes inputs of the values that are given, in place of initializers of their names.
-func (l *lowering) bind(g *onnx.Graph, inputs map[string]*array.Array, scope map[string]*value, failed map[string]bool) {
-	b := &binding{l, inputs, scope, failed, make(map[string]bool)}
-	for _, in := range g.Inputs {
-		b.known[in.Name] = true
-		if in.Type != nil && in.Type.Tensor == nil {
-			v, err := b.other(in.Name, in.Type)
-			if err != nil {
-				b.fault(in.Name, err)
-				continue
-			}
-			scope[in.Name] = v
+// bind makes inputs of the values that are given. An input of the model without one has the value of its
+// initializer, if there is one.
+func (l *lowering) bind(g *fgraph.FunctionGraph, given map[string]*array.Array, s *scope) {
+	b := &binding{l, given, make(map[string]bool)}
+	for i, in := range g.Inputs() {
+		name := InputName(g, i)
+		b.known[name] = true
+		v, err := b.input(name, ir.TypeOf(in))
+		if err != nil {
+			l.fault("input "+name, err)
+			s.failed[in] = true
 			continue
 		}
-		a, given := inputs[in.Name]
-		switch {
-		case given:
-			v, err := b.tensor(in.Name, in.Type, a)
-			if err != nil {
-				b.fault(in.Name, err)
-				continue
-			}
-			scope[in.Name] = v
-		case scope[in.Name] != nil || failed[in.Name]: // an initializer
-		case l.options.LeaveOut:
-			l.leftOut[in.Name] = true
-		default:
-			b.fault(in.Name, fmt.Errorf("%w: it has no value", ErrInput))
-		}
+		s.values[in] = v
 	}
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !b.known[name] {
-			b.fault(name, fmt.Errorf("%w: the model has no such input", ErrInput))
+			l.fault("input "+name, fmt.Errorf("%w: the model has no such input", ErrInput))
 		}
 	}
 }
 
-func (b *binding) fault(name string, err error) {
-	b.lowering.fault("input "+name, err)
-	b.failed[name] = true
+// input returns the value of an input, nil if it is left out.
+func (b *binding) input(name string, t ir.Type) (*value, error) {
+	if !t.IsTensor() && !t.IsUnknown() {
+		return b.other(name, t)
+	}
+	if a, ok := b.given[name]; ok {
+		return b.tensor(name, t, a)
+	}
+	if d := b.source.Default(name); d != nil {
+		a, err := b.options.Array(d, b.source.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return &value{v: tensor.Constant(a), elem: d.DataType}, nil
+	}
+	if b.options.LeaveOut {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%w: it has no value", ErrInput)
 }
 
 // tensor makes an input of an array.
-func (b *binding) tensor(name string, t *onnx.Type, a *array.Array) (*value, error) {
+func (b *binding) tensor(name string, t ir.Type, a *array.Array) (*value, error) {
 	elem, err := inputElem(t, a)
 	if err != nil {
 		return nil, err
 	}
 	v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), name)
-	b.lowering.inputs, b.arguments = append(b.lowering.inputs, v), append(b.arguments, a)
+	b.inputs, b.arguments = append(b.inputs, v), append(b.arguments, a)
+	b.values.Set(v, a)
 	return &value{v: v, elem: elem}, nil
 }
 
 // other makes a value of a type that is not that of tensors: a sequence of those that have names of
 // its items, or an optional value, which is there if a value is given.
-func (b *binding) other(name string, t *onnx.Type) (*value, error) {
+func (b *binding) other(name string, t ir.Type) (*value, error) {
 	if err := supported(t); err != nil {
 		return nil, err
 	}
-	if t.Optional != nil {
-		t = t.Optional.Elem
-		if _, given := b.inputs[name]; t.Sequence == nil && !given || t.Sequence != nil && b.inputs[Item(name, 0)] == nil {
+	if elem, _, optional := t.ElementOf(); optional {
+		_, sequence, _ := elem.ElementOf()
+		if _, given := b.given[name]; !sequence && !given || sequence && b.given[Item(name, 0)] == nil {
 			return &value{none: true}, nil
 		}
+		t = elem
 	}
-	if t.Sequence == nil {
-		return b.tensor(name, t, b.inputs[name])
+	elem, isSequence, _ := t.ElementOf()
+	if !isSequence {
+		return b.tensor(name, t, b.given[name])
 	}
-	s := &sequence{elem: t.Sequence.Elem.Tensor.Elem}
+	s := &sequence{elem: elem.Elem()}
 	for i := range maxSteps {
 		item := Item(name, i)
-		a := b.inputs[item]
+		a := b.given[item]
 		if a == nil {
 			break
 		}
 		b.known[item] = true
-		v, err := b.tensor(item, t.Sequence.Elem, a)
+		v, err := b.tensor(item, elem, a)
 		if err != nil {
 			return nil, err
 		}
@@ -110,30 +119,30 @@ func (b *binding) other(name string, t *onnx.Type) (*value, error) {
 
 // supported reports whether there can be inputs of a type: tensors, sequences of them, and either as an
 // optional value.
-func supported(t *onnx.Type) error {
+func supported(t ir.Type) error {
 	inner := t
-	if inner != nil && inner.Optional != nil {
-		inner = inner.Optional.Elem
+	if elem, _, optional := inner.ElementOf(); optional {
+		inner = elem
 	}
-	if inner != nil && inner.Sequence != nil {
-		inner = inner.Sequence.Elem
+	if elem, sequence, _ := inner.ElementOf(); sequence {
+		inner = elem
 	}
 	switch {
-	case inner == nil || inner.Tensor == nil:
-		return fmt.Errorf("%w: a value of type %v", ErrUnsupported, t)
-	case inner.Tensor.Elem == onnx.Undefined:
+	case inner.IsUnknown():
 		return nil
+	case !inner.IsTensor():
+		return fmt.Errorf("%w: a value of type %v", ErrUnsupported, t)
 	}
-	_, err := dtypeOf(inner.Tensor.Elem)
+	_, err := dtypeOf(inner.Elem())
 	return err
 }
 
 // inputElem returns the type of the elements of an input, which the array must be able to hold.
-func inputElem(t *onnx.Type, a *array.Array) (onnx.DataType, error) {
-	if t == nil || t.Tensor.Elem == onnx.Undefined {
+func inputElem(t ir.Type, a *array.Array) (onnx.DataType, error) {
+	elem := t.Elem()
+	if elem == onnx.Undefined {
 		return elementOf(a.DType()), nil
 	}
-	elem := t.Tensor.Elem
 	d, err := dtypeOf(elem)
 	if err == nil && d != a.DType() {
 		err = fmt.Errorf("%w: its elements are %v, and %v are given", ErrInput, elem, a.DType())

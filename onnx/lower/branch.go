@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 )
 
@@ -14,15 +13,25 @@ import (
 // that is computed from floats is another one for each input. Then the graph has both branches, and a run
 // computes the one that is taken, if their results are tensors of the same types.
 func (c *call) branch() []*value {
+	if c.apply == nil {
+		c.fail("an If without a graph")
+	}
 	if c.wavers(c.x(0)) {
 		if out := c.bothBranches(); out != nil {
 			return out
 		}
 	}
 	if c.one(0) != 0 {
-		return c.body("then_branch").run()
+		return c.taken(0)
 	}
-	return c.body("else_branch").run()
+	return c.taken(1)
+}
+
+// taken lowers a branch, and returns its results.
+func (c *call) taken(branch int) []*value {
+	n := c.op.Outputs
+	name := [2]string{"its then_branch", "its else_branch"}[branch]
+	return c.within(name, c.region.Branch(c.apply, branch), newScope(c.scope), c.apply.Inputs()[1+branch*n:][:n])
 }
 
 // wavers reports whether a variable depends on floats, or on values of a round of a loop.
@@ -55,8 +64,7 @@ func sizeOnly(op fgraph.Op) bool {
 // of them can't be computed, asks for a value, or has a result of another type. What can't be once is not tried
 // again, since it may be in a branch of another If that can't be, and so on.
 func (c *call) bothBranches() (out []*value) {
-	a := c.attribute("then_branch")
-	if a == nil || a.Graph == nil || c.decided[a.Graph] {
+	if c.decided[c.apply] {
 		return nil
 	}
 	err := c.tentatively(func() {
@@ -64,7 +72,7 @@ func (c *call) bothBranches() (out []*value) {
 		if slices.Contains(tensor.TypeOf(condition).Shape(), tensor.Unknown) || product(c.shape(condition)) != 1 {
 			c.fail("a condition that is no bool")
 		}
-		sides := [2][]*value{c.body("then_branch").run(), c.body("else_branch").run()}
+		sides := [2][]*value{c.taken(0), c.taken(1)}
 		if len(c.demands) > demands {
 			c.fail("a branch asks for values")
 		}
@@ -86,10 +94,7 @@ func (c *call) bothBranches() (out []*value) {
 		}
 	})
 	if err != nil {
-		if c.decided == nil {
-			c.decided = make(map[*onnx.Graph]bool)
-		}
-		c.decided[a.Graph] = true
+		c.decided[c.apply] = true
 		return nil
 	}
 	return out
@@ -107,6 +112,9 @@ func (c *call) tentatively(lower func()) error {
 	err = errors.Join(err, errors.Join(c.faults[faults:]...))
 	for _, s := range slices.Backward(c.settled[settled:]) {
 		s.of.v = s.before
+	}
+	for _, d := range c.demands[demands:] {
+		delete(c.demanded, d.Variable)
 	}
 	c.faults, c.demands, c.settled = c.faults[:faults], c.demands[:demands], c.settled[:settled]
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -16,10 +17,14 @@ import (
 // functions of package tensor do for types that don't fit.
 type call struct {
 	*lowering
-	node  *onnx.Node
-	in    []*value // nil where an input is left out
-	opset int64
-	scope map[string]*value
+	op       *ir.Op
+	in       []*value // nil where an input is left out
+	captured []*value // by bodies, in their order
+	opset    int64    // the version in which the operator has its meaning
+	// Where the apply is, nil for a node alone.
+	apply  *fgraph.Apply
+	region *ir.Region
+	scope  *scope
 }
 
 var errCall = errors.New("lower")
@@ -36,7 +41,7 @@ func (c *call) has(k int) bool { return k < len(c.in) && c.in[k] != nil }
 // so that an operator rounds once, unless it only moves elements.
 func (c *call) x(k int) *fgraph.Variable {
 	v := c.stored(k)
-	if tensor.TypeOf(v).DType().IsHalf() && c.node != nil && !moves[c.node.Op] {
+	if tensor.TypeOf(v).DType().IsHalf() && c.op != nil && !moves[c.op.Type] {
 		return tensor.Cast(v, array.Float32)
 	}
 	return v
@@ -98,21 +103,9 @@ func (c *call) one(k int) float64 {
 	return a.Float(0)
 }
 
-func (c *call) attribute(name string) *onnx.Attribute {
-	for _, a := range c.node.Attributes {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
-}
+func (c *call) attribute(name string) *onnx.Attribute { return c.op.Attribute(name) }
 
-func (c *call) int(name string, otherwise int) int {
-	if a := c.attribute(name); a != nil {
-		return int(a.Int)
-	}
-	return otherwise
-}
+func (c *call) int(name string, otherwise int) int { return int(c.op.Int(name, int64(otherwise))) }
 
 func (c *call) bool(name string, otherwise bool) bool {
 	if a := c.attribute(name); a != nil {
@@ -128,12 +121,7 @@ func (c *call) float(name string, otherwise float64) float64 {
 	return otherwise
 }
 
-func (c *call) text(name, otherwise string) string {
-	if a := c.attribute(name); a != nil {
-		return string(a.String)
-	}
-	return otherwise
-}
+func (c *call) text(name, otherwise string) string { return c.op.Text(name, otherwise) }
 
 // list returns an attribute of integers, nil if there is none.
 func (c *call) list(name string) []int {

@@ -1,10 +1,11 @@
 package lower
 
 import (
-	"maps"
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -19,61 +20,70 @@ var control = map[string]func(c *call) []*value{
 	"SequenceMap": (*call).sequenceMap,
 }
 
-// A body is a graph in a node, with the names that it sees.
+// A body is a body of the node, with the values that it captures.
 type body struct {
 	*call
-	name  string
-	graph *onnx.Graph
-	scope map[string]*value
+	*ir.Body
+	root     *ir.Region
+	captured []*value
 }
 
-// body returns a graph of the node. Its initializers become constants once.
+// body returns a body of the node.
 func (c *call) body(name string) *body {
-	a := c.attribute(name)
-	if a == nil || a.Graph == nil {
-		c.fail("there is no %s", name)
-	}
-	b := &body{c, name, a.Graph, maps.Clone(c.scope)}
-	if b.scope == nil {
-		b.scope = make(map[string]*value)
-	}
-	for _, t := range b.graph.Initializers {
-		v, err := c.arrayOf(t)
-		if err != nil {
-			c.fail("initializer %s: %w", t.Name, err)
+	rest := c.captured
+	for _, b := range c.op.Bodies {
+		n := b.Captures()
+		if b.Name == name {
+			root, err := c.regions(b.Graph)
+			if err != nil {
+				c.fail("its %s: %w", name, err)
+			}
+			return &body{c, b, root, rest[:n]}
 		}
-		b.scope[t.Name] = &value{v: tensor.Constant(v), elem: t.DataType}
+		rest = rest[n:]
 	}
-	return b
+	c.fail("there is no %s", name)
+	return nil
 }
 
-// maxUnrolled bounds the nodes that loops make of their bodies.
+// maxUnrolled bounds the applies that loops make of their bodies.
 const maxUnrolled = 1 << 15
 
-// run lowers the body once more. In later runs all names are set again, in the same order.
+// run lowers the body once more.
 func (b *body) run(inputs ...*value) []*value {
-	if b.depth++; b.depth > maxDepth {
-		b.fail("%w: graphs in graphs, %d deep", ErrUnsupported, b.depth)
-	}
-	defer func() { b.depth-- }()
-	if b.unrolled += len(b.graph.Nodes) + 1; b.unrolled > maxUnrolled {
+	if b.unrolled += b.Graph.NumApplies() + 1; b.unrolled > maxUnrolled {
 		b.fail("%w: loops of more than %d nodes", ErrUnsupported, maxUnrolled)
 	}
-	if len(inputs) > len(b.graph.Inputs) {
-		b.fail("its %s has %d inputs, not %d", b.name, len(b.graph.Inputs), len(inputs))
+	if len(inputs) > b.Params {
+		b.fail("its %s has %d inputs, not %d", b.Name, b.Params, len(inputs))
 	}
-	for i, v := range inputs {
-		b.scope[b.graph.Inputs[i].Name] = v
+	s := newScope(nil)
+	for i, v := range b.Graph.Inputs() {
+		switch {
+		case i < len(inputs):
+			s.values[v] = inputs[i]
+		case i >= b.Params:
+			s.values[v] = b.captured[i-b.Params]
+		}
 	}
-	before := len(b.faults)
-	b.nodes(b.graph.Nodes, b.scope, make(map[string]bool))
-	if len(b.faults) > before {
-		b.fail("its %s can't be computed", b.name)
+	return b.within("its "+b.Name, b.root, s, b.Graph.Outputs())
+}
+
+// within lowers a branch or a body, and returns its results.
+func (c *call) within(what string, r *ir.Region, s *scope, results []*fgraph.Variable) []*value {
+	if c.depth++; c.depth > maxDepth {
+		c.fail("%w: graphs in graphs, %d deep", ErrUnsupported, c.depth)
 	}
-	out := make([]*value, len(b.graph.Outputs))
-	for i, o := range b.graph.Outputs {
-		if out[i] = b.scope[o.Name]; out[i] == nil {
-			b.fail("output %s of its %s is missing", o.Name, b.name)
+	defer func() { c.depth-- }()
+	before := len(c.faults)
+	c.lowering.region(r, s)
+	if len(c.faults) > before {
+		c.fail("%s can't be computed", what)
+	}
+	out := make([]*value, len(results))
+	for i, v := range results {
+		if out[i], _ = c.of(v, s); out[i] == nil {
+			c.fail("output %d of %s is missing", i, what)
 		}
 	}
 	return out
@@ -84,8 +94,8 @@ func (b *body) run(inputs ...*value) []*value {
 func (c *call) loop() []*value {
 	b := c.body("body")
 	state := slices.Clone(c.in[min(2, len(c.in)):])
-	if len(b.graph.Outputs) < 1+len(state) {
-		c.fail("its body has %d outputs for %d values", len(b.graph.Outputs), len(state))
+	if len(b.Graph.Outputs()) < 1+len(state) {
+		c.fail("its body has %d outputs for %d values", len(b.Graph.Outputs()), len(state))
 	}
 	whole := looped{body: b, carried: state, number: true, steps: -1, more: tensor.Constant(array.Scalar(true))}
 	if c.has(0) {
@@ -98,7 +108,6 @@ func (c *call) loop() []*value {
 		if out, err := c.asOp(whole); err == nil {
 			return out
 		}
-		b = c.body("body") // without the names of the attempt
 	}
 	most, more := int64(-1), true
 	if c.has(0) {
@@ -109,7 +118,7 @@ func (c *call) loop() []*value {
 	}
 	c.loops++
 	defer func() { c.loops-- }()
-	stacks := make([][]*value, len(b.graph.Outputs)-1-len(state))
+	stacks := make([][]*value, len(b.Graph.Outputs())-1-len(state))
 	for i := int64(0); more && i != most; i++ {
 		number := &value{v: tensor.Constant(array.Scalar(i)), elem: onnx.Int64}
 		truth := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
@@ -122,7 +131,9 @@ func (c *call) loop() []*value {
 	}
 	out := slices.Clone(state)
 	for k, list := range stacks {
-		out = append(out, b.stack(list, 1+len(state)+k, 0))
+		out = append(out, b.stack(list, 1+len(state)+k, 0, func() []*value {
+			return b.run(append([]*value{{v: tensor.Int(0), elem: onnx.Int64}, {v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}}, state...)...)
+		}))
 	}
 	return out
 }
@@ -131,19 +142,20 @@ func (c *call) loop() []*value {
 // nodes.
 func (c *call) few(p looped) bool {
 	if p.steps >= 0 {
-		return p.steps*(len(p.body.graph.Nodes)+1) <= wise
+		return p.steps*(p.body.Graph.NumApplies()+1) <= wise
 	}
 	if p.most == nil || !c.has(0) {
 		return false
 	}
 	most := tensor.ConstantOf(c.x(0))
-	return most != nil && most.Len() == 1 && most.Int(0) <= wise && int(most.Int(0))*(len(p.body.graph.Nodes)+1) <= wise
+	return most != nil && most.Len() == 1 && most.Int(0) <= wise && int(most.Int(0))*(p.body.Graph.NumApplies()+1) <= wise
 }
 
-// stack stacks what iterations made of an output of the body. Without any, its type is the declared one.
-func (b *body) stack(list []*value, output, axis int) *value {
+// stack stacks what iterations made of an output of the body. Without any, its shape is what a round would
+// make; round lowers one.
+func (b *body) stack(list []*value, output, axis int, round func() []*value) *value {
 	if len(list) == 0 {
-		return b.nothing(b.graph.Outputs[output])
+		return b.nothing(output, round)
 	}
 	vars := make([]variable, len(list))
 	for i := range list {
@@ -152,22 +164,32 @@ func (b *body) stack(list []*value, output, axis int) *value {
 	return &value{v: tensor.Stack(b.axis(axis, ndim(vars[0])+1), vars...), elem: list[0].elem}
 }
 
-func (b *body) nothing(v *onnx.ValueInfo) *value {
-	shape := []int{0}
-	if v.Type == nil || v.Type.Tensor == nil || v.Type.Tensor.Shape == nil || len(v.Type.Tensor.Shape.Dims) >= array.MaxDims {
-		b.fail("%w: there are no iterations, and the shape of %s is not known", ErrUnsupported, v.Name)
+// nothing returns the stack of no values of an output. What a round would make says more than the type that
+// the model declares, but a body may be one that can't run once.
+func (b *body) nothing(output int, round func() []*value) *value {
+	out := b.Graph.Outputs()[output]
+	elem, shape := ir.TypeOf(out).Elem(), []int(nil)
+	dims, known := ir.TypeOf(out).Numbers()
+	for _, n := range dims {
+		shape = append(shape, int(min(n, maxMade+1)))
 	}
-	for _, d := range v.Type.Tensor.Shape.Dims {
-		if d.Value == nil || *d.Value < 0 || *d.Value > maxMade {
-			b.fail("%w: there are no iterations, and the shape of %s is not known", ErrUnsupported, v.Name)
+	if !known {
+		err := b.tentatively(func() {
+			v := round()[output]
+			elem, shape = v.elem, b.shape(v.v)
+		})
+		if err != nil {
+			b.fail("%w: there are no iterations, and the shape of %v is not known", ErrUnsupported, out)
 		}
-		shape = append(shape, int(*d.Value))
 	}
-	a, err := NewArray(v.Type.Tensor.Elem, shape...)
+	if shape = append([]int{0}, shape...); len(shape) > array.MaxDims || slices.Max(shape) > maxMade {
+		b.fail("%w: there are no iterations, and %v has the shape %v", ErrUnsupported, out, shape[1:])
+	}
+	a, err := NewArray(elem, shape...)
 	if err != nil {
-		b.fail("%s: %w", v.Name, err)
+		b.fail("%v: %w", out, err)
 	}
-	return &value{v: tensor.Constant(a), elem: v.Type.Tensor.Elem}
+	return &value{v: tensor.Constant(a), elem: elem}
 }
 
 // scan lowers Scan, a loop over elements of tensors. In opset 8 that is for each item of a batch.
@@ -229,7 +251,7 @@ func (c *call) checkSteps(n int) {
 func (c *call) scanOver(in []*value, n int) []*value {
 	b := c.body("body")
 	states := len(in) - n
-	if n < 1 || states < 0 || len(b.graph.Outputs) < states {
+	if n < 1 || states < 0 || len(b.Graph.Outputs()) < states {
 		c.fail("%d scanned of %d inputs", n, len(in))
 	}
 	inputs := &call{lowering: c.lowering, in: in}
@@ -264,12 +286,11 @@ func (c *call) scanOver(in []*value, n int) []*value {
 			}
 			return out
 		}
-		b = c.body("body") // without the names of the attempt
 	}
 	c.checkSteps(steps)
 	c.loops++
 	defer func() { c.loops-- }()
-	state, stacks := slices.Clone(in[:states]), make([][]*value, len(b.graph.Outputs)-states)
+	state, stacks := slices.Clone(in[:states]), make([][]*value, len(b.Graph.Outputs())-states)
 	for i := range steps {
 		args := slices.Clone(state)
 		for k := range n {
@@ -292,7 +313,18 @@ func (c *call) scanOver(in []*value, n int) []*value {
 		if at(c.list("scan_output_directions"), k, 0) != 0 {
 			slices.Reverse(list)
 		}
-		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0)))
+		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0), func() []*value {
+			args := slices.Clone(in[:states])
+			for k := range n {
+				shape := c.shape(inputs.x(states + k))
+				item, err := NewArray(in[states+k].elem, slices.Delete(shape, axes[k], axes[k]+1)...)
+				if err != nil {
+					c.fail("%w", err)
+				}
+				args = append(args, &value{v: tensor.Constant(item), elem: in[states+k].elem})
+			}
+			return b.run(args...)
+		}))
 	}
 	return out
 }

@@ -66,13 +66,6 @@ func NewArray(t onnx.DataType, shape ...int) (*array.Array, error) {
 // maxElements bounds the elements of a tensor of a model.
 const maxElements = 1 << 31
 
-func (l *lowering) arrayOf(t *onnx.Tensor) (*array.Array, error) {
-	if l.constants != nil {
-		return l.constants.of(t, l.options.Dir)
-	}
-	return ArrayOf(t, l.options.Dir)
-}
-
 // ArrayOf returns the elements of a tensor as an array, which may be in the memory of the tensor and
 // must not be changed. dir is the folder of the model, where external data are.
 func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
@@ -107,7 +100,7 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		}
 		return a, nil
 	}
-	if b, ok := bytesOf(a); ok {
+	if b, ok := BytesOf(a); ok {
 		copy(b, data)
 		return a, nil
 	}
@@ -177,7 +170,7 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 		}
 		return m, nil
 	}
-	if m.Raw, ok = bytesOf(a); ok {
+	if m.Raw, ok = BytesOf(a); ok {
 		return m, nil
 	}
 	m.Raw = make([]byte, 0, a.Len()*d.Size()) // as large as it gets

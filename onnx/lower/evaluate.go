@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // An Evaluator computes nodes of constants, for ir.Options.
@@ -24,11 +22,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	if x, ok := e.reshaped(op, inputs); ok {
 		return []*ir.Value{x}, nil
 	}
-	l := &lowering{ctx: ctx, model: new(onnx.Model), options: e.Options,
-		opsets: map[string]int64{"": currentOpset}}
-	if op.Legacy != 0 {
-		l.opsets[""] = op.Legacy
-	}
+	c := &call{lowering: newLowering(ctx, e.Options), op: op}
 	in := make([]*value, len(inputs))
 	for i, x := range inputs {
 		if x == nil {
@@ -43,26 +37,22 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 		}
 		in[i] = &value{v: tensor.Constant(a), elem: x.Tensor.DataType}
 	}
-	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload, Attributes: op.Attributes, Outputs: make([]string, op.Outputs)}
-	out, err := l.node(n, in, make(map[string]*value))
-	if err = errors.Join(append(l.faults, err)...); err != nil {
+	c.take(in)
+	out, err := c.node()
+	if err = errors.Join(append(c.faults, err)...); err != nil {
 		return nil, err
 	}
 	out = out[:min(len(out), op.Outputs)]
-	vars := make([]*fgraph.Variable, len(out))
+	results := make([]*ir.Value, len(out))
 	for i, v := range out {
 		if v == nil || v.v == nil {
 			return nil, fmt.Errorf("%w: output %d of %s", ErrUnsupported, i, op.Name())
 		}
-		vars[i] = v.v
-	}
-	values, err := compute(ctx, vars)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]*ir.Value, len(out))
-	for i, a := range values {
-		t, err := TensorOf("", a, out[i].elem)
+		a, err := c.values.Value(v.v)
+		if err != nil {
+			return nil, err
+		}
+		t, err := TensorOf("", a, v.elem)
 		if err != nil {
 			return nil, err
 		}
@@ -103,19 +93,4 @@ func (e Evaluator) reshaped(op *ir.Op, inputs []*ir.Value) (*ir.Value, bool) {
 	}
 	t, err := onnx.NewTensor("", inputs[0].Tensor.DataType, dims, data)
 	return ir.NewValue(t, ""), err == nil
-}
-
-// compute returns the values of variables that depend on constants alone.
-func compute(ctx context.Context, vars []*fgraph.Variable) ([]*array.Array, error) {
-	f, err := exec.NewFunction(ctx, nil, vars, exec.FunctionOptions{})
-	if err != nil {
-		return nil, err
-	}
-	values, err := f.NewRunner().Run(ctx) // whose memory nobody else gets
-	for i, a := range values {
-		if !a.Contiguous() {
-			values[i] = a.Clone()
-		}
-	}
-	return values, err
 }

@@ -211,7 +211,7 @@ func (c *call) flexAttention() []*value {
 // modified runs a graph of the node, if there is one, on a tensor whose type and shape it keeps.
 func (c *call) modified(body string, x variable, elem onnx.DataType) variable {
 	in := c.typed(x, elem)
-	if c.attribute(body) == nil {
+	if c.op.Body(body) == nil {
 		return in.v
 	}
 	out := c.body(body).run(in)

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
-	"time"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
-	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 // ErrUnsupported means that a model has something that can't be computed.
@@ -27,13 +24,8 @@ var ErrOperator = fmt.Errorf("%w: operator", ErrUnsupported)
 // ErrInput means that a model does not have such an input, or that it was lowered for other values.
 var ErrInput = errors.New("lower: wrong input")
 
-// Options are options of Model.
+// Options are options of Graph.
 type Options struct {
-	// Dir is the folder of the model, where external data are.
-	Dir string
-	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. passes.ForModels
-	// makes it.
-	Optimizer *optdb.Optimizer
 	// LeaveOut leaves inputs without a value out of the nodes that use them. Otherwise they are faults.
 	LeaveOut bool
 	// Operators lower nodes of operators that this package does not have, by name: that of the domain,
@@ -41,106 +33,66 @@ type Options struct {
 	Operators map[string]Operator
 	// Types are the operators whose types are known. The default is ir.Standard.
 	Types *ir.Operators
-	// Profile measures the calls of a Runner, by apply.
-	Profile bool
-	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
-	// changes no bit of any result.
-	Threads int
+	// Array returns the elements of a tensor in a file in a folder. The default is ArrayOf.
+	Array func(t *onnx.Tensor, dir string) (*array.Array, error)
 }
 
-// maxDepth bounds functions in functions, and subgraphs in subgraphs.
+// maxDepth bounds bodies in bodies, and branches in branches.
 const maxDepth = 32
 
-// Model lowers a model for inputs of these shapes and, where the graph depends on them, values. A sequence
-// is given, and returned, as tensors with names of its items, see Item; an optional value without one is
-// left out.
-func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
-	return source{file: m, nodes: m}.function(ctx, o, inputs)
+// A Lowered is a graph of tensors that computes a model for inputs of some shapes, as long as Demands are
+// what they were.
+type Lowered struct {
+	// Inputs have the names of the inputs of the model. Arguments are those that it was lowered for.
+	Inputs    []*fgraph.Variable
+	Arguments []*array.Array
+	// Outputs are the outputs of the model, and Values what computes them.
+	Outputs []Output
+	Values  []*fgraph.Variable
+	Demands []Demand
 }
 
-// A source is a model of which functions are made.
-type source struct {
-	file      *onnx.Model // as it was read, whose memory weights may be in
-	nodes     *onnx.Model // the same one, or what passes for nodes have made of it whatever the shapes are
-	constants *constants  // that functions have in common; nil if there is one function
+// An Output is an output of a model, with the type of its elements there. Its array may hold them in
+// a larger type.
+type Output struct {
+	Name string
+	Elem onnx.DataType
 }
 
-// function is Model.
-func (s source) function(ctx context.Context, o Options, inputs map[string]*array.Array) (*Function, error) {
-	if s.file.Graph == nil {
-		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
-	}
-	if err := declared(s.file.Graph, inputs); err != nil {
-		return nil, err
-	}
-	start := time.Now()
-	m, err := optimized(ctx, s.nodes, o, inputs)
+// Graph lowers the graph of a model for inputs of these shapes and, where the graph of tensors depends on
+// them, values. A sequence is given, and returned, as tensors with names of its items, see Item; an optional
+// value without one is left out. names are those of the outputs. The error names all faults of nodes.
+func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Options, inputs map[string]*array.Array) (*Lowered, error) {
+	l := newLowering(ctx, o)
+	l.source = ir.SourceOf(g)
+	s := newScope(nil)
+	l.bind(g, inputs, s)
+	root, err := l.regions(g)
 	if err != nil {
 		return nil, err
 	}
-	_ = s.file.Forget(nil) // what the passes for nodes have looked at
-	l := &lowering{ctx: ctx, model: m, constants: s.constants, options: o, opsets: opsetsOf(m.Opsets), leftOut: make(map[string]bool)}
-	scope, failed := make(map[string]*value), make(map[string]bool)
-	l.initializers(m.Graph, scope, failed)
-	l.bind(m.Graph, inputs, scope, failed)
-	l.nodes(m.Graph.Nodes, scope, failed)
-	f := &Function{shapes: l.arguments, demands: l.demands}
-	for _, v := range l.inputs {
-		f.inputs, f.variables = append(f.inputs, v.Name()), append(f.variables, v)
-	}
-	var outputs []*fgraph.Variable
-	for _, out := range m.Graph.Outputs {
-		v := scope[out.Name]
-		if v == nil && failed[out.Name] {
-			continue
-		}
-		if v == nil {
-			l.fault("output "+out.Name, errors.New("nothing computes it"))
-			continue
-		}
-		vars, names, err := outputsOf(out.Name, v)
-		if err != nil {
-			l.fault("output "+out.Name, err)
-			continue
-		}
-		outputs, f.outputs = append(outputs, vars...), append(f.outputs, names...)
-	}
-	if err := errors.Join(l.faults...); err != nil {
-		return nil, err
-	}
-	for _, d := range f.demands {
-		if d.input < 0 {
-			outputs = append(outputs, d.v)
+	l.region(root, s)
+	f := &Lowered{Inputs: l.inputs, Arguments: l.arguments}
+	for i, out := range g.Outputs() {
+		v, failed := l.of(out, s)
+		switch {
+		case failed:
+		case v == nil:
+			l.fault("output "+names[i], errors.New("nothing computes it"))
+		default:
+			vars, outputs, err := outputsOf(names[i], v)
+			if err != nil {
+				l.fault("output "+names[i], err)
+			}
+			f.Values, f.Outputs = append(f.Values, vars...), append(f.Outputs, outputs...)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(s.file, a) }}
-	switch {
-	case o.Optimizer != nil && s.constants != nil:
-		options.Optimizer = sharing{o.Optimizer, s.constants}
-	case o.Optimizer != nil:
-		options.Optimizer = o.Optimizer
-	}
-	f.f, err = exec.NewFunction(ctx, l.inputs, outputs, options)
-	_ = s.file.Forget(nil) // and those for tensors
-	f.took = time.Since(start)
-	return f, err
+	f.Demands = l.demands
+	return f, errors.Join(l.faults...)
 }
 
-// initializers makes constants of the initializers of the model.
-func (l *lowering) initializers(g *onnx.Graph, scope map[string]*value, failed map[string]bool) {
-	for _, t := range g.Initializers {
-		a, err := l.arrayOf(t)
-		if err != nil {
-			l.fault("initializer "+t.Name, err)
-			failed[t.Name] = true
-			continue
-		}
-		scope[t.Name] = &value{v: tensor.Constant(a), elem: t.DataType}
-	}
-}
-
-// A value is what a name stands for: a tensor, and the type of its elements in the model; a sequence;
-// or that there is none.
+// A value is what a variable of a model stands for: a tensor, and the type of its elements in the model; a
+// sequence; or that there is none.
 type value struct {
 	v    *fgraph.Variable
 	elem onnx.DataType
@@ -151,24 +103,31 @@ type value struct {
 // A lowering makes the graph of a model.
 type lowering struct {
 	ctx       context.Context
-	model     *onnx.Model
-	constants *constants
+	source    *ir.Source // nil for a node alone
 	options   Options
-	opsets    map[string]int64
 	depth     int
 	inputs    []*fgraph.Variable
 	arguments []*array.Array
-	demands   []demand
-	leftOut   map[string]bool // inputs without a value
-	known     map[*fgraph.Variable]*array.Array
-	loops     int   // how many loops are around
-	unrolled  int   // nodes of bodies
-	kept      int64 // bytes of known, of those in loops
+	demands   []Demand
+	demanded  map[*fgraph.Variable]bool
+	loops     int                  // how many loops are around
+	values    *interp.Interpreter  // of arguments, and what has been asked for
+	constants map[*ir.Value]*value // nil for one that can't be read
+	divided   map[*fgraph.FunctionGraph]*ir.Region
+	unrolled  int // applies of bodies
 	faults    []error
 
-	attempts int                  // attempts around, see tentatively
-	settled  []settled            // in attempts
-	decided  map[*onnx.Graph]bool // first branches of Ifs of which the graph has one branch
+	attempts int                    // attempts around, see tentatively
+	settled  []settled              // in attempts
+	decided  map[*fgraph.Apply]bool // Ifs of which the graph has one branch
+}
+
+func newLowering(ctx context.Context, o Options) *lowering {
+	if o.Array == nil {
+		o.Array = ArrayOf
+	}
+	return &lowering{ctx: ctx, options: o, values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
+		divided: make(map[*fgraph.FunctionGraph]*ir.Region), decided: make(map[*fgraph.Apply]bool)}
 }
 
 // A settled value has got known sizes.
@@ -177,20 +136,65 @@ type settled struct {
 	before *fgraph.Variable
 }
 
-func opsetsOf(list []*onnx.Opset) map[string]int64 {
-	opsets := make(map[string]int64)
-	for _, o := range list {
-		opsets[domainOf(o.Domain)] = o.Version
-	}
-	return opsets
+// A scope has the values of the variables of a graph, or of a branch of an If in it. A body has a new one in
+// each round.
+type scope struct {
+	outer  *scope
+	values map[*fgraph.Variable]*value // nil for an input that has no value
+	failed map[*fgraph.Variable]bool   // those that are missing because of a fault
 }
 
-// domainOf returns the name of a domain: that of ONNX's own operators is empty.
-func domainOf(name string) string {
-	if name == "ai.onnx" {
+func newScope(outer *scope) *scope {
+	return &scope{outer, make(map[*fgraph.Variable]*value), make(map[*fgraph.Variable]bool)}
+}
+
+// of returns the value of a variable: nil if it is left out, and whether it has failed.
+func (l *lowering) of(v *fgraph.Variable, s *scope) (x *value, failed bool) {
+	if v.IsConstant() {
+		x := l.constant(v)
+		return x, x == nil && !ir.IsOmitted(v)
+	}
+	for ; s != nil; s = s.outer {
+		if x, ok := s.values[v]; ok {
+			return x, false
+		}
+		if s.failed[v] {
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// constant returns the tensor of a constant, the same one each time; nil if there is none.
+func (l *lowering) constant(v *fgraph.Variable) *value {
+	x := ir.ValueOf(v)
+	if x == nil {
+		return nil
+	}
+	c, ok := l.constants[x]
+	if ok {
+		return c
+	}
+	var a *array.Array
+	err := fmt.Errorf("%w: a sparse tensor", ErrUnsupported)
+	if x.Tensor != nil {
+		a, err = l.options.Array(x.Tensor, x.Dir())
+	}
+	if err != nil {
+		l.fault("initializer "+v.Name(), err)
+	} else {
+		c = &value{v: tensor.Constant(a), elem: x.Tensor.DataType}
+	}
+	l.constants[x] = c
+	return c
+}
+
+// dir returns the folder of the model.
+func (l *lowering) dir() string {
+	if l.source == nil {
 		return ""
 	}
-	return name
+	return l.source.Dir
 }
 
 // maxFaults bounds the errors about a model.
@@ -202,77 +206,99 @@ func (l *lowering) fault(where string, err error) {
 	}
 }
 
-// nodes lowers nodes in their order, which is that of a sort. A node whose inputs have failed is not
-// lowered, and is no fault of its own unless its operator is one: failed has the values that are missing.
-func (l *lowering) nodes(nodes []*onnx.Node, scope map[string]*value, failed map[string]bool) {
-	for i, n := range nodes {
+// regions divides a graph, once.
+func (l *lowering) regions(g *fgraph.FunctionGraph) (*ir.Region, error) {
+	r := l.divided[g]
+	if r == nil {
+		var err error
+		if r, err = ir.Regions(g); err != nil {
+			return nil, err
+		}
+		l.divided[g] = r
+	}
+	return r, nil
+}
+
+// region lowers the applies of a region. One whose inputs have failed is not lowered, and is no fault of its
+// own unless its operator is one.
+func (l *lowering) region(r *ir.Region, s *scope) {
+	for _, a := range r.Applies {
 		if l.ctx.Err() != nil {
 			l.fault("lowering", context.Cause(l.ctx))
 			return
 		}
-		where := whereOf(i, n)
-		ok := true
-		var missing error
-		in := make([]*value, len(n.Inputs))
-		for k, name := range n.Inputs {
+		c := &call{lowering: l, op: a.Op().(*ir.Op), apply: a, region: r, scope: s}
+		out, err := c.lower()
+		if err != nil && !errors.Is(err, errFollows) {
+			l.fault(l.source.Where(a), err)
+		}
+		for k, v := range a.Outputs() {
 			switch {
-			case name == "":
-			case scope[name] != nil:
-				in[k] = scope[name]
-			case failed[name]:
-				ok = false
-			case l.leftOut[name]:
-				missing = fmt.Errorf("%w: input %s: it has no value", ErrInput, name)
-			default:
-				l.fault(where, fmt.Errorf("nothing computes its input %s", name))
-				ok = false
+			case err == nil && k < len(out) && out[k] != nil:
+				s.values[v] = out[k]
+				continue
+			case err == nil && len(v.Clients()) > 0:
+				l.fault(l.source.Where(a), fmt.Errorf("%w: its output %d, %s", ErrUnsupported, k, v.Name()))
 			}
-		}
-		var out []*value
-		if !ok && !l.computes(n) {
-			l.fault(where, noOperator(n))
-		}
-		if ok {
-			var err error
-			if err = l.settle(n, in); err == nil {
-				out, err = l.node(n, in, scope)
-			}
-			if err != nil {
-				if missing != nil {
-					err = fmt.Errorf("%w (%w)", err, missing)
-				}
-				l.fault(where, err)
-				ok = false
-			}
-		}
-		for k, name := range n.Outputs {
-			switch {
-			case name == "":
-			case !ok:
-				failed[name] = true
-			case k >= len(out) || out[k] == nil:
-				failed[name] = true
-				l.fault(where, fmt.Errorf("%w: its output %d, %s", ErrUnsupported, k, name))
-			default:
-				scope[name] = out[k]
-			}
+			s.failed[v] = true
 		}
 	}
+}
+
+// errFollows means that an input of an apply has failed.
+var errFollows = errors.New("an input failed")
+
+// lower lowers an apply of a graph.
+func (c *call) lower() ([]*value, error) {
+	inputs := c.apply.Inputs()
+	if ir.IsIf(c.apply) {
+		inputs = inputs[:1] // what branches are made of is lowered if they are taken
+	}
+	in := make([]*value, len(inputs))
+	var missing error
+	for k, v := range inputs {
+		var failed bool
+		if in[k], failed = c.of(v, c.scope); failed {
+			if !c.computes(c.op) {
+				return nil, noOperator(c.op)
+			}
+			return nil, errFollows
+		}
+		if in[k] == nil && !ir.IsOmitted(v) {
+			missing = fmt.Errorf("%w: input %s: it has no value", ErrInput, v.Name())
+		}
+	}
+	c.take(in)
+	err := c.settle()
+	var out []*value
+	if err == nil {
+		out, err = c.node()
+	}
+	if err != nil && missing != nil {
+		err = fmt.Errorf("%w (%w)", err, missing)
+	}
+	return out, err
+}
+
+// take divides inputs into those of the operator and those that bodies capture.
+func (c *call) take(in []*value) {
+	n := len(in) - c.op.Captures()
+	c.in, c.captured = in[:n], in[n:]
 }
 
 // settle makes tensors of known sizes of those whose sizes depend on values, such as the places that are not
 // zero: only then is it known what is broadcast. The graph depends on these sizes. A node that moves no
 // element and asks for none takes any.
-func (l *lowering) settle(n *onnx.Node, in []*value) error {
-	switch n.Op {
+func (c *call) settle() error {
+	switch c.op.Type {
 	case "Identity", "Cast", "Shape", "Size", "Transpose", "If":
 		return nil
 	}
-	for _, v := range in {
+	for _, v := range slices.Concat(c.in, c.captured) {
 		if v == nil || v.v == nil || !slices.Contains(tensor.TypeOf(v.v).Shape(), tensor.Unknown) {
 			continue
 		}
-		a, err := l.valueOf(tensor.Shape(v.v))
+		a, err := c.valueOf(tensor.Shape(v.v))
 		if err != nil {
 			return fmt.Errorf("a shape: %w", err)
 		}
@@ -280,8 +306,8 @@ func (l *lowering) settle(n *onnx.Node, in []*value) error {
 		for i := range shape {
 			shape[i] = int(a.Int(i))
 		}
-		if l.attempts > 0 {
-			l.settled = append(l.settled, settled{v, v.v})
+		if c.attempts > 0 {
+			c.settled = append(c.settled, settled{v, v.v})
 		}
 		v.v = tensor.SpecifyShape(v.v, shape...) // for all that read it
 	}
@@ -289,27 +315,25 @@ func (l *lowering) settle(n *onnx.Node, in []*value) error {
 }
 
 // node lowers a node. What package tensor refuses is an error.
-func (l *lowering) node(n *onnx.Node, in []*value, scope map[string]*value) (out []*value, err error) {
-	domain := domainOf(n.Domain)
-	c := &call{lowering: l, node: n, in: in, opset: l.opsets[domain], scope: scope}
-	lower := operators[qualified(domain, n.Op)]
+func (c *call) node() (out []*value, err error) {
+	name := c.op.Name()
+	lower := operators[name]
 	if lower == nil {
-		if f := l.function(domain, n.Op, n.Overload); f != nil {
-			return l.inline(f, n, in)
+		if o := c.options.Operators[name]; o != nil {
+			return c.foreign(o)
 		}
-		if o := l.options.Operators[qualified(domain, n.Op)]; o != nil {
-			return l.foreign(o, n, in)
-		}
-		return nil, noOperator(n)
+		return nil, noOperator(c.op)
+	}
+	if c.opset = c.op.Legacy; c.opset == 0 {
+		c.opset = currentOpset
 	}
 	err = c.attempt(func() { out = lower(c) })
 	return out, err
 }
 
-// computes reports whether there is something that lowers nodes with the operator of n.
-func (l *lowering) computes(n *onnx.Node) bool {
-	op := qualified(n.Domain, n.Op)
-	return operators[op] != nil || l.options.Operators[op] != nil || l.function(domainOf(n.Domain), n.Op, n.Overload) != nil
+// computes reports whether there is something that lowers nodes with an operator.
+func (l *lowering) computes(op *ir.Op) bool {
+	return operators[op.Name()] != nil || l.options.Operators[op.Name()] != nil
 }
 
 // attempt calls a function that lowers something, and returns what it panics with if that is about the model.
@@ -336,66 +360,33 @@ func (c *call) attempt(lower func()) error {
 	return errors.Join(err, fault)
 }
 
-// function returns the function of a model that an operator is.
-func (l *lowering) function(domain, op, overload string) *onnx.Function {
-	for _, f := range l.model.Functions {
-		if domainOf(f.Domain) == domain && f.Name == op && f.Overload == overload {
-			return f
-		}
-	}
-	return nil
-}
+// An Operator lowers the nodes of an operator that this package does not have. Inputs that a node leaves
+// out are nil. The results have the types of ONNX that belong to the element types of the variables.
+type Operator func(op *ir.Op, inputs []*fgraph.Variable) ([]*fgraph.Variable, error)
 
-// inline lowers the nodes of a function.
-func (l *lowering) inline(f *onnx.Function, n *onnx.Node, in []*value) ([]*value, error) {
-	if l.depth++; l.depth > maxDepth {
-		return nil, fmt.Errorf("%w: functions in functions, %d deep", ErrUnsupported, l.depth)
-	}
-	defer func() { l.depth-- }()
-	given := make(map[string]*onnx.Attribute)
-	for _, a := range slices.Concat(f.Defaults, n.Attributes) {
-		given[a.Name] = a
-	}
-	scope := make(map[string]*value)
-	for i, name := range f.Inputs {
-		if i < len(in) {
-			scope[name] = in[i]
+// foreign lowers a node by an operator of the options.
+func (c *call) foreign(lower Operator) ([]*value, error) {
+	inputs := make([]*fgraph.Variable, len(c.in))
+	for i, v := range c.in {
+		if v != nil && v.v == nil {
+			return nil, fmt.Errorf("%w: input %d is no tensor", ErrUnsupported, i)
+		}
+		if v != nil {
+			inputs[i] = v.v
 		}
 	}
-	nodes := make([]*onnx.Node, len(f.Nodes))
-	for i, inner := range f.Nodes {
-		c := *inner
-		c.Attributes = nil
-		for _, a := range inner.Attributes {
-			if a.Ref == "" {
-				c.Attributes = append(c.Attributes, a)
-			} else if g := given[a.Ref]; g != nil {
-				named := *g
-				named.Name = a.Name
-				c.Attributes = append(c.Attributes, &named)
-			}
-		}
-		// An input that was left out is left out inside as well.
-		c.Inputs = slices.Clone(inner.Inputs)
-		for k, name := range c.Inputs {
-			if v, ok := scope[name]; ok && v == nil {
-				c.Inputs[k] = ""
-			}
-		}
-		nodes[i] = &c
+	var outputs []*fgraph.Variable
+	var fault error
+	_, err := tensor.Try(func() *fgraph.Variable {
+		outputs, fault = lower(c.op, inputs)
+		return nil
+	})
+	if err = errors.Join(err, fault); err != nil {
+		return nil, err
 	}
-	outer := l.opsets
-	l.opsets = maps.Clone(outer)
-	maps.Copy(l.opsets, opsetsOf(f.Opsets))
-	defer func() { l.opsets = outer }()
-	before := len(l.faults)
-	l.nodes(nodes, scope, make(map[string]bool))
-	if len(l.faults) > before {
-		return nil, fmt.Errorf("function %s: %w", f.Name, l.faults[len(l.faults)-1])
+	values := make([]*value, len(outputs))
+	for i, v := range outputs {
+		values[i] = &value{v: v, elem: elementOf(tensor.TypeOf(v).DType())}
 	}
-	out := make([]*value, len(f.Outputs))
-	for i, name := range f.Outputs {
-		out[i] = scope[name]
-	}
-	return out, nil
+	return values, nil
 }

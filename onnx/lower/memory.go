@@ -49,19 +49,9 @@ func view[T array.Element](data []byte, shape []int) (*array.Array, bool) {
 	return array.Of(unsafe.Slice((*T)(at), uintptr(len(data))/size), shape...), true
 }
 
-// forget gives back the memory of weights that are in a mapped file, after products have prepared them, say.
-func forget(m *onnx.Model, a *array.Array) {
-	if data, ok := bytesOf(a.InMemoryOrder()); ok && len(data) >= leastForgotten {
-		_ = m.Forget(data) // which may be read again at any time
-	}
-}
-
-// leastForgotten is the size of what is worth a call of the system, in bytes.
-const leastForgotten = 1 << 16
-
-// bytesOf returns the memory of the elements of an array, if that is what a file has. It doesn't for
+// BytesOf returns the memory of the elements of an array, if that is what a file has. It doesn't for
 // bools, whose memory must not be anything but 0 and 1, and for arrays with dimensions in another order.
-func bytesOf(a *array.Array) ([]byte, bool) {
+func BytesOf(a *array.Array) ([]byte, bool) {
 	if !sameBytes || a.Len() == 0 || !a.Contiguous() {
 		return nil, false
 	}

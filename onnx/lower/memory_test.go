@@ -3,7 +3,6 @@ package lower
 import (
 	"bytes"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -60,44 +59,13 @@ func encoded(a *array.Array) []byte {
 // that of one.
 func TestTransposedMemory(t *testing.T) {
 	a := array.New(array.Float32, 300, 400)
-	if _, ok := bytesOf(a); !ok {
+	if _, ok := BytesOf(a); !ok {
 		t.Error("an array has no bytes")
 	}
-	if _, ok := bytesOf(a.Transpose(1, 0)); ok {
+	if _, ok := BytesOf(a.Transpose(1, 0)); ok {
 		t.Error("a transposed array has bytes in order")
 	}
-	if data, ok := bytesOf(a.Transpose(1, 0).InMemoryOrder()); !ok || len(data) != a.Bytes() {
+	if data, ok := BytesOf(a.Transpose(1, 0).InMemoryOrder()); !ok || len(data) != a.Bytes() {
 		t.Error("the memory of a transposed array is not found")
 	}
-}
-
-// TestSharedConstants: constants are the same array if all their elements are equal and lie in the same order, not if
-// some are, whether they are looked at for the first time or not.
-func TestSharedConstants(t *testing.T) {
-	c := newConstants(&onnx.Model{})
-	made := func(at int) *array.Array {
-		a := array.Full(array.Float32, 1, 64, 64)
-		a.SetFloat(at, 2)
-		return a
-	}
-	const n = 5
-	var first [n]*array.Array
-	for round := range 3 {
-		for k := range n {
-			a := made(70 + k)
-			if b := c.shared(a); round == 0 {
-				first[k] = a
-				if b != a {
-					t.Fatalf("constant %d is taken for another one", k)
-				}
-			} else if b != first[k] {
-				t.Fatalf("round %d: constant %d is there twice", round, k)
-			}
-			// One of another round may be there still.
-			if turned := a.Transpose(1, 0); !array.Equal(c.shared(turned), turned) {
-				t.Fatalf("constant %d, transposed, is taken for another one", k)
-			}
-		}
-	}
-	runtime.KeepAlive(first)
 }

@@ -51,7 +51,7 @@ func (c *call) resize() []*value {
 func (r *resizing) measure() {
 	shape := r.shape(r.x(0))
 	roiAt, scalesAt, sizesAt := 1, 2, 3
-	if r.node.Op == "Upsample" || r.opset < 11 {
+	if r.op.Type == "Upsample" || r.opset < 11 {
 		roiAt, scalesAt, sizesAt = 4, 1, 4
 		r.coordinates, r.nearest = "asymmetric", "floor"
 	}

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 // A loop that is not unrolled is an op that holds a graph. The graph is optimized like any other. What does
@@ -25,15 +25,14 @@ type roundsOp struct{ *rounds }
 type rounds struct {
 	// The graph is of the number of the round, then carried, scanned and fixed values. It computes whether
 	// there is another round, carried values, and what is stacked.
-	body                             *exec.Function
+	body                             *fgraph.FunctionGraph
 	carried, scanned, fixed, stacked int
 	types                            []tensor.Type
-	runners                          sync.Pool // of runners of the body
 }
 
 // String returns for example Rounds{9 applies}.
 func (op roundsOp) String() string {
-	return fmt.Sprintf("Rounds{%d applies}", op.body.Graph().NumApplies())
+	return fmt.Sprintf("Rounds{%d applies}", op.body.NumApplies())
 }
 
 // Infer returns the types that the lowering has found.
@@ -54,15 +53,25 @@ func (op roundsOp) TakesHalves() bool { return true }
 // maxRounds bounds the rounds of a loop whose end only a run knows.
 const maxRounds = 1 << 20
 
-// Compile returns the kernel.
-func (op roundsOp) Compile(*fgraph.Apply) (tensor.Kernel, error) { return op.run, nil }
+// Body returns the graph of a round.
+func (op roundsOp) Body() *fgraph.FunctionGraph { return op.body }
 
-func (op roundsOp) run(ws *array.Workspace, in, out []*array.Array) error {
-	r, _ := op.runners.Get().(*exec.Runner)
-	if r == nil {
-		r = op.body.NewRunner()
-	}
-	defer op.runners.Put(r)
+// Compile returns a kernel that interprets the body.
+func (op roundsOp) Compile(a *fgraph.Apply) (tensor.Kernel, error) {
+	return op.CompileBody(a, func() tensor.BodyRunner { return interp.Body{Graph: op.body} })
+}
+
+// CompileBody returns the kernel.
+func (op roundsOp) CompileBody(_ *fgraph.Apply, newRunner func() tensor.BodyRunner) (tensor.Kernel, error) {
+	runners := &sync.Pool{New: func() any { return newRunner() }}
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		r := runners.Get().(tensor.BodyRunner)
+		defer runners.Put(r)
+		return op.run(r, ws, in, out)
+	}, nil
+}
+
+func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*array.Array) error {
 	most, more := in[0].Int(0), in[1].Int(0) != 0
 	number := array.Scalar(int64(0))
 	args := append([]*array.Array{number}, in[2:]...)
@@ -181,12 +190,8 @@ func (c *call) rounds(p looped) []*value {
 	}
 	fixed := invariants(given, outputs)
 	op.fixed = len(fixed)
-	options := exec.FunctionOptions{}
-	if c.options.Optimizer != nil {
-		options.Optimizer = c.options.Optimizer
-	}
 	var err error
-	if op.body, err = exec.NewFunction(c.ctx, slices.Concat(given, fixed), outputs, options); err != nil {
+	if op.body, err = tensor.NewGraph(slices.Concat(given, fixed), outputs); err != nil {
 		c.fail("its body: %w", err)
 	}
 	most := p.most

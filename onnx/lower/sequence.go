@@ -98,7 +98,7 @@ func (c *call) sequenceOf(items []*value, elem onnx.DataType) []*value {
 func (c *call) place(k, otherwise, n int) int {
 	i := otherwise
 	if c.has(k) {
-		if i = int(c.array(k).Int(0)); i < 0 && c.node.Op == "SequenceInsert" {
+		if i = int(c.array(k).Int(0)); i < 0 && c.op.Type == "SequenceInsert" {
 			i--
 		}
 		if i < 0 {
@@ -179,7 +179,7 @@ func (c *call) concatFromSequence() []*value {
 func (c *call) sequenceMap() []*value {
 	b := c.body("body")
 	n := len(c.sequence(0).items)
-	lists := make([][]*value, len(b.graph.Outputs))
+	lists := make([][]*value, len(b.Graph.Outputs()))
 	for i := range n {
 		args := slices.Clone(c.in)
 		for k, v := range args {

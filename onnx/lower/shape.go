@@ -104,9 +104,9 @@ var shapes = map[string]func(c *call) []*value{
 		n := c.shape(x)[axis]
 		parts, ok := c.listOr("split", 1)
 		if !ok {
-			count := c.int("num_outputs", len(c.node.Outputs))
-			if count != len(c.node.Outputs) { // also before a list of so many is made
-				c.fail("num_outputs is %d, and there are %d", count, len(c.node.Outputs))
+			count := c.int("num_outputs", c.op.Outputs)
+			if count != c.op.Outputs { // also before a list of so many is made
+				c.fail("num_outputs is %d, and there are %d", count, c.op.Outputs)
 			}
 			size, rest := (n+count-1)/count, n
 			for range count {
@@ -201,7 +201,7 @@ var shapes = map[string]func(c *call) []*value{
 	"ConstantOfShape": func(c *call) []*value {
 		v, elem := tensor.Constant(array.Scalar(float32(0))), onnx.Float
 		if a := c.attribute("value"); a != nil && a.Tensor != nil {
-			t, err := c.arrayOf(a.Tensor)
+			t, err := ArrayOf(a.Tensor, c.dir())
 			if err != nil || t.Len() != 1 {
 				c.fail("its value: %v", err)
 			}
@@ -230,28 +230,6 @@ var shapes = map[string]func(c *call) []*value{
 			}
 		}
 		return c.out(tensor.Constant(a), c.elem(0))
-	},
-	"Constant": func(c *call) []*value {
-		for _, a := range c.node.Attributes {
-			switch a.Name {
-			case "value":
-				t, err := c.arrayOf(a.Tensor)
-				if err != nil {
-					c.fail("%w", err)
-				}
-				return []*value{{v: tensor.Constant(t), elem: a.Tensor.DataType}}
-			case "value_float":
-				return []*value{{v: tensor.Constant(array.Scalar(a.Float)), elem: onnx.Float}}
-			case "value_int":
-				return []*value{{v: tensor.Constant(array.Scalar(a.Int)), elem: onnx.Int64}}
-			case "value_floats":
-				return []*value{{v: tensor.Constant(array.Of(a.Floats, len(a.Floats))), elem: onnx.Float}}
-			case "value_ints":
-				return []*value{{v: tensor.Constant(array.Of(a.Ints, len(a.Ints))), elem: onnx.Int64}}
-			}
-		}
-		c.fail("%w: a constant that is no tensor of numbers", ErrUnsupported)
-		return nil
 	},
 	"DepthToSpace": func(c *call) []*value {
 		x, b := c.x(0), c.int("blocksize", 1)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -67,7 +68,7 @@ var windows = map[string]func(c *call) []*value{
 			x = tensor.Cast(x, array.Float32)
 		}
 		out := c.like(tensor.MaxPool(x, kernel, s, c.bool("ceil_mode", false)))
-		if len(c.node.Outputs) > 1 {
+		if c.op.Outputs > 1 {
 			places := tensor.MaxPoolPlaces(c.x(0), kernel, s, c.bool("ceil_mode", false))
 			if c.int("storage_order", 0) != 0 {
 				places = c.inPlanes(c.byColumns(places))
@@ -167,8 +168,8 @@ func (c *call) over() *call {
 	for i := 2; i < ndim(c.x(0)); i++ {
 		axes = append(axes, int64(i))
 	}
-	node := &onnx.Node{Op: c.node.Op, Attributes: []*onnx.Attribute{{Name: "axes", Ints: axes}}}
-	return &call{lowering: c.lowering, node: node, in: c.in, opset: c.opset}
+	op := &ir.Op{Type: c.op.Type, Attributes: []*onnx.Attribute{{Name: "axes", Ints: axes}}}
+	return &call{lowering: c.lowering, op: op, in: c.in, opset: c.opset}
 }
 
 func (c *call) global(f func(x variable, axes ...int) variable) []*value {

@@ -119,10 +119,11 @@ func (p *parsing) statement(s string) error {
 	if open < 0 || !strings.HasSuffix(value, ")") {
 		return fmt.Errorf("no op with its inputs in parentheses")
 	}
-	op, err := p.operators.ParseOp(value[:open])
+	parsed, err := ir.Text{Operators: p.operators}.ParseOp(value[:open])
 	if err != nil {
 		return err
 	}
+	op := parsed.(*ir.Op)
 	inputs, err := p.values(value[open+1 : len(value)-1])
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ var constantFolding = rewrite.Rule{
 
 func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	op := a.Op().(*ir.Op)
-	if len(a.Inputs()) == 0 && op.Operator() == nil || op.Unmergeable() || len(op.Captures) > 0 {
+	if len(a.Inputs()) == 0 && op.Operator() == nil || op.Unmergeable() || op.Captures() > 0 {
 		return c.Miss("%s may be something else each time", op.Name()), nil
 	}
 	if op.Type == "DequantizeLinear" && slices.ContainsFunc(a.Out().Clients(), multiplies) {

@@ -5,52 +5,41 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
 // invariant are operators whose nodes may be computed although a loop has no rounds: whatever the values are,
-// they compute something of the sizes that their inputs have. Their meaning and their inputs are the same in all
-// versions of ONNX from 7 on, since nodes of a loop are as the model has them.
+// they compute something of the sizes that their inputs have.
 const invariant = `Abs Acos Acosh Add And Asin Asinh Atan Atanh Cast Ceil Cos Cosh Elu Equal Erf Exp Floor Greater HardSigmoid Identity
 	LeakyRelu Less Log MatMul Mul Neg Not Or Reciprocal Relu Selu Shape Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt Sub Tan Tanh
 	ThresholdedRelu Transpose Xor`
 
-// oldestSame is the version since which that holds.
-const oldestSame = 7
-
 // moveOutOfLoop computes in front of a loop what is the same in all rounds. What the nodes of constants alone
-// become is folded there, and captured as a constant.
+// become is folded there.
 var moveOutOfLoop = rewrite.Rule{
 	Name: "move_invariant_out_of_loop", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		op := a.Op().(*ir.Op)
-		body := op.Attribute("body")
-		if op.Domain != "" || body == nil || body.Graph == nil || len(op.Captures) > len(a.Inputs()) {
+		if op.Domain != "" || len(op.Bodies) == 0 {
 			return c.Miss("it is no loop"), nil
 		}
-		source := ir.SourceOf(c.Graph())
-		if source.Opset("") < oldestSame {
-			return c.Miss("the operators of version %d are other ones", source.Opset("")), nil
+		inputs, captured := op.Split(a.Inputs())
+		bodies, moved := make([]*ir.Body, len(op.Bodies)), 0
+		for i, b := range op.Bodies {
+			h := &hoisting{operators: ir.SourceOf(c.Graph()).Operators, body: b, captured: captured[:b.Captures()], outside: make(map[*fgraph.Variable]*fgraph.Variable)}
+			captured = captured[b.Captures():]
+			g, now, err := h.hoist()
+			if err != nil {
+				return rewrite.Result{}, err
+			}
+			bodies[i], inputs = b.With(g), append(inputs, now...)
+			moved += h.moved
 		}
-		l := &hoisting{source: source, outside: make(map[string]*fgraph.Variable)}
-		known := a.Inputs()[:len(a.Inputs())-len(op.Captures)]
-		for i, name := range op.Captures {
-			l.outside[name] = a.Inputs()[len(known)+i]
-		}
-		g, moved := l.hoist(body.Graph)
 		if moved == 0 {
 			return c.Miss("all of its nodes depend on the round"), nil
 		}
-		names := ir.FreeNames(g)
-		inputs := slices.Clone(known)
-		for _, name := range names {
-			inputs = append(inputs, l.outside[name])
-		}
-		changed := *body
-		changed.Graph = g
-		b, err := source.Operators.Apply(op.WithBody(&changed, names), inputs...)
+		b, err := ir.SourceOf(c.Graph()).Operators.Apply(op.WithBodies(bodies...), inputs...)
 		if err != nil {
 			return c.Miss("%v", err), nil
 		}
@@ -58,69 +47,86 @@ var moveOutOfLoop = rewrite.Rule{
 	},
 }
 
-// A hoisting moves nodes out of a graph.
+// A hoisting moves nodes out of a body.
 type hoisting struct {
-	source  *ir.Source
-	outside map[string]*fgraph.Variable // what is known in front of the loop, by the name in it
+	operators *ir.Operators
+	body      *ir.Body
+	captured  []*fgraph.Variable
+	outside   map[*fgraph.Variable]*fgraph.Variable // by what is the same in all rounds, what computes it in front of the loop
+	moved     int
 }
 
-// hoist returns the graph without the nodes that it has moved, and their number. Constants of the graph are
-// known in front of the loop, too, but stay where rounds need them.
-func (l *hoisting) hoist(g *onnx.Graph) (*onnx.Graph, int) {
-	constants := make(map[string]*fgraph.Variable)
-	for _, t := range g.Initializers {
-		constants[t.Name] = ir.Constant(ir.NewValue(t, l.source.Dir), "")
+// hoist returns the graph of the body without the nodes that it has moved, and what that captures.
+func (h *hoisting) hoist() (*fgraph.FunctionGraph, []*fgraph.Variable, error) {
+	params := h.body.Params
+	for i, v := range h.body.Graph.Inputs()[params:] {
+		h.outside[v] = h.captured[i]
 	}
-	// Names that are defined in the graph are not those of captures.
-	inside := make(map[string]bool)
-	for _, v := range g.Inputs {
-		inside[v.Name] = true
+	order, err := h.body.Graph.Toposort()
+	if err != nil {
+		return nil, nil, err
 	}
-	wanted := make(map[string]bool)
-	for _, v := range g.Outputs {
-		wanted[v.Name] = true
-	}
-	c := *g
-	c.Nodes = nil
-	moved := 0
-	for _, n := range g.Nodes {
-		if n.Op == "Constant" && n.Domain == "" && len(n.Attributes) == 1 && n.Attributes[0].Tensor != nil && len(n.Outputs) == 1 {
-			constants[n.Outputs[0]] = ir.Constant(ir.NewValue(n.Attributes[0].Tensor, l.source.Dir), "")
+	var frontier []*fgraph.Variable // moved values that rounds read
+	for _, a := range order {
+		if h.move(a) {
+			frontier = append(frontier, a.Out())
 		}
-		v := l.moved(n, constants, inside)
-		if v == nil || wanted[n.Outputs[0]] { // an output of the graph is computed in it
-			c.Nodes = append(c.Nodes, n)
-			for _, name := range n.Outputs {
-				inside[name] = true
-			}
+	}
+	if h.moved == 0 {
+		return h.body.Graph, h.captured, nil
+	}
+	// The moved values that rounds read become inputs. What computes them is then unused in the body, and
+	// with it some of the inputs may be.
+	g, m, err := h.body.Copy()
+	if err != nil {
+		return nil, nil, err
+	}
+	captured := slices.Clone(h.captured)
+	for _, v := range frontier {
+		if !slices.ContainsFunc(v.Clients(), func(c fgraph.Client) bool { return c.Apply == nil || h.outside[c.Apply.Outputs()[0]] == nil }) {
 			continue
 		}
-		l.outside[n.Outputs[0]] = v
-		moved++
+		outside := h.outside[v]
+		in := fgraph.NewInput(outside.Type(), v.Name())
+		if err := g.AddInput(in); err != nil {
+			return nil, nil, err
+		}
+		if err := g.Replace(m.Of(v), in, hoisted); err != nil {
+			return nil, nil, err
+		}
+		captured = append(captured, outside)
 	}
-	return &c, moved
+	captured, err = ir.DropUnread(g, params, captured, hoisted)
+	return g, captured, err
 }
 
-// moved returns what a node computes in front of the loop, nil if it can't be computed there.
-func (l *hoisting) moved(n *onnx.Node, constants map[string]*fgraph.Variable, inside map[string]bool) *fgraph.Variable {
-	if n.Domain != "" || len(n.Outputs) != 1 || n.Outputs[0] == "" || len(n.Inputs) == 0 || !slices.Contains(strings.Fields(invariant), n.Op) {
-		return nil
+// hoisted is the reason of changes in bodies.
+var hoisted = fgraph.Reason{Pass: "simplify_nodes", Rule: "move_invariant_out_of_loop"}
+
+// move computes an apply in front of the loop if it is the same in all rounds. An output of the body is
+// computed in it.
+func (h *hoisting) move(a *fgraph.Apply) bool {
+	op := a.Op().(*ir.Op)
+	if op.Domain != "" || op.Legacy != 0 || len(a.Outputs()) != 1 || len(a.Inputs()) == 0 || !slices.Contains(strings.Fields(invariant), op.Type) ||
+		slices.Contains(h.body.Graph.Outputs(), a.Out()) {
+		return false
 	}
-	var inputs []*fgraph.Variable
-	for _, name := range n.Inputs {
-		v := constants[name]
-		if v == nil && !inside[name] {
-			v = l.outside[name]
+	inputs := make([]*fgraph.Variable, len(a.Inputs()))
+	for i, v := range a.Inputs() {
+		if inputs[i] = h.outside[v]; v.IsConstant() {
+			inputs[i] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
 		}
-		if v == nil {
-			return nil
+		if inputs[i] == nil {
+			return false
 		}
-		inputs = append(inputs, v)
 	}
-	v, err := l.source.Operators.Make(n.Op, n.Attributes, inputs...)
+	b, err := h.operators.Apply(op, inputs...)
 	if err != nil {
-		return nil
+		return false
 	}
-	v.SetName(n.Outputs[0])
-	return v
+	b.SetOrigin(a.Origin())
+	b.Out().SetName(a.Out().Name())
+	h.outside[a.Out()] = b.Out()
+	h.moved++
+	return true
 }

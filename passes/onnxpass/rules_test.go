@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -195,7 +196,7 @@ func evaluate(g *fgraph.FunctionGraph, inputs []*array.Array) ([]*array.Array, e
 	for i, a := range inputs {
 		args[m.Graph.Inputs[i].Name] = a
 	}
-	f, err := lower.Model(context.Background(), m, lower.Options{}, args)
+	f, err := session.Model(context.Background(), m, session.Options{}, args)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/backend"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/backend"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -249,7 +250,8 @@ func (o Options) arguments(a *argumentFlags, m *onnx.Model) (args map[string]*ar
 		return args, drawn, nil
 	}
 	var faults []error
-	for _, g := range lower.Unsupported(m, o.Lower) {
+	gaps, _ := session.Unsupported(m, o.lowering("", nil)) // what is wrong with nodes, running says
+	for _, g := range gaps {
 		if g.Op != "" {
 			faults = append(faults, errors.New(g.String()))
 		}

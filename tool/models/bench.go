@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
@@ -114,8 +114,8 @@ type benchReport struct {
 }
 
 // costs runs a model as often as it is measured at least, and returns what its ops take.
-func costs(ctx context.Context, m *onnx.Model, options lower.Options, inputs map[string]*array.Array) ([]profile.OpCost, error) {
-	f, err := lower.Model(ctx, m, options, inputs)
+func costs(ctx context.Context, m *onnx.Model, options session.Options, inputs map[string]*array.Array) ([]profile.OpCost, error) {
+	f, err := session.Model(ctx, m, options, inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func costs(ctx context.Context, m *onnx.Model, options lower.Options, inputs map
 }
 
 // measure runs a function and keeps the times.
-func (r *benchReport) measure(ctx context.Context, f *lower.Function, inputs map[string]*array.Array) error {
+func (r *benchReport) measure(ctx context.Context, f *session.Function, inputs map[string]*array.Array) error {
 	runner := f.NewRunner()
 	var times []float64
 	begin := time.Now()

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -39,14 +40,14 @@ func (o Options) complete() Options {
 }
 
 // lowering returns how a model in a folder is computed.
-func (o Options) lowering(dir string, opt *optdb.Optimizer) lower.Options {
-	return lower.Options{Dir: dir, Optimizer: opt, Operators: o.Lower, Types: o.Operators}
+func (o Options) lowering(dir string, opt *optdb.Optimizer) session.Options {
+	return session.Options{Options: lower.Options{Operators: o.Lower, Types: o.Operators}, Dir: dir, Optimizer: opt}
 }
 
 // lowered returns a function that is about to run. What its passes have left behind is given back first: a run takes
 // about as much memory for weights that it prepares, and a garbage collector would let both grow together.
-func lowered(ctx context.Context, m *onnx.Model, o lower.Options, inputs map[string]*array.Array) (*lower.Function, error) {
-	f, err := lower.Model(ctx, m, o, inputs)
+func lowered(ctx context.Context, m *onnx.Model, o session.Options, inputs map[string]*array.Array) (*session.Function, error) {
+	f, err := session.Model(ctx, m, o, inputs)
 	debug.FreeOSMemory()
 	return f, err
 }

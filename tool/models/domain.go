@@ -41,7 +41,7 @@ func Domain(o Options) rulecheck.Domain {
 		},
 		Attach: func(g *fgraph.FunctionGraph) error {
 			s := ir.NewSource(o.Operators)
-			s.Evaluator = lower.Evaluator{Options: o.lowering("", nil)}
+			s.Evaluator = lower.Evaluator{Options: o.lowering("", nil).Options}
 			return g.Attach(s)
 		},
 	}

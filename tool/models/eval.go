@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -73,7 +74,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 }
 
 // printOutputs prints the outputs of a model: tensors, those of sequences by their indexes, and what has none.
-func printOutputs(c *tool.Console, m *onnx.Model, f *lower.Function, outputs map[string]*array.Array) {
+func printOutputs(c *tool.Console, m *onnx.Model, f *session.Function, outputs map[string]*array.Array) {
 	rest := f.Outputs()
 	for _, out := range m.Graph.Outputs {
 		n := 0
@@ -92,7 +93,7 @@ func printOutputs(c *tool.Console, m *onnx.Model, f *lower.Function, outputs map
 }
 
 // writeOutputs writes the outputs as files output_K.pb.
-func writeOutputs(ctx context.Context, folder string, f *lower.Function, outputs map[string]*array.Array) error {
+func writeOutputs(ctx context.Context, folder string, f *session.Function, outputs map[string]*array.Array) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}

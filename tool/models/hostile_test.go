@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -141,7 +142,7 @@ func pipeline(ctx context.Context, data []byte, opt *optdb.Optimizer) (err error
 		total += a.Len()
 	}
 	if total < 1<<20 {
-		_, _ = lower.Model(ctx, again, lower.Options{Dir: "."}, args) // what can't be computed is refused
+		_, _ = session.Model(ctx, again, session.Options{Dir: "."}, args) // what can't be computed is refused
 	}
 	return nil
 }

@@ -3,7 +3,10 @@ package models
 import (
 	"context"
 	"flag"
+	"fmt"
+	"path/filepath"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tool"
@@ -28,7 +31,11 @@ applied, and what can't be computed, by node: operators and types of elements. W
 				if err != nil {
 					return err
 				}
-				r := infoReport{m.Info(), lower.Unsupported(m, o.Lower)}
+				gaps, err := session.Unsupported(m, o.lowering(filepath.Dir(args[0]), nil))
+				if err != nil {
+					return fmt.Errorf("%s: %w", args[0], err)
+				}
+				r := infoReport{m.Info(), gaps}
 				if *asJSON {
 					return tool.WriteJSON(c.Stdout, r)
 				}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -62,7 +63,7 @@ type otherInput struct {
 // importing returns how a model is imported: with sizes, and values that become constants.
 func (o Options) importing(m *onnx.Model, dir string, a *argumentFlags) (*importer, error) {
 	im := &importer{Options: ir.Options{
-		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{Options: o.lowering(dir, nil)},
+		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{Options: o.lowering(dir, nil).Options},
 		Shapes: make(map[string][]ir.Dim), Values: make(map[string]*onnx.Tensor),
 	}}
 	var faults []error
@@ -312,7 +313,7 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 	file := head.Field(fieldModel)
 	if file == noModel {
 		s := ir.NewSource(o.Operators)
-		s.Evaluator = lower.Evaluator{Options: o.lowering("", nil)}
+		s.Evaluator = lower.Evaluator{Options: o.lowering("", nil).Options}
 		return World(s, o.text(nil), o.lowering("", nil)), nil
 	}
 	if !filepath.IsAbs(file) {
@@ -395,7 +396,7 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, r
 	}
 	o := s.lowering(filepath.Dir(arg), s.opt)
 	o.Profile, o.Threads = true, threads
-	fn, err := lower.Model(ctx, s.model, o, inputs)
+	fn, err := session.Model(ctx, s.model, o, inputs)
 	if err != nil {
 		return nil, err
 	}

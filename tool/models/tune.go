@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -51,10 +52,10 @@ func (f *modelFlags) tune(_ context.Context, _ *tool.Console, arg string) (*tune
 	return sub, nil
 }
 
-func (t *tuned) lowered(ctx context.Context, m *onnx.Model, opt *optdb.Optimizer, record bool) (*lower.Function, error) {
+func (t *tuned) lowered(ctx context.Context, m *onnx.Model, opt *optdb.Optimizer, record bool) (*session.Function, error) {
 	o := t.lowering(t.dir, opt)
 	o.Profile = record
-	return lower.Model(ctx, m, o, t.inputs)
+	return session.Model(ctx, m, o, t.inputs)
 }
 
 // profile returns the records of an optimizer, and the dialects of what it changed: nodes are optimized first, and
@@ -107,7 +108,7 @@ func (t *tuned) make(ctx context.Context, opt *optdb.Optimizer) (*tune.Made, err
 }
 
 // other returns the outputs for other inputs, nil if these can't differ.
-func (t *tuned) other(ctx context.Context, fn *lower.Function) (any, error) {
+func (t *tuned) other(ctx context.Context, fn *session.Function) (any, error) {
 	if !t.drawn {
 		return nil, nil
 	}
@@ -119,7 +120,7 @@ func (t *tuned) other(ctx context.Context, fn *lower.Function) (any, error) {
 }
 
 // same reports whether a function has the same outputs for other inputs.
-func (t *tuned) same(ctx context.Context, fn *lower.Function) (bool, error) {
+func (t *tuned) same(ctx context.Context, fn *session.Function) (bool, error) {
 	a, err := fn.Call(ctx, t.inputs)
 	if err != nil {
 		return false, err

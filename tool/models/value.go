@@ -43,7 +43,7 @@ const (
 	sequence  = "seq "
 )
 
-// give adds the value of an input to arguments, as lower.Model takes them.
+// give adds the value of an input to arguments, as session.Model takes them.
 func give(args map[string]*array.Array, name string, t ir.Type, value any) error {
 	_, _, optional := t.ElementOf()
 	switch v := value.(type) {
@@ -67,7 +67,7 @@ func give(args map[string]*array.Array, name string, t ir.Type, value any) error
 	return nil
 }
 
-// take returns the value of an output among results, as lower.Function returns them.
+// take returns the value of an output among results, as session.Function returns them.
 func take(results map[string]*array.Array, name string, t ir.Type) any {
 	if a := results[name]; a != nil {
 		return a

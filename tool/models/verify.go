@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nnopt/nnopt/onnx/backend"
-	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/exec/backend"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
 )
@@ -68,7 +68,7 @@ $0 verify --query=none onnxcases/relu`,
 type verification struct {
 	*tool.Console
 	query   string
-	options lower.Options
+	options session.Options
 	json    bool
 	most    float64 // by which outputs may differ because of integers, as part of their norm
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -21,14 +23,14 @@ const tolerance = 1e-4
 
 // World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
 // Values are arrays, and those of the types in value.go. source may be that of no model.
-func World(source *ir.Source, d graphfile.Dialect, o lower.Options) repro.World {
+func World(source *ir.Source, d graphfile.Dialect, o session.Options) repro.World {
 	return world{source, d, o}
 }
 
 type world struct {
 	source  *ir.Source
 	dialect graphfile.Dialect
-	options lower.Options
+	options session.Options
 }
 
 func (w world) Dialect() graphfile.Dialect { return w.dialect }
@@ -202,17 +204,16 @@ func (d *drawing) sizeOf(dim ir.Dim, axis int) int {
 }
 
 func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
-	m, err := ir.Export(g)
-	if err != nil {
-		return nil, err
-	}
-	args := make(map[string]*array.Array)
+	args, names := make(map[string]*array.Array), make([]string, len(g.Outputs()))
 	for i, v := range g.Inputs() {
-		if err := give(args, m.Graph.Inputs[i].Name, ir.TypeOf(v), inputs[i]); err != nil {
+		if err := give(args, lower.InputName(g, i), ir.TypeOf(v), inputs[i]); err != nil {
 			return nil, err
 		}
 	}
-	f, err := lower.Model(ctx, m, w.options, args)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	f, err := session.Graph(ctx, g, names, w.options, args)
 	if err != nil {
 		return nil, err
 	}
@@ -220,9 +221,9 @@ func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []a
 	if err != nil {
 		return nil, err
 	}
-	outputs := make([]any, len(m.Graph.Outputs))
+	outputs := make([]any, len(names))
 	for i, v := range g.Outputs() {
-		outputs[i] = take(results, m.Graph.Outputs[i].Name, ir.TypeOf(v))
+		outputs[i] = take(results, names[i], ir.TypeOf(v))
 	}
 	return outputs, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
@@ -19,8 +20,8 @@ func Example_model() {
 	}
 	optimizer, err := passes.ForModels(optdb.Include("fast_run"))
 	check(err)
-	session := lower.NewSession(m, lower.Options{Optimizer: optimizer}) // for any number of goroutines
-	runner := session.NewRunner()                                       // for one of them
+	session := session.New(m, session.Options{Optimizer: optimizer}) // for any number of goroutines
+	runner := session.NewRunner()                                    // for one of them
 
 	for _, rows := range []int{1, 2} {
 		x := array.Of([]float32{1, 2, 3, 4, 5, 6}[:3*rows], rows, 3)

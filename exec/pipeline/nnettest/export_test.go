@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -93,7 +93,7 @@ func compareExport(ctx context.Context, c *Case, unit *export.Unit, m *onnx.Mode
 		}
 		inputs[x.Name] = array.Of(data, len(rows), len(rows[0]), x.Matrix.Cols)
 	}
-	f, err := lower.Model(ctx, m, lower.Options{}, inputs)
+	f, err := session.Model(ctx, m, session.Options{}, inputs)
 	if err != nil {
 		return err
 	}

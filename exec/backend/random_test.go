@@ -1,0 +1,155 @@
+package backend_test
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/nnopt/nnopt/exec/backend"
+	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/onnx/onnxtest"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+var (
+	folder = flag.String("folder", "", "write random cases to this folder, for onnx/onnxtest/testdata/answer.js")
+	from   = flag.Uint64("from", 0, "the first seed of random cases")
+	number = flag.Uint64("number", 1000, "how many random cases are written")
+)
+
+// TestWriteRandom writes random cases to a folder.
+func TestWriteRandom(t *testing.T) {
+	if *folder == "" {
+		t.Skip("without -folder")
+	}
+	for seed := *from; seed < *from+*number; seed++ {
+		c := onnxtest.Draw(seed)
+		if err := c.Write(t.Context(), filepath.Join(*folder, c.Name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func optimizer(t *testing.T, query string) *optdb.Optimizer {
+	t.Helper()
+	q, err := optdb.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := passes.ForModels(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+// TestRandom: random models compute the same numbers optimized, also written again, as they do as they are.
+func TestRandom(t *testing.T) {
+	queries := []string{"fast_run", "debug"}
+	optimizers := []*optdb.Optimizer{optimizer(t, queries[0]), optimizer(t, queries[1])}
+	for seed := range uint64(longtest.Of(200, 2000)) {
+		drawn := onnxtest.Draw(1<<32 + seed)
+		c := &backend.Case{Name: drawn.Name, Model: drawn.Model}
+		plain := session.New(c.Model, session.Options{})
+		for k, list := range drawn.Sets {
+			s := backend.Set{Name: string(rune('0' + k)), Inputs: make(map[string]*array.Array)}
+			for _, x := range list {
+				a, err := lower.ArrayOf(x, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Inputs[x.Name] = a
+			}
+			f, out, err := plain.Run(t.Context(), s.Inputs)
+			if err != nil {
+				t.Errorf("%s: %v", c.Name, err)
+				break
+			}
+			for _, o := range f.Outputs() {
+				s.Outputs = append(s.Outputs, backend.Output{Name: o.Name, Elem: o.Elem, Value: out[o.Name].Clone()})
+			}
+			c.Sets = append(c.Sets, s)
+		}
+		for i, query := range queries {
+			if r := c.Run(t.Context(), query, session.Options{Optimizer: optimizers[i]}); !r.OK {
+				t.Errorf("%s under %s: %v", c.Name, query, r.Err)
+			}
+		}
+	}
+}
+
+// TestHostileRandom: random models of which bytes are damaged make no panic, and end soon.
+func TestHostileRandom(t *testing.T) {
+	opt := optimizer(t, "fast_run")
+	rng := rand.New(rand.NewPCG(11, 12))
+	read := 0
+	for seed := range uint64(longtest.Of(300, 5000)) {
+		c := onnxtest.Draw(1<<33 + seed)
+		var b bytes.Buffer
+		if err := c.Model.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		data := b.Bytes()
+		for range 1 + rng.IntN(4) {
+			switch at := rng.IntN(len(data)); rng.IntN(3) {
+			case 0:
+				data[at] = byte(rng.Uint32())
+			case 1:
+				data[at] ^= 1 << rng.IntN(8)
+			default:
+				data[at] += byte(rng.IntN(5)) - 2
+			}
+		}
+		start := time.Now()
+		if hostile(t, c, data, opt) {
+			read++
+		}
+		if took := time.Since(start); took > 30*time.Second {
+			t.Errorf("%s takes %v", c.Name, took)
+		}
+	}
+	t.Logf("%d are models", read)
+}
+
+// hostile reads, optimizes, writes and runs a model, and reports whether it is one.
+func hostile(t *testing.T, c *onnxtest.Case, data []byte, opt *optdb.Optimizer) bool {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s: %v\n%s", c.Name, p, debug.Stack())
+		}
+	}()
+	m, err := onnx.Parse(data)
+	if err != nil {
+		return false
+	}
+	if g, err := ir.Import(m, ir.Options{Evaluator: lower.Evaluator{}}); err == nil {
+		if err := opt.Rewrite(t.Context(), g, nil); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		if _, err := ir.Export(g); err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+	}
+	run := session.New(m, session.Options{Options: lower.Options{LeaveOut: true}, Optimizer: opt})
+	for _, list := range c.Sets {
+		in := make(map[string]*array.Array)
+		for _, x := range list {
+			if in[x.Name], err = lower.ArrayOf(x, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, _ = run.Run(t.Context(), in) // what can't be computed is refused
+	}
+	return true
+}

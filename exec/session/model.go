@@ -1,0 +1,159 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// Options say how a model is run.
+type Options struct {
+	lower.Options
+	// Dir is the folder of the model, where external data are.
+	Dir string
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. passes.ForModels
+	// makes it.
+	Optimizer *optdb.Optimizer
+	// Profile measures the calls of a Runner, by apply.
+	Profile bool
+	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
+	// changes no bit of any result.
+	Threads int
+}
+
+// Model makes the function of a model for inputs of these shapes and, where the graph depends on them,
+// values. A sequence is given, and returned, as tensors with names of its items, see lower.Item; an optional
+// value without one is left out.
+func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
+	g, err := imported(m, o)
+	if err != nil {
+		return nil, err
+	}
+	return (&source{file: m, nodes: g}).function(ctx, o, inputs)
+}
+
+// Graph is Model for a graph of nodes, which stays as it is. Its outputs have the names that names says.
+func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Options, inputs map[string]*array.Array) (*Function, error) {
+	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, inputs)
+}
+
+// imported returns the graph of a model. What is wrong with a node is found when it is lowered.
+func imported(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
+	if m.Graph == nil {
+		return nil, fmt.Errorf("%w: the model has no graph", lower.ErrUnsupported)
+	}
+	return ir.Import(m, ir.Options{Operators: o.Types, Dir: o.Dir, Evaluator: lower.Evaluator{Options: o.Options}, Lenient: true})
+}
+
+// Unsupported lists what can't be computed in a model, whatever the inputs are, see lower.Unsupported. The
+// error says why the model is no graph.
+func Unsupported(m *onnx.Model, o Options) ([]lower.Gap, error) {
+	g, err := imported(m, o)
+	if err != nil {
+		return nil, err
+	}
+	return lower.Unsupported(g, o.Operators), nil
+}
+
+// A source is a model of which functions are made.
+type source struct {
+	file      *onnx.Model           // as it was read, whose memory weights may be in
+	nodes     *fgraph.FunctionGraph // what passes for nodes have made of it whatever the shapes are
+	names     []string              // of the outputs, nil for those of the file
+	constants *constants            // that functions have in common; nil if there is one function
+}
+
+// function is Model.
+func (s *source) function(ctx context.Context, o Options, inputs map[string]*array.Array) (*Function, error) {
+	if s.names == nil { // a graph may have other sizes than its file
+		if err := declared(s.file.Graph, inputs); err != nil {
+			return nil, err
+		}
+	}
+	start := time.Now()
+	g, err := s.optimized(ctx, o, inputs)
+	if err != nil {
+		return nil, err
+	}
+	_ = s.file.Forget(nil) // what the passes for nodes have looked at
+	if s.constants != nil {
+		o.Array = s.constants.of
+	}
+	names := s.names
+	if names == nil {
+		for _, out := range s.file.Graph.Outputs {
+			names = append(names, out.Name)
+		}
+	}
+	l, err := lower.Graph(ctx, g, names, o.Options, inputs)
+	if err != nil {
+		return nil, err
+	}
+	f := &Function{shapes: l.Arguments, demands: l.Demands, outputs: l.Outputs, variables: l.Inputs}
+	for _, v := range l.Inputs {
+		f.inputs = append(f.inputs, v.Name())
+	}
+	outputs := slices.Clone(l.Values)
+	for _, d := range f.demands {
+		if d.Input < 0 {
+			outputs = append(outputs, d.Variable)
+		}
+	}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(s.file, a) }}
+	switch {
+	case o.Optimizer != nil && s.constants != nil:
+		options.Optimizer = sharing{o.Optimizer, s.constants}
+	case o.Optimizer != nil:
+		options.Optimizer = o.Optimizer
+	}
+	f.f, err = exec.NewFunction(ctx, l.Inputs, outputs, options)
+	_ = s.file.Forget(nil) // and those for tensors
+	f.took = time.Since(start)
+	return f, err
+}
+
+// optimized returns the graph as the passes for its nodes make it, for inputs of these shapes.
+func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*array.Array) (*fgraph.FunctionGraph, error) {
+	if o.Optimizer == nil || len(o.Optimizer.Passes(ir.Dialect)) == 0 {
+		return s.nodes, nil
+	}
+	shapes := make(map[string][]ir.Dim)
+	for _, v := range s.nodes.Inputs() {
+		if a := inputs[v.Name()]; a != nil {
+			for _, n := range a.Shape() {
+				shapes[v.Name()] = append(shapes[v.Name()], ir.Known(int64(n)))
+			}
+		}
+	}
+	g, err := ir.Specialize(s.nodes, shapes)
+	switch {
+	case errors.Is(err, ir.ErrModel):
+		return s.nodes, nil // the inputs don't fit, which is for lowering to say
+	case err != nil:
+		return nil, err
+	}
+	if err := o.Optimizer.Rewrite(ctx, g, nil); err != nil {
+		return nil, fmt.Errorf("optimizing nodes: %w", err)
+	}
+	return g, nil
+}
+
+// forget gives back the memory of weights that are in a mapped file, after products have prepared them, say.
+func forget(m *onnx.Model, a *array.Array) {
+	if data, ok := lower.BytesOf(a.InMemoryOrder()); ok && len(data) >= leastForgotten {
+		_ = m.Forget(data) // which may be read again at any time
+	}
+}
+
+// leastForgotten is the size of what is worth a call of the system, in bytes.
+const leastForgotten = 1 << 16

@@ -1,0 +1,6 @@
+//go:build race
+
+package session_test
+
+// raceDetector reports whether the race detector is on. Pools then drop values at random.
+const raceDetector = true

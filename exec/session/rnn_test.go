@@ -1,0 +1,87 @@
+package session_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// TestGateActivations: recurrent networks compute with each of ONNX's activations, and the numbers for them are
+// handed out in their order, each to one that has such a number.
+func TestGateActivations(t *testing.T) {
+	softplus := func(x float64) float64 { return math.Log1p(math.Exp(x)) }
+	leaky := func(a float64) func(float64) float64 {
+		return func(x float64) float64 { return max(x, 0) + a*min(x, 0) }
+	}
+	for _, c := range []struct {
+		names       []string
+		alpha, beta []float32
+		want        []func(float64) float64 // of a network forward and one back
+	}{
+		{[]string{"Relu", "tanh"}, nil, nil, []func(float64) float64{leaky(0), math.Tanh}},
+		{[]string{"LeakyRelu", "Affine"}, []float32{0.25, 2}, []float32{3}, []func(float64) float64{leaky(0.25), func(x float64) float64 { return 2*x + 3 }}},
+		{[]string{"Affine", "LeakyRelu"}, nil, nil, []func(float64) float64{func(x float64) float64 { return x }, leaky(float64(float32(0.01)))}},
+		{[]string{"Sigmoid", "ScaledTanh"}, []float32{2}, []float32{0.5}, []func(float64) float64{func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, func(x float64) float64 { return 2 * math.Tanh(x/2) }}},
+		{[]string{"HardSigmoid", "Softplus"}, nil, nil, []func(float64) float64{func(x float64) float64 { return min(max(0.2*x+0.5, 0), 1) }, softplus}},
+		{[]string{"HardSigmoid", "Softsign"}, []float32{0.5}, []float32{0.25}, []func(float64) float64{func(x float64) float64 { return min(max(0.5*x+0.25, 0), 1) }, func(x float64) float64 { return x / (1 + math.Abs(x)) }}},
+		{[]string{"Elu", "ThresholdedRelu"}, []float32{0.5}, nil, []func(float64) float64{func(x float64) float64 { return max(x, 0) + 0.5*math.Expm1(min(x, 0)) }, func(x float64) float64 {
+			if x > 1 {
+				return x
+			}
+			return 0
+		}}},
+	} {
+		list := &onnx.Attribute{Name: "activations", Type: onnx.AttributeStrings}
+		for _, name := range c.names {
+			list.Strings = append(list.Strings, []byte(name))
+		}
+		m := model([]string{"x"}, []string{"y"}, constant("w", array.Of([]float32{1, 1}, 2, 1, 1), onnx.Float), constant("r", array.Of([]float32{0, 0}, 2, 1, 1), onnx.Float),
+			node("RNN", "x w r", "y", whole("hidden_size", 1), &onnx.Attribute{Name: "direction", Type: onnx.AttributeString, String: []byte("bidirectional")}, list,
+				&onnx.Attribute{Name: "activation_alpha", Type: onnx.AttributeFloats, Floats: c.alpha}, &onnx.Attribute{Name: "activation_beta", Type: onnx.AttributeFloats, Floats: c.beta}))
+		in := []float32{-3, -0.75, 0, 0.5, 1.5, 4}
+		y := called(t, m, array.Of(in, len(in), 1, 1))
+		for i, x := range in {
+			for d, f := range c.want {
+				if got, want := y.Float(2*i+d), f(float64(x)); math.Abs(got-want) > 1e-6 {
+					t.Errorf("%s of %v is %v, and should be %v", c.names[d], x, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestNoSteps: of no steps nothing comes out, and the state stays what it was.
+func TestNoSteps(t *testing.T) {
+	m := model([]string{"x"}, []string{"y", "h"}, constant("w", array.New(array.Float32, 1, 3, 2), onnx.Float), constant("r", array.New(array.Float32, 1, 3, 1), onnx.Float),
+		constant("s", array.Of([]float32{5, 6}, 1, 2, 1), onnx.Float), node("GRU", "x w r _ _ s", "y h", whole("hidden_size", 1)))
+	m.Graph.Nodes[3].Inputs[3], m.Graph.Nodes[3].Inputs[4] = "", ""
+	in := map[string]*array.Array{"x": array.New(array.Float32, 0, 2, 2)}
+	f, err := session.Model(t.Context(), m, session.Options{}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.Call(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y, h := out["y"], out["h"]; y.NDim() != 4 || y.Dim(0) != 0 || y.Dim(2) != 2 || !array.Equal(h, array.Of([]float32{5, 6}, 1, 2, 1)) {
+		t.Errorf("%v and %v", y, h)
+	}
+}
+
+func called(t *testing.T, m *onnx.Model, x *array.Array) *array.Array {
+	t.Helper()
+	in := map[string]*array.Array{"x": x}
+	f, err := session.Model(t.Context(), m, session.Options{}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.Call(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out["y"]
+}

@@ -1,0 +1,261 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Session runs a model on inputs of any shapes. It makes a function for inputs of new shapes and, where a
+// graph depends on values, for new values, and keeps the functions that it made last. They share weights and
+// what products prepare of them. Any number of goroutines may use a Session.
+type Session struct {
+	options Options
+
+	making chan struct{} // holds something while a function is made
+	source *source       // of all functions, of who makes one
+
+	mu        sync.Mutex
+	functions []*Function // the latest first
+}
+
+// A session keeps functions as long as their graphs have mostApplies together, 40 MB or so, but not less than
+// leastFunctions or more than mostFunctions, each of which may be asked whether it takes some inputs.
+const (
+	leastFunctions = 16
+	mostFunctions  = 128
+	mostApplies    = 1 << 14
+)
+
+// maxRunners bounds the runners of a SessionRunner. Making one takes less time than a run of all but the smallest
+// models, and it has memory of its own for results and for what ops need until they end.
+const maxRunners = 4
+
+// New returns a session of a model, which must not be changed.
+func New(m *onnx.Model, o Options) *Session {
+	return &Session{options: o, making: make(chan struct{}, 1), source: &source{file: m, constants: newConstants(m)}}
+}
+
+// Run computes the outputs for inputs, and returns the function that did.
+func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
+	return s.run(ctx, inputs, calls{})
+}
+
+// A SessionRunner runs the model of a session for one goroutine. It reuses memory: a run for inputs of the shapes of
+// the run before allocates next to nothing.
+type SessionRunner struct {
+	s       *Session
+	block   array.Block // of all runners
+	runners []*Runner   // the latest first
+}
+
+// NewRunner returns a runner for one goroutine.
+func (s *Session) NewRunner() *SessionRunner { return &SessionRunner{s: s} }
+
+// Run is like Session.Run, but the outputs, and the map, are valid only until the next Run.
+func (r *SessionRunner) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
+	return r.s.run(ctx, inputs, r)
+}
+
+// A caller calls functions of a session.
+type caller interface {
+	call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
+}
+
+// calls are independent of each other: their results are kept.
+type calls struct{}
+
+func (calls) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	return f.Call(ctx, inputs)
+}
+
+func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	if len(r.runners) > 0 && r.runners[0].f == f {
+		return r.runners[0].Run(ctx, inputs)
+	}
+	if err := f.refuses(inputs); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(r.runners, func(r *Runner) bool { return r.f == f })
+	if i < 0 {
+		latest, err := r.runner(f)
+		if err != nil {
+			return nil, err
+		}
+		// The one that has not been used for longest goes.
+		r.runners = append(r.runners[:min(len(r.runners), maxRunners-1)], latest)
+		i = len(r.runners) - 1
+	}
+	latest := r.runners[i]
+	copy(r.runners[1:i+1], r.runners[:i])
+	r.runners[0] = latest
+	return latest.Run(ctx, inputs)
+}
+
+// runner returns a runner of a function, whose values are in the memory of all. If that is not enough, the others
+// go, which would keep it.
+func (r *SessionRunner) runner(f *Function) (*Runner, error) {
+	if need := int(f.Memory().Block); need > r.block.Bytes() {
+		r.runners, r.block = nil, array.Block{}
+		r.block = array.NewBlock(need + need/8) // the next one may be for a little more
+	}
+	in, err := f.f.NewRunnerIn(r.block)
+	if err != nil {
+		return nil, err
+	}
+	return f.runner(in), nil
+}
+
+func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c caller) (*Function, map[string]*array.Array, error) {
+	// Most runs are for inputs of the shapes of the run before.
+	latest, tried := s.latest(), []*Function(nil)
+	if latest != nil {
+		out, err := c.call(ctx, latest, inputs)
+		if !errors.Is(err, lower.ErrInput) {
+			return latest, out, err
+		}
+		if tried = s.all(); len(tried) > 1 {
+			if f, out, err, ok := s.search(ctx, inputs, c, tried, latest, err); ok {
+				return f, out, err
+			}
+		}
+	}
+	for {
+		f, own, err := s.make(ctx, inputs, tried)
+		if err != nil {
+			return nil, nil, err
+		}
+		out, err := c.call(ctx, f, inputs)
+		if own || !errors.Is(err, lower.ErrInput) {
+			return f, out, err
+		}
+		tried = append(tried, f)
+	}
+}
+
+// make makes a function for inputs. It returns one that another goroutine has made meanwhile if that may be for
+// these inputs: many begin at a time, with the same shapes.
+func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, tried []*Function) (f *Function, own bool, err error) {
+	select {
+	case s.making <- struct{}{}:
+		defer func() { <-s.making }()
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	for _, f := range s.all() {
+		if !slices.Contains(tried, f) && f.refuses(inputs) == nil {
+			return f, false, nil
+		}
+	}
+	if err := s.generalize(ctx); err != nil {
+		return nil, false, err
+	}
+	if f, err = s.source.function(ctx, s.options, inputs); err != nil {
+		return nil, false, err
+	}
+	s.keep(f)
+	return f, true, nil
+}
+
+// generalize does what passes for nodes can do whatever the shapes are, such as joining weights, once for all
+// functions: most of their work.
+func (s *Session) generalize(ctx context.Context) error {
+	if s.source.nodes != nil {
+		return nil
+	}
+	g, err := imported(s.source.file, s.options)
+	if err != nil {
+		return err
+	}
+	if o := s.options.Optimizer; o != nil && slices.ContainsFunc(s.source.file.Graph.Inputs, anyShape) {
+		if err := o.Rewrite(ctx, g, nil); err != nil {
+			return fmt.Errorf("optimizing nodes: %w", err)
+		}
+	}
+	s.source.nodes = g
+	return nil
+}
+
+// anyShape reports whether the model takes tensors of several shapes as an input.
+func anyShape(in *onnx.ValueInfo) bool {
+	t := in.Type
+	return t == nil || t.Tensor == nil || t.Tensor.Shape == nil ||
+		slices.ContainsFunc(t.Tensor.Shape.Dims, func(d *onnx.Dim) bool { return d.Value == nil })
+}
+
+// latest returns the function of the last run, or nil.
+func (s *Session) latest() *Function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.functions) == 0 {
+		return nil
+	}
+	return s.functions[0]
+}
+
+// all returns the functions, the latest first.
+func (s *Session) all() []*Function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.functions)
+}
+
+// search asks the functions of a list besides f, which has refused the inputs with an error.
+func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c caller, list []*Function, f *Function, err error) (*Function, map[string]*array.Array, error, bool) {
+	list = slices.Clone(list)
+	for {
+		list = slices.DeleteFunc(list, func(g *Function) bool { return g == f })
+		// A run that found another value is not repeated by functions that depend on that, too: values are
+		// asked for in the same order for inputs of the same shapes, as long as those before are the same.
+		if other := (*otherValue)(nil); errors.As(err, &other) {
+			list = slices.DeleteFunc(list, func(g *Function) bool { return g.sameShapes(f) && !g.expects(f.demands[:other.at], other.value) })
+		}
+		if len(list) == 0 {
+			return nil, nil, nil, false
+		}
+		var out map[string]*array.Array
+		f = list[0]
+		if out, err = c.call(ctx, f, inputs); !errors.Is(err, lower.ErrInput) {
+			s.keep(f)
+			return f, out, err, true
+		}
+	}
+}
+
+// sameShapes reports whether functions are for inputs of the same shapes.
+func (f *Function) sameShapes(g *Function) bool {
+	return slices.Equal(f.inputs, g.inputs) && slices.EqualFunc(f.shapes, g.shapes, func(a, b *array.Array) bool {
+		return a.DType() == b.DType() && array.SameShape(a, b)
+	})
+}
+
+// expects reports whether the values that the function depends on begin with those of demands and then have
+// this one.
+func (f *Function) expects(demands []lower.Demand, value *array.Array) bool {
+	n := len(demands)
+	return len(f.demands) > n && array.Equal(f.demands[n].Value, value) &&
+		slices.EqualFunc(f.demands[:n], demands, func(a, b lower.Demand) bool { return array.Equal(a.Value, b.Value) })
+}
+
+// keep makes a function the latest one.
+func (s *Session) keep(f *Function) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.functions, f); i >= 0 {
+		s.functions = slices.Delete(s.functions, i, i+1)
+	}
+	s.functions = slices.Insert(s.functions, 0, f)
+	applies := 0
+	for i, f := range s.functions {
+		if applies += f.Graph().NumApplies(); i >= mostFunctions || i >= leastFunctions && applies > mostApplies {
+			s.functions = slices.Delete(s.functions, i, len(s.functions))
+			return
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// functionName returns what a node calls a function by.
+func functionName(domain, name, overload string) string {
+	return qualified(domain, name) + ":" + overload
+}
+
+// function returns the function that a node calls, or nil. An operator that is known comes first: the
+// function is for programs that don't know it.
+func (im *importer) function(n *onnx.Node) *onnx.Function {
+	if im.Operators.Lookup(domainOf(n.Domain), n.Op) != nil {
+		return nil
+	}
+	return im.functions[functionName(n.Domain, n.Op, n.Overload)]
+}
+
+// maxCalls bounds how deep functions call each other.
+const maxCalls = 1 << 10
+
+// maxInlined bounds the nodes that functions become. Functions that call each other twice, a few levels
+// deep, are as many as one wants.
+const maxInlined = 1 << 17
+
+// call puts the nodes of a function in the place of a node that calls it. They see no names but those of
+// the function, have the versions of operators that it says, and refer to attributes of the node.
+func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Variable, s *scope) ([]*fgraph.Variable, error) {
+	if s.depth == maxCalls {
+		return nil, fmt.Errorf("functions call each other, %d deep", maxCalls)
+	}
+	for c := s.frame; c != nil; c = c.caller {
+		if c.function == f {
+			im.stopped = true // others would call it, too
+			return nil, fmt.Errorf("the function %s calls itself", f.Name)
+		}
+	}
+	if im.inlined += len(f.Nodes) + 1; im.inlined > maxInlined {
+		im.stopped = true
+		return nil, fmt.Errorf("the functions of the model are more than %d nodes where they are called", maxInlined)
+	}
+	fr := &frame{caller: s.frame, depth: s.depth + 1, function: f, opsets: opsetsOf(f.Opsets), attributes: make(map[string]*onnx.Attribute)}
+	for _, a := range slices.Concat(f.Defaults, n.Attributes) {
+		fr.attributes[a.Name] = a
+	}
+	inner := im.scope(nil, s.made, fr)
+	inner.path, inner.branch, inner.lenient = s.path+whereOf(i, n)+"/", s.branch, s.lenient
+	for k, name := range f.Inputs {
+		if inner.vars[name] = Missing(); k < len(in) {
+			inner.vars[name] = in[k]
+		}
+	}
+	im.nodes(f.Nodes, inner)
+	outputs := make([]*fgraph.Variable, len(n.Outputs))
+	for k, name := range n.Outputs {
+		if k >= len(f.Outputs) || name == "" {
+			continue
+		}
+		v := inner.vars[f.Outputs[k]]
+		switch {
+		case v != nil && v.Owner() != nil && !slices.Contains(in, v):
+			v.SetName(name) // the name by which all outside know it
+			fallthrough
+		case v != nil:
+			outputs[k] = v
+		case inner.failed[f.Outputs[k]] || im.stopped:
+			return nil, errFollows
+		default:
+			return nil, fmt.Errorf("nothing computes output %s of the function %s", f.Outputs[k], f.Name)
+		}
+	}
+	return outputs, nil
+}
+
+// resolved returns a node of a function with the attributes that it refers to. One that the call leaves
+// out, without a default, is left out.
+func (f *frame) resolved(n *onnx.Node) *onnx.Node {
+	if !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return a.Ref != "" }) {
+		return n
+	}
+	c := *n
+	c.Attributes = nil
+	for _, a := range n.Attributes {
+		if a.Ref == "" {
+			c.Attributes = append(c.Attributes, a)
+		} else if of := f.attributes[a.Ref]; of != nil {
+			named := *of
+			named.Name = a.Name
+			c.Attributes = append(c.Attributes, &named)
+		}
+	}
+	return &c
+}

@@ -1,6 +1,0 @@
-//go:build !race
-
-package lower_test
-
-// raceDetector reports whether the race detector is on. Pools then drop values at random.
-const raceDetector = false

@@ -1,0 +1,131 @@
+package onnxpass
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// optimizeBodies is the pass that runs all selected passes on the bodies of nodes. A body is a graph of its
+// own and does not change, so a node whose body can be improved is replaced by one with a copy.
+//
+// Bodies are optimized in front of the graph that they are in, because what their results are says more
+// about the results of the node, and behind it, for what has become known around them.
+type optimizeBodies struct{ name string }
+
+// OptimizeBodies returns the pass of a name.
+func OptimizeBodies(name string) rewrite.GraphRewriter { return optimizeBodies{name} }
+
+// Describe describes the pass.
+func (p optimizeBodies) Describe() rewrite.Description {
+	return rewrite.Description{Name: p.name, Doc: "runs the selected passes on the graphs in loops"}
+}
+
+// AddRequirements needs nothing.
+func (optimizeBodies) AddRequirements(*fgraph.FunctionGraph) error { return nil }
+
+// Apply optimizes bodies.
+func (p optimizeBodies) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
+	optimizer := optdb.Running(ctx)
+	if optimizer == nil || !slices.ContainsFunc(slices.Collect(g.Applies()), hasBodies) {
+		return nil
+	}
+	return rewrite.Global{Name: p.name, Fn: func(ctx context.Context, h *rewrite.Handle) error {
+		order, err := h.Graph().Toposort()
+		if err != nil {
+			return err
+		}
+		for _, a := range order {
+			if hasBodies(a) {
+				if err := improve(ctx, h, a, optimizer, rec); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}}.Apply(ctx, g, rec)
+}
+
+func hasBodies(a *fgraph.Apply) bool {
+	op, ok := a.Op().(*ir.Op)
+	return ok && len(op.Bodies) > 0
+}
+
+// improve replaces an apply by one with better bodies, if there are such.
+func improve(ctx context.Context, h *rewrite.Handle, a *fgraph.Apply, optimizer *optdb.Optimizer, rec *profile.Recorder) error {
+	op, source := a.Op().(*ir.Op), ir.SourceOf(h.Graph())
+	inputs, captured := op.Split(a.Inputs())
+	bodies, better := make([]*ir.Body, len(op.Bodies)), false
+	for i, b := range op.Bodies {
+		g, _, err := b.Copy()
+		if err != nil {
+			return err
+		}
+		before := g.Commits()
+		now := slices.Clone(captured[:b.Captures()])
+		captured = captured[b.Captures():]
+		if err := inform(g, b.Params, now); err != nil {
+			return err
+		}
+		child := rec.Begin(fmt.Sprintf("%s of %s", b.Name, source.Where(a)), optimizer.Class())
+		if err := optimizer.Rewrite(ctx, g, child); err != nil {
+			return err
+		}
+		child.End()
+		if now, err = ir.DropUnread(g, b.Params, now, reason); err != nil {
+			return err
+		}
+		bodies[i], inputs = b, append(inputs, now...)
+		if g.Commits() != before {
+			bodies[i], better = b.With(g), true
+			source.Note(ir.SourceOf(g).Changes()...)
+		}
+	}
+	if !better {
+		return nil
+	}
+	b, err := source.Operators.Apply(op.WithBodies(bodies...), inputs...)
+	if err != nil {
+		return err
+	}
+	types := make([]fgraph.Type, len(a.Outputs()))
+	for i, v := range a.Outputs() {
+		t, ok := ir.TypeOf(b.Outputs()[i]).Meet(ir.TypeOf(v))
+		if !ok {
+			t = ir.TypeOf(v)
+		}
+		types[i] = t
+	}
+	c := fgraph.NewApply(b.Op(), b.Inputs(), types...)
+	c.SetOrigin(a.Origin())
+	pairs := make([]fgraph.Replacement, len(types))
+	for i, v := range a.Outputs() {
+		c.Outputs()[i].SetName(v.Name())
+		pairs[i] = fgraph.Replacement{Old: v, New: c.Outputs()[i]}
+	}
+	_, err = h.Replace("", a, pairs...)
+	return err
+}
+
+// reason is that of what changes in a copy of a body besides what the passes do.
+var reason = fgraph.Reason{Pass: "optimize_bodies"}
+
+// inform makes constants of inputs of a body that are small constants around it, such as axes.
+func inform(g *fgraph.FunctionGraph, params int, captured []*fgraph.Variable) error {
+	for i, v := range captured {
+		in := g.Inputs()[params+i]
+		if x := ir.ValueOf(v); x == nil || !x.Small() || len(in.Clients()) == 0 {
+			continue
+		}
+		if err := g.Replace(in, fgraph.NewConstant(v.Type(), v.Data(), v.Name()), reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package tensor
+
+import (
+	"context"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// A Nesting op runs a graph of its own, as Theano's Scan does.
+type Nesting interface {
+	Op
+	// Body returns the graph, which must not be changed.
+	Body() *fgraph.FunctionGraph
+	// CompileBody is Compile for a caller who has compiled the body. A runner that newRunner returns
+	// computes the outputs of the body, which are valid until its next run, for one goroutine at a time.
+	CompileBody(a *fgraph.Apply, newRunner func() BodyRunner) (Kernel, error)
+}
+
+// A BodyRunner computes the outputs of a graph for values of its inputs.
+type BodyRunner interface {
+	Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error)
+}
