@@ -20,7 +20,7 @@ func (d *DB) Build(q Query) (*Optimizer, error) {
 	for _, in := range d.databases() {
 		room += 4 * len(in.entries) // a large database may be listed whole
 	}
-	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults, room: &room}, "", 0)
+	choices := d.choose(view{q: q, include: q.tags(include), avoid: q.tags(avoid), list: q.listed, top: true, faults: &faults, room: &room}, "", 0)
 	if room < 0 {
 		return nil, errlist.Join(append(faults, fmt.Errorf("optdb: query %s: %w: it lists databases so often that it decides about more than %d entries", q.excerpt(), ErrSyntax, maxChoices)))
 	}

@@ -38,6 +38,7 @@ const maxChoices = 1 << 16
 type view struct {
 	q         Query
 	include   []string
+	avoid     []string // tags that q and the queries around it avoid
 	inherited []string // tags of the entries around the database
 	dialect   string   // of the database
 	top       bool     // q is for this database itself: its cutoff and extras apply
@@ -120,6 +121,9 @@ func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
 			return false, "excluded by -" + t
 		}
 	}
+	if t, ok := v.avoids(e, tags, it); ok {
+		return false, fmt.Sprintf("left out by ~%s, since the query names neither it nor the tag", t)
+	}
 	if v.top && v.q.hasCut && !(e.Position < v.q.cutoff) {
 		return false, fmt.Sprintf("its position %s is not below the cutoff %s", formatPosition(e.Position), formatPosition(v.q.cutoff))
 	}
@@ -148,6 +152,20 @@ func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
 	return true, by
 }
 
+// avoids returns a tag for which an entry is left out because nothing in the query names it.
+func (v view) avoids(e *Entry, tags []string, it *item) (tag string, ok bool) {
+	if it != nil || v.all || slices.Contains(v.include, e.Name) {
+		return "", false
+	}
+	i := slices.IndexFunc(v.avoid, func(t string) bool {
+		return slices.Contains(tags, t) && !slices.Contains(v.include, t) && !slices.Contains(v.q.tags(require), t)
+	})
+	if i < 0 {
+		return "", false
+	}
+	return v.avoid[i], true
+}
+
 func noTag(v view, tags []string) string {
 	if len(v.include) == 0 {
 		return "the query includes nothing"
@@ -171,7 +189,7 @@ func (c *choice) enter(v view, it *item) {
 	*v.faults = append(*v.faults, c.configure(given)...)
 	inner := view{
 		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults, room: v.room,
-		early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
+		avoid: v.avoid, early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
 	}
 	var own bool
 	if inner.q, own = v.q.subFor(c.entry); own && (it == nil || it.nested == nil) {
@@ -179,6 +197,7 @@ func (c *choice) enter(v view, it *item) {
 		inner.list = inner.q.listed
 		inner.top = true
 		c.sub = &inner.q
+		inner.avoid = append(slices.Clone(v.avoid), inner.q.tags(avoid)...)
 	} else if v.list != nil || v.all {
 		inner.all = it == nil || it.nested == nil
 		if it != nil {

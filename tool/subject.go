@@ -232,6 +232,8 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 	}
 	if query := f.Field(fieldQuery); query != "" && c.InVain("", "query", "pipeline") == nil {
 		flags.query = query
+	} else {
+		flags.Completing(d.Query)
 	}
 	flags.vocab = d.vocabulary()
 	_, opt, err := flags.Build()

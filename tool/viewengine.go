@@ -124,6 +124,10 @@ func (cfg *Config) typed(db *optdb.SequenceDB, d *Dialect, in view.Input) (*optd
 	if err != nil {
 		return nil, "", Usagef("%w", err)
 	}
+	if d.Query != nil {
+		q = d.Query(q)
+		query = q.String()
+	}
 	opt, err := db.Build(q)
 	if err != nil {
 		return nil, "", Usagef("%w", err)

@@ -50,7 +50,7 @@ func optimizer(t *testing.T, query string) *optdb.Optimizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt, err := passes.Default().Build(q.Excluding(lower.FreeTags()...))
+	opt, err := passes.ForModels(q)
 	if err != nil {
 		t.Fatal(err)
 	}

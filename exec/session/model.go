@@ -21,8 +21,8 @@ type Options struct {
 	lower.Options
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. Its query should
-	// exclude lower.FreeTags.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. passes.ForModels
+	// makes it.
 	Optimizer *optdb.Optimizer
 	// Profile measures the calls of a Runner, by apply.
 	Profile bool
@@ -75,6 +75,11 @@ type source struct {
 
 // function is Model.
 func (s *source) function(ctx context.Context, o Options, inputs map[string]*array.Array) (*Function, error) {
+	if s.names == nil { // a graph may have other sizes than its file
+		if err := declared(s.file.Graph, inputs); err != nil {
+			return nil, err
+		}
+	}
 	start := time.Now()
 	g, err := s.optimized(ctx, o, inputs)
 	if err != nil {

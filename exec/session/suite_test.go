@@ -17,7 +17,6 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -55,7 +54,7 @@ func build(t testing.TB, query string) *optdb.Optimizer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt, err := passes.Default().Build(q.Excluding(lower.FreeTags()...))
+	opt, err := passes.ForModels(q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -15,7 +14,7 @@ import (
 func Example_model() {
 	m, err := onnx.ReadFile("testdata/affine.onnx") // max(x·w + b, 0)
 	check(err)
-	optimizer, err := passes.Default().Build(optdb.Include("fast_run").Excluding(lower.FreeTags()...))
+	optimizer, err := passes.ForModels(optdb.Include("fast_run"))
 	check(err)
 	options := session.Options{Optimizer: optimizer}
 	gaps, err := session.Unsupported(m, options)
