@@ -18,9 +18,20 @@ func Later(outline Description, make func() NodeRewriter) NodeRewriter {
 	l := &later{outline: outline}
 	l.get = sync.OnceValue(func() NodeRewriter {
 		defer l.made.Store(true)
-		return make()
+		return makeRule(make)
 	})
 	return l
+}
+
+// makeRule calls make. If it panics, each later call panics as well, by which the place is lost: so it
+// is found now.
+func makeRule(make func() NodeRewriter) NodeRewriter {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(newPanic(p))
+		}
+	}()
+	return make()
 }
 
 // An Outliner is a rewriter that knows its outline without being made, see [Later].

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -29,7 +28,7 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 	}
 	name := passFrom(ctx)
 	if name == "" {
-		name = Describe(r).Name
+		name = Outline(r).Name // a rule that can't be made is a failure of the run
 	}
 	err := protect(name, func() error {
 		var w watching
@@ -46,7 +45,12 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 		err = nil // the rewriter stopped, but did not fail
 	}
 	if err != nil {
-		reproduce(ctx, located(name, err))
+		e := located(name, err)
+		reproduce(ctx, e)
+		// A pass that was interrupted may return the error of its context as it is.
+		if ctx.Err() != nil {
+			return e
+		}
 	}
 	return err
 }
@@ -96,7 +100,7 @@ func ended(ctx context.Context, pass string) error {
 func protect(pass string, do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Error{Pass: pass, Err: &PanicError{Value: r, Stack: debug.Stack()}}
+			err = &Error{Pass: pass, Err: newPanic(r)}
 		}
 	}()
 	return do()
