@@ -34,6 +34,9 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 		var w watching
 		ctx, w = watch(ctx, g, name)
 		defer w.end(g)
+		if m, ok := r.(Maker); ok {
+			m.MakeRules(g, rec)
+		}
 		if err := r.AddRequirements(g); err != nil {
 			return fmt.Errorf("requirements: %w", err)
 		}
@@ -71,7 +74,7 @@ func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *prof
 	}
 	var child *profile.Recorder
 	if rec.Enabled() { // or the description is for nothing
-		child = rec.Begin(m.Name, Describe(m.Rewriter).Class)
+		child = rec.Begin(m.Name, Outline(m.Rewriter).Class)
 		defer child.End()
 	}
 	err := Run(WithPass(ctx, m.Name), m.Rewriter, g, child)
