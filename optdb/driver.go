@@ -62,10 +62,10 @@ type Compiler interface {
 }
 
 // A SequenceDB holds graph rewriters and databases that run one after the other.
-type SequenceDB struct{ *DB }
+type SequenceDB struct{ *store }
 
 // NewSequenceDB returns an empty database.
-func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{New(name, sequence{})} }
+func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newStore(name, sequence{})} }
 
 // Register adds a rewrite.GraphRewriter that describes itself, see
 // rewrite.Describer, or a [Database]. To register any other rewriter, or a database
@@ -102,7 +102,7 @@ type EquilibriumDB struct{ unordered }
 
 // NewEquilibriumDB returns an empty database.
 func NewEquilibriumDB(name string) *EquilibriumDB {
-	return &EquilibriumDB{unordered{New(name, equilibrium{})}}
+	return &EquilibriumDB{unordered{newStore(name, equilibrium{})}}
 }
 
 // Configure sets how the rules are applied: the Order, IgnoreNewTrees and MaxUse
@@ -140,7 +140,7 @@ func (d equilibrium) Configured(name, value string) (rewrite.Configurable, error
 type TopoDB struct{ unordered }
 
 // NewTopoDB returns an empty database.
-func NewTopoDB(name string) *TopoDB { return &TopoDB{unordered{New(name, topo{})}} }
+func NewTopoDB(name string) *TopoDB { return &TopoDB{unordered{newStore(name, topo{})}} }
 
 // Configure sets how the graph is walked: the Order, VisitNew and MaxUse of
 // settings.
@@ -175,7 +175,7 @@ func (d topo) Configured(name, value string) (rewrite.Configurable, error) {
 type GroupDB struct{ unordered }
 
 // NewGroupDB returns an empty database.
-func NewGroupDB(name string) *GroupDB { return &GroupDB{unordered{New(name, group{})}} }
+func NewGroupDB(name string) *GroupDB { return &GroupDB{unordered{newStore(name, group{})}} }
 
 type group struct{}
 
@@ -192,7 +192,7 @@ func (idle) Apply(context.Context, *fgraph.FunctionGraph, *profile.Recorder) err
 }
 
 // unordered is a database whose entries need no position.
-type unordered struct{ *DB }
+type unordered struct{ *store }
 
 // Register adds a rewriter that describes itself, see rewrite.Describer, or a
 // [Database]. To register any other rewriter, or a database with documentation, use

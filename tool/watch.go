@@ -187,7 +187,7 @@ func (w *watch) tell(c *Console, opt *optdb.Optimizer) error {
 // known returns an error for a name that no pass and no rule has. The rules of a pass that is a Go
 // function are known by what they did.
 func known(flag, name string, opt *optdb.Optimizer) error {
-	names := opt.Names()
+	names := opt.AllNames()
 	if opt.Has(name) || slices.Contains(names, name) {
 		return nil
 	}
