@@ -193,13 +193,10 @@ func (e *Entry) keep(have *Entry) {
 // Remove removes the entry of that name, which is in this database and not in one inside it. Constraints
 // of other entries against it are removed, too. Optimizers that were built before keep the entry.
 func (d *store) Remove(name string) error {
-	have := d.byName[name]
-	if have == nil {
+	if !d.Has(name) {
 		return d.absent(name, "nothing to remove")
 	}
-	at := slices.Index(d.entries, have)
-	d.put(at, nil)
-	d.entries = slices.Delete(d.entries, at, at+1)
+	d.remove(name)
 	against := func(c Constraint) bool { return c.Name == name }
 	for i, e := range d.entries {
 		if !slices.ContainsFunc(e.Before, against) && !slices.ContainsFunc(e.After, against) {
@@ -212,6 +209,13 @@ func (d *store) Remove(name string) error {
 		d.put(i, &without)
 	}
 	return nil
+}
+
+// remove removes an entry, but no constraint.
+func (d *store) remove(name string) {
+	at := slices.Index(d.entries, d.byName[name])
+	d.put(at, nil)
+	d.entries = slices.Delete(d.entries, at, at+1)
 }
 
 // absent returns the error for an entry that the database does not have, which says where it is.
