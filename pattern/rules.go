@@ -41,10 +41,10 @@ func (p *rulesParser) parse(text string) ([]Rule, error) {
 		p.line++
 		p.read(lines.Text())
 	}
-	p.finish()
 	if p.pending.Len() > 0 {
 		p.fault(p.line, "the last rewrite is not complete: %s", p.pending.String())
 	}
+	p.finish()
 	return p.rules, errlist.Join(p.faults)
 }
 

@@ -76,10 +76,12 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 			return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
 		}
 		s.texts = append(s.texts, w.String())
-		// Each such alternative would be several mistakes, or none, and none would say what is wrong.
+		// What follows from such alternatives would be several mistakes, or none, and none would say what
+		// is wrong.
 		if err := reserved(v, w.In.Expr, w.Out); err != nil {
+			faults = nil
 			fault(w.Line, fmt.Errorf("pattern %q: %w", fileio.Excerpt(w.String(), 0), err))
-			continue
+			break
 		}
 		// The other direction of an equation is compiled for those who use it, as saturation does,
 		// and for its mistakes. Transform uses the first one only: with both, a rewrite would be

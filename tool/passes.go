@@ -80,7 +80,7 @@ $0 passes --rules`,
 func listPasses(cfg *Config, query string, full bool) ([]optdb.Listing, error) {
 	f := newSelection(cfg, query)
 	var from lister = f.db
-	err := f.db.Check()
+	err := cmp.Or(f.fault, f.db.Check())
 	if query != "" {
 		_, from, err = f.Build()
 	}

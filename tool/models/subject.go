@@ -219,8 +219,12 @@ func (s *opened) failed(ctx context.Context, c *tool.Console, err error) error {
 	if fault != nil {
 		return err
 	}
+	db, fault := c.Config().Database()
+	if fault != nil {
+		return err
+	}
 	source := ir.SourceOf(g)
-	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: c.Config().Database().Build, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
+	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: db.Build, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
 	s.passes.Added().Note(cas)
 	return tool.Reproducing(ctx, c, err, cas)
 }

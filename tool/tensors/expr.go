@@ -61,7 +61,7 @@ $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 // exprFlags are the flags of expr.
 type exprFlags struct {
 	Options
-	db                       *optdb.SequenceDB
+	database                 func() (*optdb.SequenceDB, error)
 	vars, grad, eval, format string
 	query                    string
 	added                    tool.AddedRules
@@ -72,7 +72,7 @@ type exprFlags struct {
 }
 
 func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{Options: o, db: cfg.Database(), watch: new(tool.Watch)}
+	f := &exprFlags{Options: o, database: cfg.Database}
 	f.declareInput(fs, "Variables")
 	f.added.Declare(cfg, fs)
 	f.query = tool.DefaultQuery
@@ -83,9 +83,7 @@ func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
 	f.threads = tool.DeclareThreads(fs)
-	fs.Var(&tool.BareFlag{Value: &f.watch.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
-	fs.StringVar(&f.watch.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
-	fs.IntVar(&f.watch.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative")
+	f.watch = tool.DeclareWatch(fs)
 	return f
 }
 
@@ -275,10 +273,14 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	if err != nil {
 		return nil, tool.Usagef("%w", err)
 	}
-	if q, err = f.added.Join(f.db, f.vocabulary(), q); err != nil {
+	db, err := f.database()
+	if err != nil {
 		return nil, err
 	}
-	opt, err := f.db.Build(q)
+	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
+		return nil, err
+	}
+	opt, err := db.Build(q)
 	if err != nil {
 		return nil, tool.Usagef("%w", err)
 	}
