@@ -63,6 +63,17 @@ func (h *Handle) Replace(rule string, n *fgraph.Apply, pairs ...fgraph.Replaceme
 	return false, nil
 }
 
+// ReplacePart is [Handle.Replace] for a change below the variables that are replaced: a part of what
+// computes them, part.Old, has become part.New. It is made on account of the apply of part.Old, and
+// events show the part in place of the whole.
+func (h *Handle) ReplacePart(rule string, part fgraph.Replacement, pairs ...fgraph.Replacement) (done bool, err error) {
+	if w := h.watch.by; w != nil {
+		w.part = part
+		defer func() { w.part = fgraph.Replacement{} }()
+	}
+	return h.Replace(rule, part.Old.Owner(), pairs...)
+}
+
 // maxDenied is how often in a row a pass may try what is not allowed: half a second.
 const maxDenied = 1_000_000
 
@@ -176,7 +187,8 @@ func (w *watching) end(g *fgraph.FunctionGraph) {
 // A watcher is the guard that calls Options.Allow and Options.Trace.
 type watcher struct {
 	opts   *Options
-	node   *fgraph.Apply // the apply that the change concerns, nil if unknown
+	node   *fgraph.Apply      // the apply that the change concerns, nil if unknown
+	part   fgraph.Replacement // what events show in place of the pairs, unless it is zero
 	event  Event
 	traces bool // event is to be traced
 	whole  bool // the changes are part of one that was allowed as a whole
@@ -199,6 +211,9 @@ func (w *watcher) Allow(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why
 			n = pairs[0].Old.Owner()
 		}
 		w.event = newEvent(why.Pass, why.Rule, n, pairs)
+		if w.part.Old != nil {
+			w.event.Before, w.event.After = describe(w.part.Old), describe(w.part.New)
+		}
 	}
 	return true
 }
