@@ -50,7 +50,7 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 		return nil, err
 	}
 	if rules := f.Field(fieldRules); rules != "" {
-		if err := addRules(db, d.vocabulary(), name, rules); err != nil {
+		if err := addRules(db, d.vocabulary(), ruleSource{name, rules}); err != nil {
 			return nil, err
 		}
 	}
