@@ -13,7 +13,7 @@ import (
 // faults of the database and of the query together; a tag that no entry has, and settings
 // of an entry that the query leaves out, are faults unless the query is lenient. The optimizer of a
 // query that selects nothing does nothing. Later changes of the database do not change the optimizer.
-func (d *DB) Build(q Query) (*Optimizer, error) {
+func (d *store) Build(q Query) (*Optimizer, error) {
 	tags, dbs := d.vocabulary(q)
 	faults := append(d.faults(), q.unknown(tags, dbs)...)
 	room := maxChoices

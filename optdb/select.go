@@ -14,7 +14,7 @@ import (
 // A choice is the decision of a query about an entry.
 type choice struct {
 	entry  *Entry
-	db     *DB
+	db     *store
 	path   string // names from the outermost database's entry down, joined by "/"
 	depth  int
 	taken  bool
@@ -52,7 +52,7 @@ type view struct {
 
 // choose decides about all entries of a database, in the order in which they run.
 // It recurses as deep as databases are nested.
-func (d *DB) choose(v view, path string, depth int) []*choice {
+func (d *store) choose(v view, path string, depth int) []*choice {
 	// A pipeline may list a database over and over, and each time decides about all entries in it. So a
 	// short text could ask for any amount of memory. The room is taken before anything is copied.
 	if *v.room -= len(d.entries); *v.room < 0 {
@@ -85,7 +85,7 @@ func (d *DB) choose(v view, path string, depth int) []*choice {
 }
 
 // extras turns the extras of a query into choices.
-func (d *DB) extras(v view, path string, depth int) []*choice {
+func (d *store) extras(v view, path string, depth int) []*choice {
 	var list []*choice
 	for i, x := range v.q.extras {
 		e := &Entry{Name: x.name, Rewriter: x.rewriter, Position: x.position, Doc: "Added by the query."}
@@ -111,7 +111,7 @@ func (d *DB) extras(v view, path string, depth int) []*choice {
 
 // decide applies a query to one entry, which it of the pipeline names. For a database
 // it decides whether to enter it; required tags concern only the entries inside.
-func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
+func (d *store) decide(v view, e *Entry, it *item) (bool, string) {
 	tags := d.tags(e)
 	if v.out != "" {
 		return false, v.out
@@ -264,7 +264,7 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 
 // vocabulary returns all tags, names among them, and the names of all databases that a
 // query may use. Extras of the query count as entries.
-func (d *DB) vocabulary(q Query) (tags, dbs map[string]bool) {
+func (d *store) vocabulary(q Query) (tags, dbs map[string]bool) {
 	tags = map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs = make(map[string]bool)
 	for _, in := range append(d.databases(), q.added(tags, dbs)...) {
@@ -284,8 +284,8 @@ func (d *DB) vocabulary(q Query) (tags, dbs map[string]bool) {
 
 // added returns the databases among the extras of a query and its subqueries. It
 // adds the names of all extras to tags and dbs.
-func (q Query) added(tags, dbs map[string]bool) []*DB {
-	var list []*DB
+func (q Query) added(tags, dbs map[string]bool) []*store {
+	var list []*store
 	for _, x := range q.extras {
 		tags[x.name] = true
 		if in, ok := x.rewriter.(Database); ok {

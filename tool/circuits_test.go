@@ -100,14 +100,19 @@ const circuitRules = "# De Morgan's law.\nde_morgan: canonicalize; fast_run\n   
 	"# It is wrong.\nabsorb: canonicalize; wrong\n    (And x (Or x y)) => y\n\n" +
 	"# It is wrong, and right for most inputs of a majority.\neither: canonicalize; seldom_wrong\n    (And x y) => (Or x y)\n"
 
-// circuitTool is a program for circuits.
-var circuitTool = tool.Config{Name: "circuits", Database: func() *optdb.SequenceDB {
+// circuitDatabase has rules of a file.
+func circuitDatabase(file, text string, v pattern.Vocabulary) (*optdb.SequenceDB, error) {
 	db, rules := optdb.NewSequenceDB("circuits"), optdb.NewEquilibriumDB("canonicalize")
-	list, err := pattern.ParseRules("circuits.rules", circuitRules)
-	if err := errors.Join(err, db.Register("canonicalize", rules, 1, "fast_run"), optdb.AddRules(db, circuits{}, list)); err != nil {
-		panic(err)
+	list, err := pattern.ParseRules(file, text)
+	if err != nil {
+		return nil, err
 	}
-	return db
+	return db, errors.Join(db.Register("canonicalize", rules, 1, "fast_run"), optdb.AddRules(db, v, list))
+}
+
+// circuitTool is a program for circuits.
+var circuitTool = tool.Config{Name: "circuits", Database: func() (*optdb.SequenceDB, error) {
+	return circuitDatabase("circuits.rules", circuitRules, circuits{})
 }, Dialects: []*tool.Dialect{{
 	Name:       "circuit",
 	Open:       func(*tool.Console, string, *graphfile.File) (repro.World, error) { return circuits{}, nil },

@@ -107,8 +107,11 @@ func (f *passesFlags) build() (*Selection, *optdb.Optimizer, error) {
 func (f *passesFlags) list(c *Console, full bool) ([]optdb.Listing, error) {
 	var from lister
 	if f.query == "" && f.dialect == "" {
-		db := f.cfg.Database()
-		if err := db.Check(); err != nil {
+		db, err := f.cfg.Database()
+		if err == nil {
+			err = db.Check()
+		}
+		if err != nil {
 			return nil, err
 		}
 		from = db
@@ -131,11 +134,15 @@ func (f *passesFlags) tell(c *Console, opt *optdb.Optimizer, shown func(*optdb.O
 	if f.dialect != "" {
 		return
 	}
+	db, err := f.cfg.Database()
+	if err != nil {
+		return // which whoever builds the optimizer says
+	}
 	for _, d := range f.cfg.Dialects {
 		if d.Query == nil {
 			continue
 		}
-		other, err := f.cfg.Database().Build(d.Query(opt.Query()))
+		other, err := db.Build(d.Query(opt.Query()))
 		if err != nil { // the database has no such tags
 			continue
 		}

@@ -23,6 +23,7 @@ const optimizationPrefix = "optimization."
 // A Selection is what the flags that select passes say.
 type Selection struct {
 	db       *optdb.SequenceDB
+	fault    error         // of making the database, for Build: flags are declared before anything can fail
 	flags    *flag.FlagSet // nil if they are not declared
 	query    string
 	switches []Switches // of the dialects
@@ -48,7 +49,10 @@ type Switches interface {
 
 // newSelection returns the flags of a query, without declaring them.
 func newSelection(cfg *Config, query string) *Selection {
-	f := &Selection{db: cfg.Database(), query: query}
+	f := &Selection{query: query}
+	if f.db, f.fault = cfg.Database(); f.fault != nil {
+		f.db = optdb.NewSequenceDB("empty")
+	}
 	if len(cfg.Dialects) > 0 {
 		f.vocab = cfg.Dialects[0].vocabulary()
 	}
@@ -168,6 +172,9 @@ func (f *Selection) BuildFor(v pattern.Vocabulary) (string, *optdb.Optimizer, er
 }
 
 func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
+	if f.fault != nil {
+		return "", nil, f.fault
+	}
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
 		return "", nil, Usagef("%w", err)

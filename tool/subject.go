@@ -155,7 +155,7 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 	if s.Again == nil {
 		return nil, fmt.Errorf("%s can't be made twice, as a page needs", fileio.Excerpt(arg, 0))
 	}
-	in.Query, in.Rules = query, f.Passes.added.text
+	in.Query, in.Rules = query, f.Passes.added.Text()
 	if in.Expr, err = inside(s); err != nil {
 		return nil, err
 	}

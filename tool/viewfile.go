@@ -121,6 +121,9 @@ func (g *given) addRules(text string) error {
 			d = g.cfg.Dialects[i]
 		}
 	}
+	if g.Passes.fault != nil {
+		return g.Passes.fault
+	}
 	terms, err := addLooseRules(g.Passes.db, d, g.cfg.Group, text)
 	g.Passes.query += terms
 	return err

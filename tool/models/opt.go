@@ -40,7 +40,8 @@ $0 opt --shape x=2x3 --query=+simplify_nodes model.onnx`,
 			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")
 			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights")
-			fs.Int64Var(&f.opset, "opset", 0, "Raise the version of ONNX's operators up to this one, for operators that do what several did (default 17)")
+			fs.Int64Var(&f.opset, "opset", 0, "Raise the version of ONNX's operators up to this one, for operators that do what several did")
+			fs.Lookup("opset").DefValue = "17"
 			fs.BoolVar(&f.changes, "changes", false, "List all replacements")
 			fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object")
 			fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost, to standard error")

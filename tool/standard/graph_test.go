@@ -93,7 +93,7 @@ func TestOpt(t *testing.T) {
 		}
 	}
 	name := file(t, "x.graph", "query: +canonicalize\nnote: kept\n\n"+nnopt(t, "graph", "--query", "none", "x*y/y").ok(t).stdout)
-	r := nnopt(t, "opt", name, "--trace", "all", "--profile").ok(t)
+	r := nnopt(t, "opt", name, "--trace", "--profile").ok(t)
 	contains(t, r.stdout, "note: kept", "return %x\n")
 	contains(t, r.stderr, "canonicalize/", "Optimizer Profile")
 	if strings.Contains(r.stdout, "query:") {

@@ -62,7 +62,7 @@ $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 // exprFlags are the flags of expr.
 type exprFlags struct {
 	Options
-	db                       *optdb.SequenceDB
+	database                 func() (*optdb.SequenceDB, error)
 	vars, grad, eval, format string
 	query                    string
 	added                    tool.AddedRules
@@ -74,7 +74,7 @@ type exprFlags struct {
 }
 
 func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{Options: o, db: cfg.Database(), watch: new(tool.Watch)}
+	f := &exprFlags{Options: o, database: cfg.Database}
 	f.declareInput(fs, "Variables")
 	f.added.Declare(cfg, fs)
 	f.query = tool.DefaultQuery
@@ -86,9 +86,7 @@ func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random, and of the first that --query=debug compares")
 	f.draws = tool.DeclareDraws(fs)
 	f.threads = tool.DeclareThreads(fs)
-	fs.Var(&tool.BareFlag{Value: &f.watch.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
-	fs.StringVar(&f.watch.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
-	fs.IntVar(&f.watch.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative")
+	f.watch = tool.DeclareWatch(fs)
 	return f
 }
 
@@ -284,10 +282,14 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	if err != nil {
 		return nil, tool.Usagef("%w", err)
 	}
-	if q, err = f.added.Join(f.db, f.vocabulary(), q); err != nil {
+	db, err := f.database()
+	if err != nil {
 		return nil, err
 	}
-	opt, err := f.db.Build(q)
+	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
+		return nil, err
+	}
+	opt, err := db.Build(q)
 	if err != nil {
 		return nil, tool.Usagef("%w", err)
 	}

@@ -24,7 +24,10 @@ func (f *exprFlags) testCase(c *tool.Console, inputs, outputs []*fgraph.Variable
 	if err != nil {
 		return nil, err
 	}
-	db := c.Config().Database()
+	db, err := c.Config().Database()
+	if err != nil {
+		return nil, err
+	}
 	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
 		return nil, err
 	}
