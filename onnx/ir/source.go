@@ -40,8 +40,9 @@ type origins struct {
 	nodes  []imported // by origin of an apply
 	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	// constants are the Constant nodes, by what they have.
-	constants map[*Value]*onnx.Node
-	symbols   map[string]bool // the names of symbols
+	constants   map[*Value]*onnx.Node
+	symbols     map[string]bool // the names of symbols
+	contributed bool            // the model has the operator of that name in a version that lacks it
 }
 
 // An Evaluator computes ops.
