@@ -29,6 +29,8 @@ type Options struct {
 	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
 	// changes no bit of any result.
 	Threads int
+	// MaxBytes bounds the memory of a call, see exec.FunctionOptions.
+	MaxBytes int64
 }
 
 // Model makes the function of a model for inputs of these shapes and, where the graph depends on them,
@@ -104,7 +106,7 @@ func (s *source) function(ctx context.Context, o Options, inputs map[string]*arr
 			outputs = append(outputs, d.Variable)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(s.file, a) }}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, MaxBytes: o.MaxBytes, Used: func(a *array.Array) { forget(s.file, a) }}
 	switch {
 	case o.Optimizer != nil && s.constants != nil:
 		options.Optimizer = sharing{o.Optimizer, s.constants}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -38,7 +39,7 @@ $0 opt --shape x=2x3 --query=+simplify_nodes model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")
-			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights")
+			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights, and of memory")
 			fs.Int64Var(&f.opset, "opset", 0, "Raise the version of ONNX's operators up to this one, for operators that do what several did (default 17)")
 			fs.BoolVar(&f.changes, "changes", false, "List all replacements")
 			fs.BoolVar(&f.json, "json", false, "Print the report as a JSON object")
@@ -87,12 +88,16 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 		return err
 	}
 	r.After, r.Changes = count(g), source.Changes()
+	asked, most := c.InVain("", "verify") != nil, int64(maxVerified)
+	if asked {
+		most = 0
+	}
 	switch {
 	case !f.verify:
-	case c.InVain("", "verify") == nil && s.weights() > maxVerified:
+	case !asked && s.weights() > maxVerified:
 		r.Verified = "not verified: there is more than 1 GB of weights, all of which would be read; --verify does it"
 	default:
-		if r.Verified, err = s.compare(ctx, m); err != nil {
+		if r.Verified, err = s.compare(ctx, m, most); err != nil {
 			return err
 		}
 	}
@@ -102,7 +107,7 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 	return r.print(c, f)
 }
 
-// maxVerified bounds the bytes of weights that are read although nobody asked for it.
+// maxVerified bounds the bytes of weights that are read, and of memory that a run needs, although nobody asked for it.
 const maxVerified = 1e9
 
 // weights returns the bytes of the initializers.
@@ -177,15 +182,19 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 	return nil
 }
 
-// compare runs the model and another one on the same inputs. It returns what was found, or an error
-// if they differ.
-func (s *opened) compare(ctx context.Context, m *onnx.Model) (string, error) {
+// compare runs the model and another one on the same inputs, unless that needs more than a number of bytes of memory,
+// 0 for as much as any run may take. It returns what was found, or an error if they differ.
+func (s *opened) compare(ctx context.Context, m *onnx.Model, most int64) (string, error) {
 	g, err := s.graph()
 	if err != nil {
 		return "", err
 	}
+	if n := largest(g); most > 0 && n > most {
+		return fmt.Sprintf("not verified: a value of %d bytes would be computed; --verify does it", n), nil
+	}
 	source := ir.SourceOf(g)
 	w := world{source: source, options: s.lowering(source.Dir, nil)}
+	w.options.MaxBytes = most
 	inputs, err := w.Random(ctx, g, 1)
 	if err == nil {
 		var right []any
@@ -200,6 +209,23 @@ func (s *opened) compare(ctx context.Context, m *onnx.Model) (string, error) {
 		return "", no
 	}
 	return fmt.Sprintf("not verified: the model can't be run here: %v", err), nil
+}
+
+// largest returns the bytes of the largest value whose size is known.
+func largest(g *fgraph.FunctionGraph) (most int64) {
+	for v := range g.Variables() {
+		t := ir.TypeOf(v)
+		dims, _ := t.Numbers()
+		n := int64(t.Elem().Bits())
+		for _, d := range dims {
+			if d > 0 && n > math.MaxInt64/d {
+				return math.MaxInt64 / 8
+			}
+			n *= d
+		}
+		most = max(most, n/8)
+	}
+	return most
 }
 
 // undeclared returns the first output whose value has other sizes than its type, or -1: random values for sizes
