@@ -28,10 +28,10 @@ type Source struct {
 
 	*origins
 	opsets   map[string]int64
-	raise    int64  // the last version to which the model may be raised
-	fixed    bool   // sizes or values were given, which the types of inputs and outputs may show
-	unsorted bool   // the nodes of the model are not in an order
-	grown    *int64 // by how many bytes the constants have, see Room
+	raise    int64   // the last version to which the model may be raised
+	fixed    bool    // sizes or values were given, which the types of inputs and outputs may show
+	unsorted bool    // the nodes of the model are not in an order
+	grown    *growth // see Room
 	changes  []Change
 }
 
@@ -79,7 +79,7 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, origins: newOrigins(), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: new(int64)}
+	return &Source{Model: m, Operators: operators, origins: newOrigins(), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: newGrowth()}
 }
 
 const newestOpset = 22
@@ -93,7 +93,7 @@ func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Source](g); ok {
 		return fgraph.ErrAlreadyAttached
 	}
-	s.grown = new(int64)
+	s.grown = newGrowth()
 	return nil
 }
 

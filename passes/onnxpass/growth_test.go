@@ -42,6 +42,8 @@ func TestConstantsStaySmall(t *testing.T) {
 		{"tied embedding", "i: int64[n]; x: float[n,300]; w = " + weights(200, 300) + "; e = Gather(w, i); t = Transpose(w); y = MatMul(x, t)", "e, y", 3},
 		{"small and tied", "i: int64[n]; x: float[n,30]; w = " + weights(20, 30) + "; e = Gather(w, i); t = Transpose(w); y = MatMul(x, t)", "e, y", 2},
 		{"two products", "x: float[n,200]; y: float[n,200]; w = " + weights(200, 300) + "; p = MatMul(x, w); a = Neg(p); b = MatMul(y, w)", "a, b", 3},
+		{"one of four", "x: float[n,100]; y: float[n,100]; z: float[n,100]; v: float[n,100]; w = " + weights(100, 140) +
+			"; p = MatMul(x, w); a = Neg(p); q = MatMul(y, w); b = Neg(q); r = MatMul(z, w); c = Neg(r); s = MatMul(v, w); d = Neg(s)", "a, b, c, d", 4},
 		{"filled", filled, "e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15, e16, e17, e18, e19", 15},
 		{"moved transpose", "x: float[300,200]; w = " + weights(200, 300) + "; t = Transpose(x); s = Add(t, w); y = Transpose(s); z = Neg(w)", "y, z", 4},
 	}
@@ -67,9 +69,9 @@ func TestConstantsStaySmall(t *testing.T) {
 	})
 }
 
-// simplify applies all rules.
+// simplify applies all rules, and merges.
 func simplify(t *testing.T, g *fgraph.FunctionGraph) {
-	q := &rewrite.Equilibrium{Name: "test"}
+	q := &rewrite.Equilibrium{Name: "test", Cleanup: []rewrite.Member{{Name: "merge", Rewriter: new(rewrite.Merge)}}}
 	for _, l := range onnxpass.Rules() {
 		q.Rules = append(q.Rules, l.Rule)
 	}
