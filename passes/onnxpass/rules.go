@@ -28,6 +28,7 @@ func code() map[string]rewrite.Rule {
 		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
 		ifEqualBranches, dropUnreadOutputs, moveTransposes, transposeResult, dropTransposeBeforeReduce,
 		moveFactor, replaceEinsum, mergeBounds, depthToSpace, sumOfSeveral, moveOutOfLoop,
+		gatherBeforeTranspose, gatherBeforeReshape, reshapeBeforeGather, splitForSequence,
 	}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {
