@@ -49,6 +49,10 @@ func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Optio
 	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, inputs)
 }
 
+// maxConstants is by how many bytes more than in a file passes may make constants larger for a run: an embedding
+// that is read transposed as well would be transposed in each run.
+const maxConstants = 64 << 20
+
 // imported returns the graph of a model. What is wrong with a node is found when it is lowered.
 func imported(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if m.Graph == nil {
@@ -139,6 +143,7 @@ func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*ar
 	case err != nil:
 		return nil, err
 	}
+	ir.SourceOf(g).AllowGrowth(maxConstants)
 	if err := o.Optimizer.Rewrite(ctx, g, nil); err != nil {
 		return nil, fmt.Errorf("optimizing nodes: %w", err)
 	}

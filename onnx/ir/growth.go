@@ -22,6 +22,7 @@ const small = 16
 // because they are merged in the end.
 type growth struct {
 	bytes int64
+	more  int64 // that are allowed besides MaxGrowth
 	made  map[uint64][]madeConstant // by hash
 }
 
@@ -69,7 +70,11 @@ func (r *growth) countOwn(a *fgraph.Apply, born bool) {
 
 // Room returns by how many bytes the constants of the graph may still grow. It follows every change: what is
 // undone is not counted, and what nothing reads any more makes room.
-func (s *Source) Room() int64 { return MaxGrowth - s.grown.bytes }
+func (s *Source) Room() int64 { return MaxGrowth + s.grown.more - s.grown.bytes }
+
+// AllowGrowth allows more bytes of constants, for a graph that is run and not written: what is not computed at
+// once is computed in each run.
+func (s *Source) AllowGrowth(bytes int64) { s.grown.more = bytes }
 
 // GrowsWith has the constants of the graph count as those of another one, which it is a body in: the room is that of
 // the whole model.
@@ -78,7 +83,7 @@ func (s *Source) GrowsWith(outer *Source) { s.grown = outer.grown }
 // Validate objects to constants that have become too large.
 func (s *Source) Validate(*fgraph.FunctionGraph) error {
 	if s.Room() < 0 {
-		return fmt.Errorf("%w: constants would take %d bytes more than in the model, and %d are allowed", fgraph.ErrInconsistent, s.grown.bytes, MaxGrowth)
+		return fmt.Errorf("%w: constants would take %d bytes more than in the model, and %d are allowed", fgraph.ErrInconsistent, s.grown.bytes, MaxGrowth+s.grown.more)
 	}
 	return nil
 }
