@@ -22,7 +22,7 @@ const small = 16
 // because they are merged in the end.
 type growth struct {
 	bytes int64
-	more  int64 // that are allowed besides MaxGrowth
+	more  int64                     // that are allowed besides MaxGrowth
 	made  map[uint64][]madeConstant // by hash
 }
 
