@@ -36,7 +36,7 @@ func parse(m proto, data []byte, from *files) error {
 	if err := fileio.CheckLFS(data); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	d := &decoder{left: minMemory + memoryFactor*int64(len(data)), from: from}
+	d := &decoder{left: memoryFor(int64(len(data))), from: from}
 	d.decode(m, data)
 	if d.remember(); d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)

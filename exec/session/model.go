@@ -29,6 +29,8 @@ type Options struct {
 	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
 	// changes no bit of any result.
 	Threads int
+	// MaxBytes bounds the memory of a call, see exec.FunctionOptions.
+	MaxBytes int64
 }
 
 // Model makes the function of a model for inputs of these shapes and, where the graph depends on them,
@@ -46,6 +48,10 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Options, inputs map[string]*array.Array) (*Function, error) {
 	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, inputs)
 }
+
+// maxConstants is by how many bytes more than in a file passes may make constants larger for a run: an embedding
+// that is read transposed as well would be transposed in each run.
+const maxConstants = 64 << 20
 
 // imported returns the graph of a model. What is wrong with a node is found when it is lowered.
 func imported(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
@@ -109,7 +115,7 @@ func (s *source) function(ctx context.Context, o Options, inputs map[string]*arr
 			outputs = append(outputs, d.Variable)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(s.file, a) }}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, MaxBytes: o.MaxBytes, Used: func(a *array.Array) { forget(s.file, a) }}
 	switch {
 	case o.Optimizer != nil && s.constants != nil:
 		options.Optimizer = sharing{o.Optimizer, s.constants}
@@ -142,6 +148,7 @@ func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*ar
 	case err != nil:
 		return nil, err
 	}
+	ir.SourceOf(g).AllowGrowth(maxConstants)
 	if err := o.Optimizer.Rewrite(ctx, g, nil); err != nil {
 		return nil, fmt.Errorf("optimizing nodes: %w", err)
 	}

@@ -31,6 +31,10 @@ var introduced = map[string]int64{
 // removed are the operators that later versions don't have, and the last version that does.
 var removed = map[string]int64{"Upsample": 9, "Scatter": 10}
 
+// contributed is the operator that ONNX Runtime has in ONNX's domain in all versions, though ONNX has it since
+// version 17 only. It writes it into older models, and they can't be raised if another operator has changed.
+const contributed = "LayerNormalization"
+
 // Since returns the first version of ONNX's operators that has an operator, 1 for the oldest.
 func Since(op string) int64 { return max(introduced[op], 1) }
 
@@ -55,6 +59,9 @@ const raised = 17
 // Permits reports whether the model can have an operator: its version of the operators does, or it
 // may be raised, since every operator of the model means the same in that version.
 func (s *Source) Permits(op string) bool {
+	if s.contributed && op == contributed {
+		return true
+	}
 	n, own := Since(op), s.opsets[""]
 	return n <= own || n <= min(s.latest, s.raise) && own >= 7
 }
@@ -67,7 +74,7 @@ func (s *Source) version(g *fgraph.FunctionGraph) int64 {
 		for _, b := range op.Bodies {
 			n = max(n, s.version(b.Graph))
 		}
-		if op.Domain == "" {
+		if op.Domain == "" && !(s.contributed && op.Type == contributed) {
 			n = max(n, Since(op.Type))
 			switch op.Type {
 			case "Softmax", "LogSoftmax", "Hardmax":

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -39,7 +40,7 @@ $0 opt --shape x=2x3 --query=+simplify_nodes model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")
-			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights")
+			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights, and of memory")
 			fs.Int64Var(&f.opset, "opset", 0, "Raise the version of ONNX's operators up to this one, for operators that do what several did")
 			fs.Lookup("opset").DefValue = "17"
 			fs.BoolVar(&f.changes, "changes", false, "List all replacements")
@@ -89,12 +90,16 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 		return err
 	}
 	r.After, r.Changes = count(g), source.Changes()
+	asked, most := c.InVain("", "verify") != nil, int64(maxVerified)
+	if asked {
+		most = 0
+	}
 	switch {
 	case !f.verify:
-	case c.InVain("", "verify") == nil && s.weights() > maxVerified:
+	case !asked && s.weights() > maxVerified:
 		r.Verified = "not verified: there is more than 1 GB of weights, all of which would be read; --verify does it"
 	default:
-		if r.Verified, err = s.compare(ctx, m); err != nil {
+		if r.Verified, err = s.compare(ctx, m, most); err != nil {
 			return err
 		}
 	}
@@ -104,7 +109,7 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 	return r.print(c, f)
 }
 
-// maxVerified bounds the bytes of weights that are read although nobody asked for it.
+// maxVerified bounds the bytes of weights that are read, and of memory that a run needs, although nobody asked for it.
 const maxVerified = 1e9
 
 // weights returns the bytes of the initializers.
@@ -191,18 +196,22 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 	return nil
 }
 
-// compare runs the model and another one on the same inputs, with and without the optional ones. It returns
-// what was found, or an error if they differ.
-func (s *opened) compare(ctx context.Context, m *onnx.Model) (string, error) {
+// compare runs the model and another one on the same inputs, with and without the optional ones, unless that needs
+// more than a number of bytes of memory, 0 for as much as any run may take. It returns what was found, or an error
+// if they differ.
+func (s *opened) compare(ctx context.Context, m *onnx.Model, most int64) (string, error) {
 	g, err := s.graph()
 	if err != nil {
 		return "", err
 	}
-	text, err := s.compareOn(ctx, g, m, 1)
+	if n := largest(g); most > 0 && n > most {
+		return fmt.Sprintf("not verified: a value of %d bytes would be computed; --verify does it", n), nil
+	}
+	text, err := s.compareOn(ctx, g, m, most, 1)
 	if err != nil || !slices.ContainsFunc(g.Inputs(), isOptional) {
 		return text, err
 	}
-	without, err := s.compareOn(ctx, g, m, 2)
+	without, err := s.compareOn(ctx, g, m, most, 2)
 	if err == nil && without != text {
 		text += "\nwithout optional inputs: " + without
 	}
@@ -215,9 +224,10 @@ func isOptional(v *fgraph.Variable) bool {
 }
 
 // compareOn is compare for the inputs that a seed draws.
-func (s *opened) compareOn(ctx context.Context, g *fgraph.FunctionGraph, m *onnx.Model, seed uint64) (string, error) {
+func (s *opened) compareOn(ctx context.Context, g *fgraph.FunctionGraph, m *onnx.Model, most int64, seed uint64) (string, error) {
 	source := ir.SourceOf(g)
 	w := world{source: source, options: s.lowering(source.Dir, nil)}
+	w.options.MaxBytes = most
 	inputs, err := w.Random(ctx, g, seed)
 	if err == nil {
 		var right []any
@@ -232,6 +242,23 @@ func (s *opened) compareOn(ctx context.Context, g *fgraph.FunctionGraph, m *onnx
 		return "", no
 	}
 	return fmt.Sprintf("not verified: the model can't be run here: %v", err), nil
+}
+
+// largest returns the bytes of the largest value whose size is known.
+func largest(g *fgraph.FunctionGraph) (most int64) {
+	for v := range g.Variables() {
+		t := ir.TypeOf(v)
+		dims, _ := t.Numbers()
+		n := int64(t.Elem().Bits())
+		for _, d := range dims {
+			if d > 0 && n > math.MaxInt64/d {
+				return math.MaxInt64 / 8
+			}
+			n *= d
+		}
+		most = max(most, n/8)
+	}
+	return most
 }
 
 // undeclared returns the first output whose value has other sizes than its type, or -1: random values for sizes
