@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -89,6 +90,7 @@ func TestNoIterations(t *testing.T) {
 
 // TestEndless: a loop without an end ends soon, as a fault.
 func TestEndless(t *testing.T) {
+	longtest.Only(t)
 	in := map[string]*array.Array{"x": array.Of([]float32{0}, 1)}
 	start := time.Now()
 	f, err := lower.Model(t.Context(), doubling(""), lower.Options{}, in)
