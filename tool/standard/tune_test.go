@@ -42,6 +42,7 @@ func TestTuneVerb(t *testing.T) {
 // TestTuneCertain: where a classifier is certain about any noise, what it reads is compared; the file warns
 // only if that does not depend on inputs, either.
 func TestTuneCertain(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	offset, err := lower.TensorOf("offset", array.Of([]float32{1000, 0, -1000}, 3), onnx.Float)
 	if err != nil {
