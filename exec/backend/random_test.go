@@ -17,7 +17,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/onnx/onnxtest"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -46,15 +46,7 @@ func TestWriteRandom(t *testing.T) {
 
 func optimizer(t *testing.T, query string) *optdb.Optimizer {
 	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.ForModels(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
+	return passtest.ForModels(t, query)
 }
 
 // TestRandom: random models compute the same numbers optimized, also written again, as they do as they are.

@@ -402,7 +402,7 @@ func TestGradientsOfAll(t *testing.T) {
 		}
 	}
 	names := make(map[string]bool)
-	for _, name := range expr.LanguageNames() {
+	for _, name := range languageNames() {
 		name, _, _ = strings.Cut(name, "{")
 		names[name] = true
 	}

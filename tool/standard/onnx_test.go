@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -179,9 +180,10 @@ func TestVerifyONNX(t *testing.T) {
 		t.Fatal(err)
 	}
 	const avoided = " ~unsafe_nan ~overflow"
-	for query, shown := range map[string]string{"none": "none", "fast_run": "+fast_run" + avoided, "debug": "debug" + avoided, "+fast_run +saturate": "+fast_run +saturate" + avoided} {
+	shown := map[string]string{"none": "none", "fast_run": "+fast_run" + avoided, "debug": "debug" + avoided, "+fast_run +saturate": "+fast_run +saturate" + avoided}
+	for _, query := range []string{"fast_run", "none", "debug", "+fast_run +saturate"}[:longtest.Of(1, 4)] {
 		r := nnopt(t, "verify", "--json", "--query", query, filepath.Join(dir, "good")).ok(t)
-		contains(t, r.stdout, fmt.Sprintf(`{"case":"good","query":%q,"ok":true,"max_rel_diff":0,`, shown))
+		contains(t, r.stdout, fmt.Sprintf(`{"case":"good","query":%q,"ok":true,"max_rel_diff":0,`, shown[query]))
 		contains(t, r.stderr, "1 of 1 cases of ONNX models agree under")
 	}
 	r := nnopt(t, "verify", dir)

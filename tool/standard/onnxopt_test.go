@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // pooled is a graph of ONNX's nodes of no model. Its Pad and pool need not be two nodes, and its If is
@@ -128,6 +130,7 @@ func TestModelRuleFails(t *testing.T) {
 
 // TestModelRules: the machine finds two rules that others have shipped, and what is right instead.
 func TestModelRules(t *testing.T) {
+	longtest.Only(t)
 	const pad = "&& explicit_pads(a) && image_of_size(r) && within_kernel(a, n) => (MaxPool{padded(a, n)} r)"
 	for rule, class := range map[string]string{
 		"(Reshape{a} (Reshape{b} x _) s) => (Reshape{a} x s)":                      "wrong",

@@ -156,7 +156,7 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	// In debug mode values decide as well as structure. A rewrite that makes them wrong is looked
 	// for before anything is printed, as the output would be wrong.
 	if opt.Debugging() {
-		if err := unlessCanceled(ctx, func() error { return f.blame(ctx, c, plain, inputs, outputs) }); err != nil {
+		if err := fileio.UnlessCanceled(ctx, func() error { return f.blame(ctx, c, plain, inputs, outputs) }); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	runner := fn.NewRunner()
 	var values []*array.Array
 	if f.eval != "" {
-		if err := unlessCanceled(ctx, func() (err error) {
+		if err := fileio.UnlessCanceled(ctx, func() (err error) {
 			values, err = f.evaluate(ctx, report, plain, runner, inputs)
 			return err
 		}); err != nil {
@@ -182,20 +182,6 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 		return tool.WriteJSON(c.Stdout, report)
 	}
 	return f.print(ctx, c, text, opt, report, fn, values)
-}
-
-// unlessCanceled returns what work returns, or the cause if the context is canceled before. An op
-// may take minutes and knows no context, so work then goes on in its goroutine until the program
-// ends.
-func unlessCanceled(ctx context.Context, work func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- work() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // parse returns the outputs: the expression, or its gradients.
