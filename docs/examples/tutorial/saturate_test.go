@@ -58,7 +58,7 @@ func Example_saturate() {
 	numbers := regexp.MustCompile(`\d\.\d+(e[+-]\d+)?`)
 	fmt.Print(numbers.ReplaceAllString(report.String(), "…"))
 	// Output:
-	// rewriting: +mine/associate: add(dot(dot(A, B), v), dot(A, w)) -> add(dot(A, dot(B, v)), dot(A, w))
+	// rewriting: +mine/associate: dot(dot(A, B), v) -> dot(A, dot(B, v))
 	// rewriting: +mine/factor: add(dot(A, dot(B, v)), dot(A, w)) -> dot(A, add(dot(B, v), w))
 	// [dot(A, add(dot(B, v), w))]
 	// Optimizer Profile
