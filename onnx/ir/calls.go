@@ -63,11 +63,14 @@ const maxRounds = 16
 // withCalls returns a copy of a graph of the model in which calls of functions that nothing changed are
 // applies again, or the graph itself if it has none. What is outside sees only their results, so an
 // apply is where its call is needed.
-func (s *Source) withCalls(g *fgraph.FunctionGraph) (*fgraph.FunctionGraph, error) {
+//
+// In a model that is raised to a version, only functions for that version are called: ONNX Runtime takes
+// the nodes of all functions for those of the model's version.
+func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.FunctionGraph, error) {
 	if !s.calls {
 		return g, nil
 	}
-	c := &contraction{Source: s, graph: g, of: make(map[int]*fgraph.Apply), known: make(map[*functionCall]*group)}
+	c := &contraction{Source: s, graph: g, raised: raised, of: make(map[int]*fgraph.Apply), known: make(map[*functionCall]*group)}
 	calls := c.candidates()
 	applies, err := g.Toposort()
 	if err != nil {
@@ -93,6 +96,7 @@ func (s *Source) withCalls(g *fgraph.FunctionGraph) (*fgraph.FunctionGraph, erro
 type contraction struct {
 	*Source
 	graph  *fgraph.FunctionGraph
+	raised int64                    // the version that functions must be for, 0 for any
 	of     map[int]*fgraph.Apply    // by origin, nil for several
 	known  map[*functionCall]*group // nil for calls that are not written again
 	groups map[*fgraph.Apply]*group
@@ -172,6 +176,9 @@ func (c *contraction) group(k *functionCall) *group {
 	}
 	for origin := k.first + 1; origin < k.last; origin++ {
 		f := c.nodes[origin].function
+		if f != nil && c.raised != 0 && f.opsets[""] != c.raised {
+			return nil
+		}
 		if f == nil || !f.live || f.graph != k.graph {
 			continue
 		}

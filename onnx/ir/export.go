@@ -24,6 +24,12 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])
+	// In a model that is raised, fewer functions are kept, and what they become may need more.
+	for n := s.opsets[""]; e.opset != n; {
+		n, e.raised = e.opset, e.opset
+		clear(e.contracted)
+		e.opset = e.version(g, n)
+	}
 	m := *s.Model
 	if e.opset > s.opsets[""] {
 		e.raise(&m)
@@ -49,6 +55,7 @@ type exporter struct {
 	constants map[*Value]string // all of them are in the main graph
 	// contracted are graphs with calls of functions, by the graphs without.
 	contracted map[*fgraph.FunctionGraph]*fgraph.FunctionGraph
+	raised     int64 // the version of ONNX's operators that calls must have been written for, 0 for any
 	versioned  []versioned
 	domains    map[string]int64 // that the model does not have
 	format     int64            // the version of the file format

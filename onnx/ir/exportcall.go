@@ -17,7 +17,7 @@ func (e *exporter) calling(g *fgraph.FunctionGraph) *fgraph.FunctionGraph {
 		return g
 	}
 	if e.contracted[g] == nil {
-		c, err := e.withCalls(g)
+		c, err := e.withCalls(g, e.raised)
 		if err != nil {
 			e.faults = append(e.faults, err)
 			c = g
@@ -42,6 +42,8 @@ func (e *exporter) versionOf(a *fgraph.Apply) int64 {
 	op, f := a.Op().(*Op), e.inFunction(a)
 	if op.Domain == "" {
 		switch {
+		case e.opset < changedBefore[op.Type] && op.Legacy < changedBefore[op.Type]:
+			return e.opset // the meaning was the same in both
 		case op.Legacy != 0:
 			return op.Legacy
 		case f != nil && op.latest() < e.opset:
@@ -75,16 +77,31 @@ func (w *writer) versionedCall(n *onnx.Node, op *Op, version int64) *onnx.Node {
 		w.faults = append(w.faults, fmt.Errorf("node %s: %s of version %d is not in version %d of its operators, and %s", n.Name, op.Name(), version, w.ownVersion(op.Domain), why))
 		return n
 	}
-	f := &onnx.Function{Opsets: []*onnx.Opset{{Domain: op.Domain, Version: version}}}
+	f := &onnx.Function{Opsets: []*onnx.Opset{{Domain: op.Domain, Version: version}}} // which ONNX Runtime 1.30 does not look at
 	inner, outer := *n, onnx.Node{Name: n.Name}
 	inner.Name = ""
 	inner.Inputs, outer.Inputs, f.Inputs = renamed(n.Inputs, "x")
 	inner.Outputs, outer.Outputs, f.Outputs = renamed(n.Outputs, "y")
 	f.Nodes = []*onnx.Node{&inner}
+	if op.Domain == "" && changedBefore[op.Type] == softmaxVersion {
+		f.Opsets[0].Version = w.opset
+		f.Nodes = alongSeveral(op)
+	}
 	f.Domain, f.Name = w.versionedName(f, op, version)
 	outer.Domain, outer.Op = f.Domain, f.Name
 	w.domains[f.Domain] = 1
 	return &outer
+}
+
+// alongSeveral returns nodes that compute what a Softmax and the like was before it was along one axis: it
+// took all dimensions from an axis on for one.
+func alongSeveral(op *Op) []*onnx.Node {
+	return []*onnx.Node{
+		{Op: "Flatten", Inputs: []string{"x0"}, Outputs: []string{"flat"}, Attributes: []*onnx.Attribute{Int("axis", op.Int("axis", 1))}},
+		{Op: op.Type, Inputs: []string{"flat"}, Outputs: []string{"result"}, Attributes: []*onnx.Attribute{Int("axis", 1)}},
+		{Op: "Shape", Inputs: []string{"x0"}, Outputs: []string{"shape"}},
+		{Op: "Reshape", Inputs: []string{"result", "shape"}, Outputs: []string{"y0"}},
+	}
 }
 
 // renamed gives names other names, with numbers. Those that are left out stay so, and are not among those
@@ -104,7 +121,7 @@ func renamed(names []string, base string) (inner, given, inside []string) {
 
 // versionedName returns the name of a function of a single node: that of an equal one, or a new one.
 func (w *writer) versionedName(f *onnx.Function, op *Op, version int64) (domain, name string) {
-	text := fmt.Sprint(op.String(), version, f.Nodes[0].Inputs, f.Nodes[0].Outputs)
+	text := fmt.Sprint(op, version, f.Nodes[0].Inputs, f.Nodes[0].Outputs)
 	for _, a := range f.Nodes[0].Attributes {
 		text += " " + a.Name + attributeText(a)
 	}

@@ -203,34 +203,47 @@ func exp(t *testing.T, v *fgraph.Variable) *fgraph.Variable {
 // TestInlinedVersions: a node of a function for another version of the operators is written in a function
 // of its own if the model's version lacks what it means.
 func TestInlinedVersions(t *testing.T) {
-	old := function("f", "a", "q", node("Softmax", "a", "s", ir.Int("axis", 0)), node("Neg", "s", "q"))
-	old.Opsets[0].Version = 11
+	old := function("f", "a", "q", node("PRelu", "a a", "s"), node("Neg", "s", "q"))
+	old.Opsets[0].Version = 6
 	m := withFunctions([]*onnx.Node{calling("f", "i", "k"), calling("f", "k", "l"), node("Exp", "l", "y")}, old)
 	g := imported(t, m)
 	replace(t, g, "k", instead(t, "Tan"))
 	replace(t, g, "l", instead(t, "Tan"))
 	out := exported(t, g)
-	if got, want := ops(out.Graph), "Identity Softmax_11 Tan Softmax_11 Tan Exp"; got != want || named(out.Functions) != "Softmax_11" {
+	if got, want := ops(out.Graph), "Identity PRelu_6 Tan PRelu_6 Tan Exp"; got != want || named(out.Functions) != "PRelu_6" {
 		t.Errorf("%s with the functions %s, not %s", got, named(out.Functions), want)
 	}
-	if f := out.Functions[0]; f.Opsets[0].Version != 11 || f.Domain == "local" || len(f.Nodes) != 1 {
+	if f := out.Functions[0]; f.Opsets[0].Version != 6 || f.Domain == "local" || len(f.Nodes) != 1 {
 		t.Errorf("the function is %+v", f)
 	}
-	again := imported(t, out)
-	if text := again.String(); strings.Count(text, "Softmax@11{axis=0}") != 2 {
+	if text := imported(t, out).String(); strings.Count(text, "PRelu@6") != 2 {
 		t.Errorf("it is read as %s", text)
 	}
-	if m.IRVersion = 7; m.IRVersion < 8 {
-		g := imported(t, m)
-		replace(t, g, "k", instead(t, "Tan"))
-		replace(t, g, "l", instead(t, "Tan"))
-		if _, err := ir.Export(g); err == nil || !strings.Contains(err.Error(), "version 7 of the file format has no functions") {
-			t.Errorf("the error is %v", err)
-		}
+	m.IRVersion = 7
+	if _, err := ir.Export(g); err == nil || !strings.Contains(err.Error(), "version 7 of the file format has no functions") {
+		t.Errorf("the error is %v", err)
 	}
 	// Only what the model itself has keeps it from being raised.
 	if s := ir.SourceOf(g); !s.Permits("LayerNormalization") {
 		t.Error("the model can't be raised")
+	}
+	// A Softmax over several dimensions can be written with nodes of the model's version, which ONNX Runtime
+	// takes nodes of functions for. Until version 13 it meant the same.
+	old = function("f", "a", "q", node("Softmax", "a", "s", ir.Int("axis", 0)), node("Neg", "s", "q"))
+	old.Opsets[0].Version = 11
+	for opset, want := range map[int64]string{12: "Softmax Tan", 13: "Softmax_11 Tan"} {
+		m := withFunctions([]*onnx.Node{calling("f", "i", "y")}, old)
+		m.Opsets[0].Version = opset
+		g := imported(t, m)
+		replace(t, g, "i", operand)
+		replace(t, g, "y", instead(t, "Tan"))
+		out := exported(t, g)
+		if got := ops(out.Graph); got != want {
+			t.Errorf("version %d: %s, not %s", opset, got, want)
+		}
+		if text := imported(t, out).String(); opset == 12 && !strings.Contains(text, "Softmax@12{axis=0}") || opset == 13 && !strings.Contains(text, "Reshape(Softmax{axis=1}(Flatten{axis=0}(") {
+			t.Errorf("version %d: it is read as %s", opset, text)
+		}
 	}
 	// The model is raised for a newer operator if it can be, else that is in a function of its own.
 	newer := function("f", "a", "q", node("Mish", "a", "s"), node("Neg", "s", "q"))
@@ -410,5 +423,27 @@ func TestSpecialize(t *testing.T) {
 	}
 	if _, err := ir.Specialize(g, map[string][]ir.Dim{"x": {ir.Known(4)}}); err == nil {
 		t.Error("x has two dimensions")
+	}
+}
+
+// TestRaisedWithFunctions: in a model that is raised, functions for the version that it had are not called:
+// ONNX Runtime would take their nodes for those of the new version.
+func TestRaisedWithFunctions(t *testing.T) {
+	f := func(name string, version int64) *onnx.Function {
+		f := function(name, "a", "q", node("Neg", "a", "p"), node("Exp", "p", "q"))
+		f.Opsets[0].Version = version
+		return f
+	}
+	m := withFunctions([]*onnx.Node{calling("f", "i", "j"), calling("g", "j", "k"), node("Tan", "k", "y")}, f("f", 12), f("g", 14))
+	m.Opsets[0].Version = 12
+	g := imported(t, m)
+	replace(t, g, "y", instead(t, "Sin"))
+	if got, want := ops(exported(t, g).Graph), "Identity f g Sin"; got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+	replace(t, g, "y", instead(t, "HardSwish"))
+	out := exported(t, g)
+	if got, want := ops(out.Graph), "Identity Neg Exp g HardSwish"; got != want || out.Opsets[0].Version != 14 || named(out.Functions) != "g" {
+		t.Errorf("version %d: %s with the functions %s, not %s", out.Opsets[0].Version, got, named(out.Functions), want)
 	}
 }
