@@ -13,7 +13,8 @@ import (
 
 // Export returns the model of a graph. Inputs and outputs are those of the model that the graph is
 // from, with their names and, unless sizes were given, with their types. If nothing has changed, it is
-// that model itself. It shares the tensors and other parts of that model, which must not change.
+// that model itself. A call of a function of the model is written again if nothing that it became has
+// changed; else its nodes are where it was. It shares the tensors and other parts of that model, which must not change.
 func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	s := SourceOf(g)
 	if s.imported == g && g.Commits() == 0 && !s.fixed && !s.unsorted {

@@ -11,7 +11,7 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// calling returns a graph with the calls that are written, see withCalls.
+// calling returns a graph with the calls that are written, see withCalls. Of such a graph it is that itself.
 func (e *exporter) calling(g *fgraph.FunctionGraph) *fgraph.FunctionGraph {
 	if !e.calls {
 		return g
@@ -22,7 +22,7 @@ func (e *exporter) calling(g *fgraph.FunctionGraph) *fgraph.FunctionGraph {
 			e.faults = append(e.faults, err)
 			c = g
 		}
-		e.contracted[g] = c
+		e.contracted[g], e.contracted[c] = c, c
 	}
 	return e.contracted[g]
 }
@@ -146,6 +146,9 @@ func (w *writer) versionedName(f *onnx.Function, op *Op, version int64) (domain,
 // finish completes a model: the functions that it still calls, in the order of the file, and the versions
 // of all domains.
 func (e *exporter) finish(m *onnx.Model) {
+	if len(e.Model.Functions) == 0 && len(e.versioned) == 0 && e.opsets[""] != 0 {
+		return
+	}
 	functions := make(map[string]*onnx.Function)
 	for _, f := range e.Model.Functions {
 		functions[functionName(f.Domain, f.Name, f.Overload)] = f

@@ -87,7 +87,7 @@ func (s *Source) needs(a *fgraph.Apply) int64 {
 	}
 	switch op.Type {
 	case "Softmax", "LogSoftmax", "Hardmax":
-		if !alongLast(a) {
+		if s.opsets[""] < softmaxVersion && !alongLast(a) {
 			n = softmaxVersion
 		}
 	case "Pad":
