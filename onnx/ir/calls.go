@@ -14,7 +14,8 @@ type functionCall struct {
 	first, last int           // the origins of the node itself and, before last, of all that it became
 	graph       int           // that the node is in
 	inputs      []ref
-	outputs     []ref // nil if the node can't be written again
+	unread      []bool // inputs that nothing in the function names
+	outputs     []ref  // nil if the node can't be written again
 }
 
 // A ref is a value as it was imported: a result of the apply of an origin, or a leaf. Applies don't
@@ -231,7 +232,8 @@ func equalConstants(u, v *fgraph.Variable) bool {
 	return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
 }
 
-// complete finds the inputs that nothing in the group reads, which must be there still.
+// complete finds the inputs that nothing in the group reads. They must be there still, or be left out if
+// nothing in the function reads them at all.
 func (c *contraction) complete(gr *group, position map[ref]int) bool {
 	for i, r := range gr.call.inputs {
 		if gr.inputs[i] == nil {
@@ -239,6 +241,9 @@ func (c *contraction) complete(gr *group, position map[ref]int) bool {
 		}
 		if gr.inputs[i] == nil {
 			gr.inputs[i] = c.present(r)
+		}
+		if gr.inputs[i] == nil && gr.call.unread[i] {
+			gr.inputs[i] = Missing()
 		}
 		if v := gr.inputs[i]; v == nil || c.has(gr.call, v.Owner()) {
 			return false

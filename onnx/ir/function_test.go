@@ -112,6 +112,7 @@ func TestKeptFunctions(t *testing.T) {
 		{"in a branch", []*onnx.Node{node("If", "c", "y", graphAttribute("then_branch", branch("t", calling("f", "i x", "t"))), graphAttribute("else_branch", branch("e", node("Neg", "i", "e"))))},
 			[]*onnx.Function{f()}, "", "If[f][Neg]", "f"},
 		{"in a body", []*onnx.Node{loop(calling("f", "v x", "next"))}, []*onnx.Function{f()}, "", "Loop[Identity f]", "f"},
+		{"an input that nothing reads or computes", []*onnx.Node{node("Tan", "x", "d"), calling("unread", "i d", "y")}, []*onnx.Function{function("unread", "a b", "q", node("Neg", "a", "q"))}, "", "unread", "unread"},
 		{"the same input twice", []*onnx.Node{calling("f", "i i", "y")}, []*onnx.Function{f()}, "", "f", "f"},
 	} {
 		m := withFunctions(c.nodes, c.functions...)

@@ -49,7 +49,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), read: make(map[*onnx.Function]map[string]bool), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -117,6 +117,7 @@ type importer struct {
 	inlined   int                      // nodes of functions
 	graphs    int                      // how many there are: the main one and bodies
 	free      map[*onnx.Graph][]string // of graphs in nodes
+	read      map[*onnx.Function]map[string]bool
 	faults    []error
 	stopped   bool // by a fault that would only be repeated
 }
