@@ -16,6 +16,7 @@ type functionCall struct {
 	inputs      []ref
 	unread      []bool // inputs that nothing in the function names
 	outputs     []ref  // nil if the node can't be written again
+	overloads   bool   // its function calls one of several with the same name
 }
 
 // A ref is a value as it was imported: a result of the apply of an origin, or a leaf. Applies don't

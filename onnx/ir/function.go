@@ -77,8 +77,9 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 			return nil, fmt.Errorf("nothing computes output %s of the function %s", f.Outputs[k], f.Name)
 		}
 	}
-	// A graph among the attributes would see other names in a call.
-	if !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
+	// A graph among the attributes would see other names in a call. Programs that know no overloads may take
+	// calls of these in functions for endless recursion.
+	if !c.overloads && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
 		c.outputs = refsOf(outputs)
 	}
 	return outputs, nil
@@ -92,6 +93,11 @@ func (im *importer) noteCall(i int, n *onnx.Node, f *onnx.Function, in []*fgraph
 		c.unread[k] = k >= len(f.Inputs) || !read[f.Inputs[k]]
 	}
 	im.source.calls = true
+	if im.overloads[qualified(n.Domain, n.Op)] > 1 {
+		for o := s.call; o != nil; o = o.outer {
+			o.overloads = true
+		}
+	}
 	im.source.nodes = append(im.source.nodes, imported{
 		node: n, path: s.path, index: i, branch: s.branch,
 		op:       im.Operators.newOp(Op{Type: n.Op, Domain: domainOf(n.Domain), Overload: n.Overload, Attributes: slices.Clone(n.Attributes), Outputs: len(n.Outputs)}),

@@ -49,7 +49,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), read: make(map[*onnx.Function]map[string]bool), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -59,6 +59,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	}
 	for _, f := range m.Functions {
 		im.functions[functionName(f.Domain, f.Name, f.Overload)] = f
+		im.overloads[qualified(f.Domain, f.Name)]++
 	}
 	root := im.scope(nil, im.newGraph(), &frame{opsets: im.source.opsets})
 	inputs := im.inputs(m.Graph, root)
@@ -118,6 +119,7 @@ type importer struct {
 	graphs    int                      // how many there are: the main one and bodies
 	free      map[*onnx.Graph][]string // of graphs in nodes
 	read      map[*onnx.Function]map[string]bool
+	overloads map[string]int // how many functions of a name there are
 	faults    []error
 	stopped   bool // by a fault that would only be repeated
 }
