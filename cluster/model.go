@@ -133,6 +133,9 @@ func (m *model) read(w *work) error {
 	if m.scorer, err = newScorer(nn, opts, w.Looped); err != nil {
 		return fmt.Errorf("%s: %w", w.Model, err)
 	}
+	if err := nn.CheckStats(); err != nil {
+		m.notes = append(m.notes, fmt.Sprintf("%s: warning: %v", w.Model, err))
+	}
 	if n := m.scorer.FramesPerChunk(); opts.FramesPerChunk != 0 && n != opts.FramesPerChunk {
 		m.notes = append(m.notes, fmt.Sprintf("a chunk has %d frames instead of %d, a multiple of frame-subsampling-factor and of the network's modulus", n, opts.FramesPerChunk))
 	}

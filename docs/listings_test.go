@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,7 +23,11 @@ var update = flag.Bool("update", false, "write the listings of the pages anew")
 
 // A listing is the body of an example with what it prints, or a declaration as it is: of a
 // function, or of a type with its methods.
-type listing struct{ code, output string }
+type listing struct {
+	code, output string
+	file         string
+	imports      []string // of this module, without the name of the module
+}
 
 // readListings returns the declarations of the tutorial's code by name.
 func readListings(t *testing.T) map[string]listing {
@@ -32,13 +37,13 @@ func readListings(t *testing.T) map[string]listing {
 		t.Fatal(err)
 	}
 	listings := make(map[string]listing)
-	for _, name := range files {
-		source, err := os.ReadFile(name)
+	for _, path := range files {
+		source, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, source, parser.ParseComments)
+		file, err := parser.ParseFile(fset, path, source, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,11 +56,19 @@ func readListings(t *testing.T) map[string]listing {
 			}
 			return text(d.Pos(), d.End()) + "\n"
 		}
+		add := func(name, code, output string, d ast.Decl) {
+			l := listings[name]
+			l.code, l.output, l.file = l.code+code, l.output+output, path
+			l.imports = append(l.imports, importsOf(file, d)...)
+			slices.Sort(l.imports)
+			l.imports = slices.Compact(l.imports)
+			listings[name] = l
+		}
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.GenDecl:
 				if s, ok := d.Specs[0].(*ast.TypeSpec); ok {
-					listings[s.Name.Name] = listing{code: whole(d, d.Doc)}
+					add(s.Name.Name, whole(d, d.Doc), "", d)
 				}
 			case *ast.FuncDecl:
 				switch {
@@ -64,21 +77,82 @@ func readListings(t *testing.T) map[string]listing {
 					if p, ok := of.(*ast.StarExpr); ok {
 						of = p.X
 					}
-					name := of.(*ast.Ident).Name
-					listings[name] = listing{code: listings[name].code + "\n" + whole(d, d.Doc)}
+					add(of.(*ast.Ident).Name, "\n"+whole(d, d.Doc), "", d)
 				case strings.HasPrefix(d.Name.Name, "Example"):
 					body, output, ok := strings.Cut(text(d.Body.Lbrace+2, d.Body.Rbrace), "\t// Output:\n")
 					if !ok || output == "" {
 						t.Errorf("%s prints nothing", d.Name.Name)
 					}
-					listings[d.Name.Name] = listing{unindent(body, "\t"), unindent(output, "\t// ")}
+					add(d.Name.Name, unindent(body, "\t"), unindent(output, "\t// "), d)
 				default:
-					listings[d.Name.Name] = listing{code: whole(d, d.Doc)}
+					add(d.Name.Name, whole(d, d.Doc), "", d)
 				}
 			}
 		}
 	}
 	return listings
+}
+
+// importsOf returns the packages of this module that a declaration uses.
+func importsOf(file *ast.File, d ast.Decl) []string {
+	paths := make(map[string]string) // by name
+	for _, s := range file.Imports {
+		path := strings.Trim(s.Path.Value, `"`)
+		if own, ok := strings.CutPrefix(path, module); ok {
+			paths[own[strings.LastIndexByte(own, '/')+1:]] = own
+		}
+	}
+	var list []string
+	ast.Inspect(d, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && paths[x.Name] != "" && !slices.Contains(list, paths[x.Name]) {
+				list = append(list, paths[x.Name])
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// note returns the line above a listing in a page: what it imports, and where it is whole.
+func (l listing) note(t *testing.T, page string) string {
+	file, err := filepath.Rel(filepath.Join(root(t), "docs", filepath.Dir(page)), filepath.Join(root(t), "docs", l.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := "[" + filepath.Base(file) + "](" + filepath.ToSlash(file) + ")"
+	if len(l.imports) == 0 {
+		return "In " + whole + ".\n\n"
+	}
+	return "In " + whole + "; imports of `" + strings.TrimSuffix(module, "/") + "`: `" + strings.Join(l.imports, "`, `") + "`.\n\n"
+}
+
+// named finds the named listings of a page, each with the line above.
+var named = regexp.MustCompile("(?m)(?:^In \\[\\w+\\.go\\].*[.:]\n\n)?^<!-- (\\w+) -->\n```go\n")
+
+// TestListingImports: above each listing are its imports, and a link to the file that has it whole. "go
+// test ./docs -run ListingImports -update" writes these lines anew.
+func TestListingImports(t *testing.T) {
+	listings := readListings(t)
+	for _, page := range listingPages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := named.ReplaceAllStringFunc(string(text), func(s string) string {
+			name := named.FindStringSubmatch(s)[1]
+			want := listings[name].note(t, page) + "<!-- " + name + " -->\n```go\n"
+			if s != want && !*update {
+				t.Errorf("%s: above %s is\n%s\nand not\n%s", page, name, s, want)
+			}
+			return want
+		})
+		if *update {
+			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // unindent takes a prefix from every line.
@@ -109,6 +183,9 @@ var heredoc = regexp.MustCompile(`^\$ cat >(\S+) <<END\n`)
 // blocks finds the blocks of code of a page, and the names that precede them.
 var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n")
 
+// listingPages are the pages whose listings are held to what runs.
+var listingPages = []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md", "onnx.md", "examples/relalg/README.md"}
+
 // TestListings holds the pages against their code: every named listing in Go is a function of
 // examples/tutorial, which is tested there, every text after it is what that prints, and every
 // command prints what follows it. "go test ./docs -run Listings -long -update" writes all of that
@@ -126,7 +203,7 @@ func TestListings(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	for _, page := range []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md", "onnx.md", "examples/relalg/README.md"} {
+	for _, page := range listingPages {
 		t.Run(page, func(t *testing.T) { checkPage(t, page, program, listings, shown) })
 	}
 	for name := range listings {

@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -18,15 +18,7 @@ import (
 // fastRun returns the optimizer of +fast_run.
 func fastRun(t testing.TB) *optdb.Optimizer {
 	t.Helper()
-	q, err := optdb.ParseQuery("+fast_run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
+	return passtest.Optimizer(t, "+fast_run")
 }
 
 // chains are expressions of ten element-wise operations of two vectors.

@@ -131,6 +131,22 @@ func TestCheckFindsLiars(t *testing.T) {
 	}
 }
 
+// TestCheckOfViewOfOverlap: a view of one of two arguments that overlap is in the memory of both, which is no fault of
+// its op.
+func TestCheckOfViewOfOverlap(t *testing.T) {
+	x, y := tensor.Vector("x"), tensor.Vector("y")
+	buf := []float64{1, 2, 3}
+	for op, want := range map[liar]error{"honest_view": nil, "view": fgraph.ErrDeclaration} {
+		f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x, y}, []*fgraph.Variable{tensor.MustApply(op, x, y)}, exec.FunctionOptions{Check: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Call(t.Context(), array.Of(buf[:2], 2), array.Of(buf[1:], 2)); !errors.Is(err, want) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
+
 // TestCheckFindsKept: an op that keeps what it has asked a workspace for, in place of memory for its output, is
 // found: that may be memory of the plan that others need next.
 func TestCheckFindsKept(t *testing.T) {

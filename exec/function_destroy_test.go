@@ -95,6 +95,75 @@ func TestArgumentsInOneMemory(t *testing.T) {
 	}
 }
 
+// TestArgumentsThatOverlap: memory that arguments, constants or elements of an argument have in common is not
+// overwritten before it is read, wherever each of them begins.
+func TestArgumentsThatOverlap(t *testing.T) {
+	vector := func(elements ...float64) *array.Array { return array.Of(elements, len(elements)) }
+	times := func(x *fgraph.Variable, by *array.Array) *fgraph.Variable {
+		return over(t, array.Mul, x, tensor.Constant(by))
+	}
+	x, y := tensor.Vector("x"), tensor.Vector("y")
+	constants := []float64{1, 2, 3, 4}
+	for _, c := range []struct {
+		name    string
+		outputs []*fgraph.Variable
+		args    func(buf []float64) (x, y *array.Array)
+		want    []*array.Array
+	}{
+		{"two arguments", []*fgraph.Variable{times(x, vector(2)), times(y, vector(3))}, func(buf []float64) (x, y *array.Array) {
+			return array.Of(buf[:3], 3), array.Of(buf[1:], 3)
+		}, []*array.Array{vector(2, 4, 6), vector(6, 9, 12)}},
+		{"one that is read", []*fgraph.Variable{tensor.Add(times(x, vector(2)), tensor.Sqr(y))}, func(buf []float64) (x, y *array.Array) {
+			return array.Of(buf[1:], 3), array.Of(buf[:3], 3)
+		}, []*array.Array{vector(5, 10, 17)}},
+		{"a constant", []*fgraph.Variable{times(x, array.Of(constants[1:], 3)), times(y, vector(1))}, func([]float64) (x, y *array.Array) {
+			return array.Of(constants[:3], 3), vector(0)
+		}, []*array.Array{vector(2, 6, 12), vector(0)}},
+	} {
+		for _, check := range []bool{false, true} {
+			f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x, y}, c.outputs, exec.FunctionOptions{Mutable: []*fgraph.Variable{x, y}, Check: check})
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			for range 2 {
+				first, second := c.args([]float64{1, 2, 3, 4})
+				got, err := f.Call(t.Context(), first, second)
+				if err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+				for i, a := range got {
+					if !array.Equal(a, c.want[i]) {
+						t.Errorf("%s: output %d is %v, not %v", c.name, i, a, c.want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestArgumentThatRepeats: an element of an argument that stands for several is not overwritten before all are read.
+func TestArgumentThatRepeats(t *testing.T) {
+	const n = 2000 // of the elements of a block more than one
+	repeat := func(v float64) *array.Array {
+		rows, err := array.Full(array.Float64, v, 1, n).BroadcastTo(2, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	x := tensor.Matrix("x")
+	two := tensor.Constant(array.Full(array.Float64, 2, 1, 1))
+	f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{over(t, array.Mul, x, two)},
+		exec.FunctionOptions{Mutable: []*fgraph.Variable{x}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Call(t.Context(), repeat(1))
+	if err != nil || !array.Equal(got[0], repeat(2)) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // TestNoFunction: a nil or zero Function can be printed.
 func TestNoFunction(t *testing.T) {
 	var none *exec.Function

@@ -72,7 +72,7 @@ func TestPlanOfFunctions(t *testing.T) {
 	defer divide.Always.Store(false)
 	opts := []exec.Optimizer{nil, passtest.Optimizer(t, "+fast_run")}
 	regions, values := 0, 0
-	for seed := range uint64(longtest.Of(150, 3000)) {
+	for seed := range uint64(longtest.Of(80, 3000)) {
 		gen := tensortest.NewGeneratorOf(seed, wide)
 		gen.Motifs = motifs
 		gen.Grow(30)
@@ -113,7 +113,7 @@ func TestPlanOfFunctions(t *testing.T) {
 			}
 		}
 	}
-	if regions == 0 || values < 1000 {
+	if regions == 0 || values < longtest.Of(400, 1000) {
 		t.Errorf("%d values are planned, %d regions", values, regions)
 	}
 }

@@ -221,14 +221,22 @@ func (r *Runner) accept(args []*array.Array) error {
 	return nil
 }
 
-// separate copies input i, which is overwritten, if another input shares its memory.
+// separate copies input i, which is overwritten, if that would change something else: another input or a constant
+// that has memory in common with it, wherever each begins, or other elements of its own, as of a view that repeats
+// them.
 func (r *Runner) separate(i int) {
 	a := &r.headers[r.f.inputs[i]]
+	shared := a.Repeats()
 	for j, slot := range r.f.inputs {
-		if j != i && a.SharesMemory(&r.headers[slot]) {
-			*a = *a.Clone()
-			return
+		shared = shared || j != i && a.Overlaps(&r.headers[slot])
+	}
+	if i < len(r.f.inputs)-len(r.f.shared) { // others have memory of their own
+		for _, c := range r.f.consts {
+			shared = shared || a.Overlaps(c.value)
 		}
+	}
+	if shared {
+		*a = *a.Clone()
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // branches reads the layer "shared" four times: in two branches, and at several offsets.
@@ -49,14 +48,7 @@ output-node name=output input=out
 // quantizedProgram compiles and optimizes a network for some sequences.
 func quantizedProgram(t *testing.T, nn *nnet3.Nnet, sequences int, query string) *exec.Program {
 	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opt := passtest.Optimizer(t, query)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7, Sequences: sequences})
 	if err != nil {
 		t.Fatal(err)

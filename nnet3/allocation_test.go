@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
@@ -56,21 +57,22 @@ func TestModelAllocation(t *testing.T) {
 func TestLargeModelAllocation(t *testing.T) {
 	var many strings.Builder
 	const n = 20000
+	terms := longtest.Of(1, 5)
 	fmt.Fprintf(&many, "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=i\n\n<NumComponents> %d ", n)
 	for i := range n {
 		fmt.Fprintf(&many, "<ComponentName> c%d <NoOpComponent> <Dim> 1 <BackpropScale> 1 </NoOpComponent> ", i)
 	}
 	many.WriteString("</Nnet3> ")
 	vector := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=i\n\n<NumComponents> 1 <ComponentName> c <FixedBiasComponent> <Bias> [ " +
-		strings.Repeat("1 ", 5<<20) + "] </FixedBiasComponent> </Nnet3> "
-	terms := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=Append(i" + strings.Repeat(",i", 5<<20) + ")\n\n<NumComponents> 0 </Nnet3> "
+		strings.Repeat("1 ", terms<<20) + "] </FixedBiasComponent> </Nnet3> "
+	sum := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=Append(i" + strings.Repeat(",i", terms<<20) + ")\n\n<NumComponents> 0 </Nnet3> "
 	var nodes strings.Builder
 	nodes.WriteString("<Nnet3> \ninput-node name=i dim=1\n")
 	for i := range 100000 {
 		fmt.Fprintf(&nodes, "dim-range-node name=d%d input-node=i dim=1 dim-offset=0\n", i)
 	}
 	nodes.WriteString("output-node name=o input=i\n\n<NumComponents> 0 </Nnet3> ")
-	for name, text := range map[string]string{"components": many.String(), "vector": vector, "terms": terms, "nodes": nodes.String()} {
+	for name, text := range map[string]string{"components": many.String(), "vector": vector, "terms": sum, "nodes": nodes.String()} {
 		alloctest.Check(t, name, len(text), func() {
 			if _, _, err := readModelBytes(name, []byte(text)); err != nil && name != "terms" {
 				t.Errorf("%s: %v", name, err)

@@ -57,6 +57,7 @@ func (l *configLine) item() string {
 type configReader struct {
 	nn    *Nnet
 	lines []configLine
+	old   int // how many of the lines are those of an existing network, which the others may replace
 	seed  uint64
 	room  int // for numbers that components generate
 	terms int // room for nodes in the trees of descriptors
@@ -81,9 +82,9 @@ func (l Loader) ParseConfig(r io.Reader, name string, seed uint64) (*Nnet, error
 	return nn, nil
 }
 
-// ReadConfig changes the network as the config lines say. A node or component replaces an existing
-// one of its name; others are added. Nodes may be used before they are defined. An error changes
-// nothing.
+// ReadConfig changes the network as the config lines say. A node or component replaces that of its
+// name in the network; others are added. As in Kaldi, no two lines may define the same node or
+// component. Nodes may be used before they are defined. An error changes nothing.
 func (nn *Nnet) ReadConfig(r io.Reader, name string, seed uint64) error {
 	return nn.readConfig(r, name, seed, maxNumbers)
 }
@@ -104,6 +105,7 @@ func (nn *Nnet) readConfig(r io.Reader, name string, seed uint64, room int) erro
 			c.addLine(line, "network", i+1)
 		}
 	}
+	c.old = len(c.lines)
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
@@ -201,23 +203,30 @@ func (c *configReader) build() error {
 	return c.err()
 }
 
-// dropReplaced keeps only the last of several lines that define the same thing.
+// dropReplaced drops the lines of the network that others replace, and those that define again what a line before
+// them does, which is a fault.
 func (c *configReader) dropReplaced() {
 	type key struct {
 		component bool
 		name      string
 	}
-	last := make(map[key]int, len(c.lines))
-	for i, l := range c.lines {
-		last[key{l.First == "component", l.name}] = i
+	by := make(map[key]int, len(c.lines)) // the first line, except those of the network that others replace
+	for i := range c.lines {
+		l := &c.lines[i]
+		k := key{l.First == "component", l.name}
+		if first, ok := by[k]; ok && first >= c.old {
+			c.failf(l, "already defined on line %d", c.lines[first].number)
+			continue
+		}
+		by[k] = i
 	}
 	kept := c.lines[:0]
 	for i, l := range c.lines {
-		if last[key{l.First == "component", l.name}] == i {
+		if by[key{l.First == "component", l.name}] == i {
 			kept = append(kept, l)
 		}
 	}
-	c.lines = kept
+	c.lines, c.old = kept, 0
 }
 
 // declare is the first pass: it makes the components, and nodes with only a kind and a name.

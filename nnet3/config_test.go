@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
 // small is a network with every kind of node, a cycle, and lines in no particular order.
@@ -121,6 +123,9 @@ func TestConfigErrors(t *testing.T) {
 		{"dim-range-node name=x input-node=inputs dim=1 dim-offset=0", []string{"there is no such node; did you mean input?"}},
 		{"component name=x type=NoOpComponent dim=4\ncomponent-node name=y component=x input=input", []string{"component x takes 4 columns, the input has 5: input"}},
 		{"input-node name=i4 dim=4\noutput-node name=x input=Sum(input, i4)", []string{"terms have 5 and 4 columns"}},
+		{"input-node name=x dim=4\noutput-node name=input input=x", []string{":4: output-node input: already defined on line 1"}},
+		{"input-node name=x dim=4\ninput-node name=x dim=4\ninput-node name=x dim=5", []string{":4: input-node x: already defined on line 3", ":5: input-node x: already defined on line 3"}},
+		{"component name=x type=NoOpComponent dim=4\ncomponent name=x type=NoOpComponent dim=4", []string{":4: component x: already defined on line 3"}},
 		{"input-node name=x dim=0\nfoo\ninput-node name=y dim=-1", []string{":4: foo: unknown kind of line"}},
 		{"input-node name=x dim=0\ninput-node name=y dim=-1", []string{":3: input-node x: dim=0", ":4: input-node y: dim=-1"}},
 	} {
@@ -196,16 +201,39 @@ output-node name=output input=relu
 		t.Error(got)
 	}
 	// The later of two lines counts, and so does its position.
-	nn = mustParse(t, "input-node name=x dim=1\noutput-node name=output input=input\ninput-node name=input dim=5\ninput-node name=x dim=7\n")
+	nn = mustParse(t, "input-node name=x dim=1\noutput-node name=output input=input\ninput-node name=input dim=5\n")
+	if err := nn.ReadConfig(strings.NewReader("input-node name=x dim=7"), "edit", 1); err != nil {
+		t.Fatal(err)
+	}
 	if got := nodes(nn); got != "output input x" || nn.InputNodeDim("x") != 7 {
 		t.Errorf("nodes %s, x has %d columns", got, nn.InputNodeDim("x"))
 	}
 	before := fmt.Sprint(nn)
-	if err := nn.ReadConfig(strings.NewReader("input-node name=input dim=6\nfoo"), "edit", 1); err == nil {
-		t.Error("no error")
+	for _, wrong := range []string{"input-node name=input dim=6\nfoo", "input-node name=input dim=6\ninput-node name=input dim=6"} {
+		if err := nn.ReadConfig(strings.NewReader(wrong), "edit", 1); err == nil {
+			t.Errorf("%q: no error", wrong)
+		}
 	}
 	if fmt.Sprint(nn) != before {
 		t.Error("an error left its traces")
+	}
+}
+
+// TestModelDefinesTwice: the lines of a model may not define a node twice, either.
+func TestModelDefinesTwice(t *testing.T) {
+	read := func(line string) error {
+		r, err := kaldiio.NewReader(strings.NewReader("<Nnet3> \ninput-node name=input dim=5\noutput-node name=output input=input\n"+line+"\n<NumComponents> 0 </Nnet3> "), "test.raw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ReadNnet(r)
+		return err
+	}
+	if err := read(""); err != nil {
+		t.Error(err)
+	}
+	if err := read("input-node name=input dim=5\n"); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "already defined on line 1") {
+		t.Error(err)
 	}
 }
 
@@ -360,4 +388,23 @@ func pointAt(d descriptor.Descriptor, node int32) descriptor.Descriptor {
 		}
 		return f
 	})
+}
+
+// TestCheckStats: batch normalization without statistics is named in test mode, also as part of another component.
+func TestCheckStats(t *testing.T) {
+	nn := mustParse(t, `input-node name=input dim=4
+component name=bn type=BatchNormComponent dim=4
+component name=parts type=CompositeComponent num-components=2 component1="type=RectifiedLinearComponent dim=4" component2="type=BatchNormComponent dim=4"
+component-node name=bn component=bn input=input
+component-node name=parts component=parts input=bn
+output-node name=output input=parts
+`)
+	if err := nn.CheckStats(); err != nil {
+		t.Errorf("in training: %v", err)
+	}
+	nn.SetTestMode(true)
+	var lacking *StatsError
+	if err := nn.CheckStats(); !errors.As(err, &lacking) || !slices.Equal(lacking.Components, []string{"bn", "parts"}) {
+		t.Errorf("in test mode: %v", err)
+	}
 }

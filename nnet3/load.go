@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -47,6 +48,9 @@ func (l Loader) LoadFrom(r io.Reader, name string, seed uint64) (nn *Nnet, fromC
 func (l Loader) load(head []byte, r io.Reader, name string, seed uint64) (nn *Nnet, fromConfig bool, err error) {
 	if len(head) == 0 {
 		return nil, false, fmt.Errorf("%w: %s is empty", ErrRead, name)
+	}
+	if err := fileio.CheckLFS(head); err != nil {
+		return nil, false, fmt.Errorf("%w %s: %w", ErrRead, name, err)
 	}
 	if kaldiio.IsGzip(head) {
 		return nil, false, fmt.Errorf("%w: %s is compressed with gzip: unpack it first (gunzip -c)", ErrRead, name)

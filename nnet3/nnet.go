@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
@@ -185,8 +186,36 @@ func (nn *Nnet) Copy() *Nnet {
 	return c
 }
 
+// A StatsError names the components that are in test mode without the statistics that training
+// would have given them.
+type StatsError struct{ Components []string }
+
+// Error names three of the components.
+func (e *StatsError) Error() string {
+	list := strings.Join(e.Components[:min(3, len(e.Components))], ", ")
+	if more := len(e.Components) - 3; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return "batch normalization without statistics: mean 0 and variance 1 are used in " + list
+}
+
+// CheckStats returns a StatsError if components are in test mode without statistics. Kaldi warns of
+// them, because what the network computes then is of no use.
+func (nn *Nnet) CheckStats() error {
+	var names []string
+	for i, c := range nn.Components {
+		if u, ok := c.(component.StatsUser); ok && u.LacksStats() {
+			names = append(names, nn.ComponentNames[i])
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return &StatsError{names}
+}
+
 // SetTestMode switches components that behave differently in training, such as dropout and batch
-// normalization, to inference or back.
+// normalization, to inference or back. Batch normalization needs statistics then; see CheckStats.
 func (nn *Nnet) SetTestMode(test bool) {
 	for _, c := range nn.Components {
 		if t, ok := c.(component.TestModer); ok {

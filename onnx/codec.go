@@ -51,10 +51,18 @@ var (
 const (
 	maxDepth = 100 // of messages, as in protobuf itself
 	// Messages take more memory than their encoding, which may be two bytes: those of a file may take
-	// memoryFactor times its size, and minMemory more.
+	// memoryFactor times its size, and minMemory more. Many small nodes or outputs take up to 27 times their
+	// encoding (28 November 2026: 100,000 of each, Ifs among them), so up to smallMemory they may take smallFactor times.
 	minMemory    = 64 << 20
 	memoryFactor = 8
+	smallMemory  = 512 << 20
+	smallFactor  = 40
 )
+
+// memoryFor returns how many bytes of memory the messages of a file of a size may take.
+func memoryFor(size int64) int64 {
+	return minMemory + max(memoryFactor*size, min(smallFactor*size, smallMemory))
+}
 
 // A codec reads or writes the fields of a message. One description of the fields serves both: for
 // reading, fields is called once for each encoded field and the method with its number takes it.

@@ -116,6 +116,12 @@ func openData(dir string, r reference) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: external data: %w", ErrTensor, err)
 	}
+	var head [64]byte
+	n, _ := f.ReadAt(head[:], 0)
+	if err := fileio.CheckLFS(head[:n]); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%w: external data: %s: %w", ErrTensor, fileio.Excerpt(r.name, 0), err)
+	}
 	return f, nil
 }
 

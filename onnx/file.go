@@ -33,7 +33,10 @@ func ParseTensor(data []byte) (*Tensor, error) {
 }
 
 func parse(m proto, data []byte, from *files) error {
-	d := &decoder{left: minMemory + memoryFactor*int64(len(data)), from: from}
+	if err := fileio.CheckLFS(data); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	d := &decoder{left: memoryFor(int64(len(data))), from: from}
 	d.decode(m, data)
 	if d.remember(); d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)

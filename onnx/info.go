@@ -60,6 +60,10 @@ type Info struct {
 	Opsets    []OpsetInfo `json:"opsets"`
 	Inputs    []ValueText `json:"inputs"` // without those that are initializers as well
 	Outputs   []ValueText `json:"outputs"`
+	// Defaults lists the inputs that are initializers, too: whoever runs the model may give them other values.
+	Defaults []string `json:"defaults,omitempty"`
+	// Unsorted counts the nodes that stand before one whose output they read, which is against ONNX's rules.
+	Unsorted int `json:"unsorted,omitempty"`
 	// Initializers counts the constants, also of subgraphs, Elements their elements and Bytes what
 	// those take. External lists the files that have some of them.
 	Initializers int      `json:"initializers"`
@@ -112,7 +116,9 @@ func (m *Model) Info() *Info {
 		constant[t.Name] = true
 	}
 	for _, v := range m.Graph.Inputs {
-		if !constant[v.Name] {
+		if constant[v.Name] {
+			x.Defaults = append(x.Defaults, v.Name)
+		} else {
 			x.Inputs = append(x.Inputs, ValueText{v.Name, v.Type.String()})
 		}
 	}
@@ -121,6 +127,7 @@ func (m *Model) Info() *Info {
 	}
 	counts, files := make(map[string]int), make(map[string]bool)
 	for g := range m.graphs() {
+		x.Unsorted += unsorted(g.Nodes)
 		for _, t := range g.Initializers {
 			x.Initializers++
 			n, bytes := t.size()
@@ -152,6 +159,52 @@ func (m *Model) Info() *Info {
 		x.Functions = append(x.Functions, strings.TrimPrefix(f.Domain+"."+f.Name, "."))
 	}
 	return x
+}
+
+// unsorted counts the nodes that read an output of one behind them, in a graph inside them as well.
+func unsorted(nodes []*Node) (n int) {
+	made := make(map[string]int) // by the node of that number
+	for i, node := range nodes {
+		for _, name := range node.Outputs {
+			made[name] = i
+		}
+	}
+	for i, node := range nodes {
+		if slices.ContainsFunc(reads(node), func(name string) bool { return name != "" && made[name] > i }) {
+			n++
+		}
+	}
+	return n
+}
+
+// reads lists the inputs of a node, and the names that graphs inside it read and do not compute.
+func reads(n *Node) []string {
+	var inner []*Graph
+	for _, a := range n.Attributes {
+		if a.Graph != nil {
+			inner = append(inner, a.Graph)
+		}
+		inner = append(inner, a.Graphs...)
+	}
+	if inner == nil {
+		return n.Inputs
+	}
+	names, own := slices.Clone(n.Inputs), make(map[string]bool)
+	for g := range graphsOf(inner) {
+		for _, in := range g.Inputs {
+			own[in.Name] = true
+		}
+		for _, m := range g.Nodes {
+			names = append(names, m.Inputs...)
+			for _, name := range m.Outputs {
+				own[name] = true
+			}
+		}
+		for _, out := range g.Outputs {
+			names = append(names, out.Name)
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return own[name] })
 }
 
 // graphs yields the graph of the model and all graphs within it, and the bodies of its functions as
@@ -220,6 +273,13 @@ func (x *Info) Text() string {
 	for _, v := range x.Inputs {
 		fmt.Fprintf(&b, "input %s: %s\n", v.Name, v.Type)
 	}
+	if n := len(x.Defaults); n > 0 {
+		list := strings.Join(x.Defaults[:min(n, shownDefaults)], ", ")
+		if n > shownDefaults {
+			list += fmt.Sprintf(", … %d in all", n)
+		}
+		fmt.Fprintf(&b, "inputs with a default: %s\n", list)
+	}
 	for _, v := range x.Outputs {
 		fmt.Fprintf(&b, "output %s: %s\n", v.Name, v.Type)
 	}
@@ -234,5 +294,11 @@ func (x *Info) Text() string {
 	for _, o := range x.Ops {
 		fmt.Fprintf(&b, "  %-24s %d\n", o.Op, o.Nodes)
 	}
+	if x.Unsorted > 0 {
+		fmt.Fprintf(&b, "out of order: %d nodes read what one behind them computes\n", x.Unsorted)
+	}
 	return b.String()
 }
+
+// shownDefaults is how many inputs with a default are named.
+const shownDefaults = 10

@@ -21,7 +21,8 @@ func (c *codec) string(num protowire.Number, v *string) {
 
 func (c *codec) strings(num protowire.Number, v *[]string) {
 	if c.reading() {
-		if c.is(num, protowire.BytesType) && c.d.need(len(c.bytes)+32) {
+		// A list that grows leaves several times its size behind, of which 64 bytes for an element are enough.
+		if c.is(num, protowire.BytesType) && c.d.need(len(c.bytes)+64) {
 			*v = append(*v, string(c.bytes))
 		}
 		return

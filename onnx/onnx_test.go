@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -227,6 +228,18 @@ func TestMemory(t *testing.T) {
 		if used > 1<<30 {
 			t.Errorf("%s: %d MiB for %d", name, used>>20, len(data)>>20)
 		}
+	}
+}
+
+// TestManySmallMessages: a file of many small nodes is read, though they take much more memory than their encoding.
+func TestManySmallMessages(t *testing.T) {
+	m := plain()
+	inner := func(op string) *onnx.Attribute {
+		return branch(op, &onnx.Graph{Name: "b", Nodes: []*onnx.Node{node(op, "x", "z")}, Outputs: []*onnx.ValueInfo{value("z")}})
+	}
+	m.Graph.Nodes = slices.Repeat([]*onnx.Node{node("If", "c", "y", inner("Neg"), inner("Abs"))}, 30_000)
+	if _, err := onnx.Parse(written(t, m)); err != nil {
+		t.Error(err)
 	}
 }
 

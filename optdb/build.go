@@ -13,14 +13,14 @@ import (
 // faults of the database and of the query together; a tag that no entry has, and settings
 // of an entry that the query leaves out, are faults unless the query is lenient. The optimizer of a
 // query that selects nothing does nothing. Later changes of the database do not change the optimizer.
-func (d *DB) Build(q Query) (*Optimizer, error) {
+func (d *store) Build(q Query) (*Optimizer, error) {
 	tags, dbs := d.vocabulary(q)
 	faults := append(d.faults(), q.unknown(tags, dbs)...)
 	room := maxChoices
 	for _, in := range d.databases() {
 		room += 4 * len(in.entries) // a large database may be listed whole
 	}
-	choices := d.choose(view{q: q, include: q.tags(include), list: q.listed, top: true, faults: &faults, room: &room}, "", 0)
+	choices := d.choose(view{q: q, include: q.tags(include), avoid: q.tags(avoid), list: q.listed, top: true, faults: &faults, room: &room}, "", 0)
 	if room < 0 {
 		return nil, errlist.Join(append(faults, fmt.Errorf("optdb: query %s: %w: it lists databases so often that it decides about more than %d entries", q.excerpt(), ErrSyntax, maxChoices)))
 	}

@@ -14,9 +14,9 @@ import (
 // Check reports faults of the database, and of the databases in it, that are not
 // known at registration: names of databases that no query can write, and
 // constraints against entries that do not exist.
-func (d *DB) Check() error { return errlist.Join(d.faults()) }
+func (d *store) Check() error { return errlist.Join(d.faults()) }
 
-func (d *DB) faults() []error {
+func (d *store) faults() []error {
 	var faults []error
 	for _, in := range d.databases() {
 		if !validTag(in.name) {
@@ -29,7 +29,7 @@ func (d *DB) faults() []error {
 
 // entryFaults finds faults of an entry among others: tags that are names, and
 // in-place rewriters before position 50.
-func (d *DB) entryFaults(e *Entry) []error {
+func (d *store) entryFaults(e *Entry) []error {
 	var faults []error
 	if e.Name == d.name {
 		faults = append(faults, d.fault(e.Name, ErrTagIsName, "the database has that name, which is a tag of all its entries"))
@@ -69,7 +69,7 @@ func (d *DB) entryFaults(e *Entry) []error {
 	return faults
 }
 
-func (d *DB) inplaceFault(e *Entry, top home) error {
+func (d *store) inplaceFault(e *Entry, top home) error {
 	if e == top.entry {
 		return d.fault(e.Name, ErrInplace, "it is at %v in %s; if that belongs at 50 or later in another database, register it there first", e.Position, d.name)
 	}
@@ -77,7 +77,7 @@ func (d *DB) inplaceFault(e *Entry, top home) error {
 }
 
 // tops returns the entries of outermost databases that contain an entry of d.
-func (d *DB) tops(e *Entry) []home {
+func (d *store) tops(e *Entry) []home {
 	todo := []home{{d, e}}
 	var tops []home
 	for len(todo) > 0 {
@@ -93,14 +93,14 @@ func (d *DB) tops(e *Entry) []home {
 
 // hasInplace reports whether the entry, or an entry inside it, works in place.
 func (e *Entry) hasInplace() bool {
-	return e.inplace() || e.DB != nil && slices.ContainsFunc(e.DB.base().databases(), func(in *DB) bool {
+	return e.inplace() || e.DB != nil && slices.ContainsFunc(e.DB.base().databases(), func(in *store) bool {
 		return slices.ContainsFunc(in.entries, (*Entry).inplace)
 	})
 }
 
 // orderFaults finds constraints that do not hold. If all entries are registered,
 // constraints against unknown entries are faults, too.
-func (d *DB) orderFaults(complete bool) []error {
+func (d *store) orderFaults(complete bool) []error {
 	if !slices.ContainsFunc(d.entries, func(e *Entry) bool { return len(e.Before)+len(e.After) > 0 }) {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (e *Entry) inplace() bool {
 	return slices.Contains(e.Tags, TagInplace) || rewrite.Outline(e.Rewriter).Destroys
 }
 
-func (d *DB) byNames() []*Entry {
+func (d *store) byNames() []*Entry {
 	list := slices.Clone(d.entries)
 	slices.SortFunc(list, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 	return list
@@ -125,7 +125,7 @@ func (d *DB) byNames() []*Entry {
 
 // sorted returns the entries in the order in which they run: by position, then by
 // constraints, then by name. It reports constraints that do not hold.
-func (d *DB) sorted() ([]*Entry, []error) {
+func (d *store) sorted() ([]*Entry, []error) {
 	list := d.byNames()
 	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(a.Position, b.Position) })
 	orders, faults := d.orders(list)
@@ -147,7 +147,7 @@ type order struct{ before, after *Entry }
 
 // orders collects the constraints of the entries, and reports those that the
 // positions contradict.
-func (d *DB) orders(list []*Entry) ([]order, []error) {
+func (d *store) orders(list []*Entry) ([]order, []error) {
 	var orders []order
 	var faults []error
 	for _, e := range list {

@@ -1,8 +1,10 @@
 package optdb
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -19,7 +21,7 @@ const PositionInplace = 50
 type Database interface {
 	// Name returns the name of the database, which is a tag of all its entries.
 	Name() string
-	base() *DB
+	base() *store
 }
 
 // An Entry is a rewriter, or a nested database, in a database.
@@ -55,9 +57,16 @@ type Entry struct {
 // entries of different databases, order the databases.
 type Constraint struct{ Name, Reason string }
 
-// A DB holds entries. Its driver says which, and makes a rewriter of those that a query selects. The
-// kinds of databases are a DB with a driver and a method Register.
-type DB struct {
+// A DB holds entries. Its driver says which, and makes a rewriter of those that a query selects. All
+// kinds of databases have the methods of a DB, and a method Register of their own.
+type DB struct{ *store }
+
+// New returns an empty database of the kind that the driver makes it.
+func New(name string, driver Driver) *DB { return &DB{newStore(name, driver)} }
+
+// A store is what all kinds of databases embed. It is not exported, so that "go doc" shows its methods
+// with those of each kind.
+type store struct {
 	driver  Driver
 	name    string
 	entries []*Entry // in the order of registration
@@ -66,28 +75,27 @@ type DB struct {
 	within  []home // where the database is registered
 }
 
-// New returns an empty database of the kind that the driver makes it.
-func New(name string, driver Driver) *DB {
-	return &DB{name: name, driver: driver, byName: make(map[string]*Entry), byTag: make(map[string][]*Entry)}
+func newStore(name string, driver Driver) *store {
+	return &store{name: name, driver: driver, byName: make(map[string]*Entry), byTag: make(map[string][]*Entry)}
 }
 
 // SetDriver replaces the driver by one of the same kind with other settings. Optimizers that were
 // built before keep theirs.
-func (d *DB) SetDriver(driver Driver) { d.driver = driver }
+func (d *store) SetDriver(driver Driver) { d.driver = driver }
 
 // A home is an entry for a database, and the database that holds the entry.
 type home struct {
-	db    *DB
+	db    *store
 	entry *Entry
 }
 
-func (d *DB) base() *DB { return d }
+func (d *store) base() *store { return d }
 
 // Name returns the name of the database, which is a tag of all its entries.
-func (d *DB) Name() string { return d.name }
+func (d *store) Name() string { return d.name }
 
 // Has reports whether the database has an entry of that name.
-func (d *DB) Has(name string) bool { return d.byName[name] != nil }
+func (d *store) Has(name string) bool { return d.byName[name] != nil }
 
 // DatabaseOf returns the database of type D that is registered under a name in
 // another database. If there is none, the error says what there is.
@@ -113,14 +121,14 @@ func DatabaseOf[D Database](in Database, name string) (D, error) {
 
 // Add registers entries, all or none. It returns all faults together. Only Check
 // and Build report a constraint that names an entry which is not registered yet.
-func (d *DB) Add(entries ...Entry) error {
+func (d *store) Add(entries ...Entry) error {
 	var faults []error
 	had := len(d.entries)
 	for i := range entries {
 		e := entries[i]
 		own := append(d.prepare(&e), d.document(&e)...)
 		if d.byName[e.Name] != nil {
-			own = append(own, d.fault(e.Name, ErrDuplicate, "an entry is registered twice; Replace swaps it"))
+			own = append(own, d.fault(e.Name, ErrDuplicate, "an entry is registered twice; Replace swaps it, Remove makes room"))
 		}
 		if len(own) == 0 {
 			d.entries = append(d.entries, nil)
@@ -143,12 +151,16 @@ func (d *DB) Add(entries ...Entry) error {
 	return errlist.Join(faults)
 }
 
-// Replace replaces the entry of the same name. On an error it changes nothing.
-func (d *DB) Replace(e Entry) error {
+// Replace replaces the entry of the same name, which is in this database and not in one inside it. What
+// the new entry leaves out stays as it is, except for the documentation: the tags, the position, the
+// dialect, the order, and whether it is final or a cleanup. An empty list, as opposed to nil, leaves the
+// entry without tags or constraints. On an error Replace changes nothing.
+func (d *store) Replace(e Entry) error {
 	have := d.byName[e.Name]
 	if have == nil {
-		return d.fault(e.Name, ErrUnknownEntry, "nothing to replace%s", didYouMean(e.Name, d.names()))
+		return d.absent(e.Name, "nothing to replace")
 	}
+	e.keep(have)
 	if faults := append(d.prepare(&e), d.document(&e)...); len(faults) > 0 {
 		return errlist.Join(faults)
 	}
@@ -161,8 +173,67 @@ func (d *DB) Replace(e Entry) error {
 	return errlist.Join(faults)
 }
 
+// keep takes over what an entry leaves out from the one that it replaces.
+func (e *Entry) keep(have *Entry) {
+	if e.Tags == nil {
+		e.Tags = have.Tags
+	}
+	if e.Before == nil {
+		e.Before = have.Before
+	}
+	if e.After == nil {
+		e.After = have.After
+	}
+	if !e.Final && !e.Cleanup {
+		e.Final, e.Cleanup = have.Final, have.Cleanup
+	}
+	e.Position, e.Dialect = cmp.Or(e.Position, have.Position), cmp.Or(e.Dialect, have.Dialect)
+}
+
+// Remove removes the entry of that name, which is in this database and not in one inside it. Constraints
+// of other entries against it are removed, too. Optimizers that were built before keep the entry.
+func (d *store) Remove(name string) error {
+	if !d.Has(name) {
+		return d.absent(name, "nothing to remove")
+	}
+	d.remove(name)
+	against := func(c Constraint) bool { return c.Name == name }
+	for i, e := range d.entries {
+		if !slices.ContainsFunc(e.Before, against) && !slices.ContainsFunc(e.After, against) {
+			continue
+		}
+		// Optimizers that were built before have the old entry.
+		without := *e
+		without.Before = slices.DeleteFunc(slices.Clone(e.Before), against)
+		without.After = slices.DeleteFunc(slices.Clone(e.After), against)
+		d.put(i, &without)
+	}
+	return nil
+}
+
+// remove removes an entry, but no constraint.
+func (d *store) remove(name string) {
+	at := slices.Index(d.entries, d.byName[name])
+	d.put(at, nil)
+	d.entries = slices.Delete(d.entries, at, at+1)
+}
+
+// absent returns the error for an entry that the database does not have, which says where it is.
+func (d *store) absent(name, what string) error {
+	var at []string
+	for _, in := range d.databases() {
+		if in != d && in.byName[name] != nil {
+			at = append(at, in.name)
+		}
+	}
+	if len(at) > 0 {
+		return d.fault(name, ErrUnknownEntry, "%s here: it is in %s, see DatabaseOf", what, strings.Join(at, " and in "))
+	}
+	return d.fault(name, ErrUnknownEntry, "%s%s", what, didYouMean(name, d.Names()))
+}
+
 // put replaces entry number i with e. Both may be nil.
-func (d *DB) put(i int, e *Entry) {
+func (d *store) put(i int, e *Entry) {
 	if old := d.entries[i]; old != nil {
 		delete(d.byName, old.Name)
 		for _, t := range old.Tags {
@@ -186,7 +257,7 @@ func (d *DB) put(i int, e *Entry) {
 }
 
 // prepare checks an entry, all but its documentation, and fills in its defaults.
-func (d *DB) prepare(e *Entry) []error {
+func (d *store) prepare(e *Entry) []error {
 	var faults []error
 	fault := func(err error, format string, args ...any) {
 		faults = append(faults, d.fault(e.Name, err, format, args...))
@@ -221,7 +292,7 @@ func (d *DB) prepare(e *Entry) []error {
 }
 
 // document fills in the documentation of an entry from its rewriter.
-func (d *DB) document(e *Entry) []error {
+func (d *store) document(e *Entry) []error {
 	if e.Doc != "" || e.DB != nil || d.refuses(e) != "" {
 		return nil
 	}
@@ -232,7 +303,7 @@ func (d *DB) document(e *Entry) []error {
 }
 
 // refuses says why the database can't hold an entry. It returns "" if it can.
-func (d *DB) refuses(e *Entry) string {
+func (d *store) refuses(e *Entry) string {
 	_, isGraph := e.Rewriter.(rewrite.GraphRewriter)
 	_, isNode := e.Rewriter.(rewrite.NodeRewriter)
 	isGroup := e.DB != nil && e.DB.base().isGroup()
@@ -265,7 +336,7 @@ func (d *DB) refuses(e *Entry) string {
 
 // refusesRule says why a rule can't be in the database: its driver refuses it, or that of a
 // database around it if it is a group.
-func (d *DB) refusesRule(r rewrite.NodeRewriter) string {
+func (d *store) refusesRule(r rewrite.NodeRewriter) string {
 	if check := d.driver.Kind().CheckRule; check != nil {
 		if err := check(r); err != nil {
 			return err.Error()
@@ -282,7 +353,7 @@ func (d *DB) refusesRule(r rewrite.NodeRewriter) string {
 }
 
 // refusesIn says why a rule of a group, or of a group in it, can't be in the database.
-func (d *DB) refusesIn(in *DB) string {
+func (d *store) refusesIn(in *store) string {
 	if !in.isGroup() {
 		return ""
 	}
@@ -301,26 +372,26 @@ func (d *DB) refusesIn(in *DB) string {
 }
 
 // isGroup reports whether the rules of the database join those of the databases that it is in.
-func (d *DB) isGroup() bool {
+func (d *store) isGroup() bool {
 	_, ok := d.driver.(group)
 	return ok
 }
 
 // shared reports whether the database, or one that it is in if it is a group, shares its rules with
 // others, see [Kind.Shared].
-func (d *DB) shared() bool {
+func (d *store) shared() bool {
 	return d.driver.Kind().Shared || d.isGroup() && slices.ContainsFunc(d.within, func(h home) bool { return h.db.shared() })
 }
 
-func (d *DB) fault(entry string, err error, format string, args ...any) error {
+func (d *store) fault(entry string, err error, format string, args ...any) error {
 	return fmt.Errorf("optdb: %s/%s: %w: %s", d.name, fileio.Excerpt(entry, 0), err, fmt.Sprintf(format, args...))
 }
 
 // tags returns all tags of an entry: its name, the name of its database, and its
 // own tags.
-func (d *DB) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
+func (d *store) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
 
-func (d *DB) names() []string {
+func (d *store) names() []string {
 	names := make([]string, len(d.entries))
 	for i, e := range d.entries {
 		names[i] = e.Name
@@ -330,8 +401,8 @@ func (d *DB) names() []string {
 
 // databases returns the database and all databases in it, each once, outer ones
 // first and siblings by name.
-func (d *DB) databases() []*DB {
-	list := []*DB{d}
+func (d *store) databases() []*store {
+	list := []*store{d}
 	for i := 0; i < len(list); i++ {
 		for _, e := range list[i].byNames() {
 			if e.DB != nil && !slices.Contains(list, e.DB.base()) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,54 @@ func TestCase54Replace(t *testing.T) {
 	if !db.Has("a") || db.Has("A") {
 		t.Error("Has")
 	}
+}
+
+// What a new entry leaves out, Replace takes from the old one, except for the documentation.
+func TestReplaceKeeps(t *testing.T) {
+	db := optdb.NewEquilibriumDB("db")
+	old := optdb.Entry{Name: "a", Rewriter: doc(""), Position: 2, Tags: []string{"s", "t"}, Dialect: "letters", Cleanup: true,
+		Before: []optdb.Constraint{{Name: "b", Reason: "reason"}}}
+	must(t, db.Add(old, optdb.Entry{Name: "b", Rewriter: doc(""), Position: 3}))
+	must(t, db.Replace(optdb.Entry{Name: "a", Rewriter: pass{doc: "New."}}))
+	if l := db.Outline()[0]; l.Name != "a" || l.Doc != "New." || l.Position != 2 || l.Dialect != "letters" || !slices.Equal(l.Tags, []string{"s", "t"}) {
+		t.Errorf("%+v", l)
+	}
+	is(t, db.Replace(optdb.Entry{Name: "a", Rewriter: doc(""), Position: 4}), []error{optdb.ErrOrder}, "because reason")
+	is(t, db.Replace(optdb.Entry{Name: "a", Rewriter: undocumented{}}), []error{optdb.ErrNoDoc})
+	is(t, db.Replace(optdb.Entry{Name: "a", Rewriter: node()}), []error{optdb.ErrKind}, "only a graph rewriter")
+	must(t, db.Replace(optdb.Entry{Name: "a", Rewriter: doc(""), Position: 4, Tags: []string{}, Before: []optdb.Constraint{}}))
+	if l := db.Outline()[1]; l.Name != "a" || len(l.Tags) > 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// What is in a nested database is replaced and removed there, and the error says where that is.
+func TestRemove(t *testing.T) {
+	var ran []string
+	db, rules := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("rules")
+	entry := func(name string, before ...optdb.Constraint) optdb.Entry {
+		return optdb.Entry{Name: name, Rewriter: pass{"d", false, &ran, name}, Tags: []string{"t"}, Before: before}
+	}
+	must(t, db.Add(entry("z", optdb.Constraint{Name: "y"}, optdb.Constraint{Name: "a"}), entry("y", optdb.Constraint{Name: "a"}), entry("a")),
+		db.Register("rules", rules, 1, "t"), rules.Register("fold", node(), "t"))
+	before, err := db.Build(optdb.Include("t"))
+	must(t, err, db.Remove("y"))
+	after, err := db.Build(optdb.Include("t"))
+	must(t, err, before.Rewrite(t.Context(), graph(t), nil), after.Rewrite(t.Context(), graph(t), nil))
+	if got := strings.Join(ran, " "); got != "z y a z a" {
+		t.Error(got)
+	}
+	if db.Has("y") || after.Has("y") || !before.Selected("y") {
+		t.Error("y is still there")
+	}
+	is(t, db.Remove("y"), []error{optdb.ErrUnknownEntry}, "db/y: unknown entry: nothing to remove")
+	is(t, db.Remove("fould"), []error{optdb.ErrUnknownEntry}, "did you mean fold?")
+	for _, err := range []error{db.Remove("fold"), db.Replace(optdb.Entry{Name: "fold", Rewriter: node()})} {
+		is(t, err, []error{optdb.ErrUnknownEntry}, "here: it is in rules, see DatabaseOf")
+	}
+	must(t, rules.Remove("fold"), db.Remove("rules"), db.Check())
+	// A name that was removed is free, and a database that was removed is inside no other.
+	must(t, db.Register("y", doc(""), 3), rules.Register("db", optdb.NewGroupDB("g")), db.Register("rules", rules, 60))
 }
 
 func TestDatabaseOf(t *testing.T) {

@@ -62,10 +62,10 @@ type Compiler interface {
 }
 
 // A SequenceDB holds graph rewriters and databases that run one after the other.
-type SequenceDB struct{ *DB }
+type SequenceDB struct{ *store }
 
 // NewSequenceDB returns an empty database.
-func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{New(name, sequence{})} }
+func NewSequenceDB(name string) *SequenceDB { return &SequenceDB{newStore(name, sequence{})} }
 
 // Register adds a rewrite.GraphRewriter that describes itself, see
 // rewrite.Describer, or a [Database]. To register any other rewriter, or a database
@@ -98,11 +98,18 @@ func (sequence) Build(s Selection) rewrite.GraphRewriter {
 
 // An EquilibriumDB holds node rewriters that are applied over and over until none
 // of them fires, and graph rewriters that run in each of these passes.
-type EquilibriumDB struct{ unordered }
+type EquilibriumDB struct{ *store }
 
 // NewEquilibriumDB returns an empty database.
 func NewEquilibriumDB(name string) *EquilibriumDB {
-	return &EquilibriumDB{unordered{New(name, equilibrium{})}}
+	return &EquilibriumDB{newStore(name, equilibrium{})}
+}
+
+// Register adds a rewriter that describes itself, see rewrite.Describer, or a
+// [Database]. To register any other rewriter, or a database with documentation, use
+// Add.
+func (d *EquilibriumDB) Register(name string, rewriterOrDB any, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
 }
 
 // Configure sets how the rules are applied: the Order, IgnoreNewTrees and MaxUse
@@ -137,10 +144,17 @@ func (d equilibrium) Configured(name, value string) (rewrite.Configurable, error
 
 // A TopoDB holds node rewriters, or groups of them, that are applied in one walk
 // over the graph.
-type TopoDB struct{ unordered }
+type TopoDB struct{ *store }
 
 // NewTopoDB returns an empty database.
-func NewTopoDB(name string) *TopoDB { return &TopoDB{unordered{New(name, topo{})}} }
+func NewTopoDB(name string) *TopoDB { return &TopoDB{newStore(name, topo{})} }
+
+// Register adds a rewriter that describes itself, see rewrite.Describer, or a
+// [Database]. To register any other rewriter, or a database with documentation, use
+// Add.
+func (d *TopoDB) Register(name string, rewriterOrDB any, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
+}
 
 // Configure sets how the graph is walked: the Order, VisitNew and MaxUse of
 // settings.
@@ -172,10 +186,17 @@ func (d topo) Configured(name, value string) (rewrite.Configurable, error) {
 
 // A GroupDB holds node rewriters that belong together. It runs nothing: they
 // join the rewriters of the database that the group is registered in.
-type GroupDB struct{ unordered }
+type GroupDB struct{ *store }
 
 // NewGroupDB returns an empty database.
-func NewGroupDB(name string) *GroupDB { return &GroupDB{unordered{New(name, group{})}} }
+func NewGroupDB(name string) *GroupDB { return &GroupDB{newStore(name, group{})} }
+
+// Register adds a rewriter that describes itself, see rewrite.Describer, or a
+// [Database]. To register any other rewriter, or a database with documentation, use
+// Add.
+func (d *GroupDB) Register(name string, rewriterOrDB any, tags ...string) error {
+	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
+}
 
 type group struct{}
 
@@ -189,14 +210,4 @@ type idle struct{}
 func (idle) AddRequirements(*fgraph.FunctionGraph) error { return nil }
 func (idle) Apply(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error {
 	return nil
-}
-
-// unordered is a database whose entries need no position.
-type unordered struct{ *DB }
-
-// Register adds a rewriter that describes itself, see rewrite.Describer, or a
-// [Database]. To register any other rewriter, or a database with documentation, use
-// Add.
-func (d *unordered) Register(name string, rewriterOrDB any, tags ...string) error {
-	return d.Add(Entry{Name: name, Rewriter: rewriterOrDB, Tags: tags})
 }

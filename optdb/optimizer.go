@@ -45,11 +45,13 @@ func (o *Optimizer) Query() Query { return o.query }
 // Debugging reports whether the query is for debugging, see [Query.Debugging].
 func (o *Optimizer) Debugging() bool { return o.query.debug }
 
-// rewriter returns the rewriter for graphs of a dialect.
-func (o *Optimizer) rewriter(dialect string) rewrite.GraphRewriter {
+// rewriter returns the rewriter for graphs of a dialect. It records the time that making it takes.
+func (o *Optimizer) rewriter(dialect string, rec *profile.Recorder) rewrite.GraphRewriter {
 	if r, ok := o.rewriters.Load(dialect); ok {
 		return r.(rewrite.GraphRewriter)
 	}
+	start := rec.Now()
+	defer func() { rec.AddPrepare(rec.Since(start)) }()
 	r, _ := o.rewriters.LoadOrStore(dialect, build(o.driver, o.name, o.choices, dialect))
 	return r.(rewrite.GraphRewriter)
 }
@@ -58,7 +60,7 @@ func (o *Optimizer) rewriter(dialect string) rewrite.GraphRewriter {
 // other on a graph of a dialect, as they appear in the profile. On graphs of the
 // dialect "" everything runs.
 func (o *Optimizer) Passes(dialect string) []string {
-	s, ok := o.rewriter(dialect).(*rewrite.Sequence)
+	s, ok := o.rewriter(dialect, nil).(*rewrite.Sequence)
 	if !ok {
 		return []string{o.name}
 	}
@@ -69,14 +71,19 @@ func (o *Optimizer) Passes(dialect string) []string {
 	return names
 }
 
+// MakeRules makes the rules for graphs of the dialect of g, unless a run before needed them.
+func (o *Optimizer) MakeRules(g *fgraph.FunctionGraph, rec *profile.Recorder) {
+	o.rewriter(g.Dialect(), rec)
+}
+
 // AddRequirements attaches the features that the optimizer needs.
 func (o *Optimizer) AddRequirements(g *fgraph.FunctionGraph) error {
-	return o.rewriter(g.Dialect()).AddRequirements(g)
+	return o.rewriter(g.Dialect(), nil).AddRequirements(g)
 }
 
 // Apply runs the optimizer as part of another rewriter.
 func (o *Optimizer) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	return o.rewriter(g.Dialect()).Apply(o.options(ctx), g, rec)
+	return o.rewriter(g.Dialect(), rec).Apply(o.options(ctx), g, rec)
 }
 
 // Rewrite optimizes g. rec, which may be nil, records the run; the caller begins
@@ -158,10 +165,10 @@ func (o *Optimizer) Has(name string) bool {
 	return slices.ContainsFunc(o.all(), func(c *choice) bool { return c.is(name) })
 }
 
-// Names returns the names that rewrites may go by: of all entries of the database, selected or
+// AllNames returns the names that rewrites may go by: of all entries of the database, selected or
 // not, of those that the query added, and of rules that a rewriter brings along, see
-// [rewrite.Ruled].
-func (o *Optimizer) Names() []string {
+// [rewrite.Ruled]. [Optimizer.Selected] tells which of them are selected, [Optimizer.Outline] lists those.
+func (o *Optimizer) AllNames() []string {
 	var names []string
 	known := make(map[string]bool)
 	for _, c := range o.all() {
@@ -281,13 +288,13 @@ type Listing struct {
 
 // Entries returns all entries of the database in the order in which they would run,
 // databases before the entries in them.
-func (d *DB) Entries() []Listing { return d.list(rewrite.Describe) }
+func (d *store) Entries() []Listing { return d.list(rewrite.Describe) }
 
 // Outline is Entries without Cases and all else that is known of a rule only after it has been made,
 // see rewrite.Later. Outline makes no rules.
-func (d *DB) Outline() []Listing { return d.list(rewrite.Outline) }
+func (d *store) Outline() []Listing { return d.list(rewrite.Outline) }
 
-func (d *DB) list(describe func(any) rewrite.Description) []Listing {
+func (d *store) list(describe func(any) rewrite.Description) []Listing {
 	everything := view{out: " ", faults: new([]error), room: new(math.MaxInt)}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
 	var list []Listing
@@ -301,7 +308,7 @@ func (d *DB) list(describe func(any) rewrite.Description) []Listing {
 
 // Names returns the names of all entries of the database and of the databases in it, each once. It is
 // quicker than Entries, which also describes them.
-func (d *DB) Names() []string {
+func (d *store) Names() []string {
 	var names []string
 	known := make(map[string]bool)
 	for _, in := range d.databases() {

@@ -21,6 +21,7 @@ const maxNesting = 16
 //	+tag      include
 //	-tag      exclude
 //	&tag      require
+//	~tag      exclude, but for what the query names
 //	db(...)   a subquery for the nested database db
 //	db{...}   settings of the entry db, such as canonicalize{max-use=8}
 //	[...]     a pipeline instead of +tag, see [ParsePipeline]
@@ -105,7 +106,7 @@ func (p *parser) query(depth int) (Query, error) {
 func (p *parser) term(q *Query, first bool, depth int) error {
 	start := p.at
 	switch c := p.text[p.at]; c {
-	case '+', '-', '&':
+	case '+', '-', '&', '~':
 		p.at++
 		tag, err := p.tag()
 		if err != nil {
@@ -139,7 +140,7 @@ func (p *parser) bare(q *Query, first bool, depth int) error {
 	start := p.at
 	name, err := p.tag()
 	if err != nil {
-		return p.fault(start, "unexpected %q, a tag needs one of + - & before it", p.text[start])
+		return p.fault(start, "unexpected %q, a tag needs one of + - & ~ before it", p.text[start])
 	}
 	if p.peek('{') {
 		return p.set(q, name, start)
@@ -149,7 +150,7 @@ func (p *parser) bare(q *Query, first bool, depth int) error {
 	}
 	mode, ok := Mode(name)
 	if !ok || !first {
-		return p.fault(start, "the tag %s needs one of + - & before it", name)
+		return p.fault(start, "the tag %s needs one of + - & ~ before it", name)
 	}
 	*q = mode
 	return p.end()

@@ -235,7 +235,7 @@ func (c *choice) whole() bool {
 
 // arranged returns the entries of the database in the order of a pipeline, with the
 // items that name them, and then those that it leaves out, with nil.
-func (d *DB) arranged(l pipeline) ([]*Entry, []*item) {
+func (d *store) arranged(l pipeline) ([]*Entry, []*item) {
 	var entries []*Entry
 	var items []*item
 	for i := range l {
@@ -254,7 +254,7 @@ func (d *DB) arranged(l pipeline) ([]*Entry, []*item) {
 
 // listFaults returns an error for each item that is not in the database, and for each
 // order that contradicts a constraint.
-func (d *DB) listFaults(l pipeline) []error {
+func (d *store) listFaults(l pipeline) []error {
 	var faults []error
 	fault := func(name string, err error, format string, args ...any) {
 		faults = append(faults, d.fault(name, err, format, args...))

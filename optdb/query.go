@@ -20,6 +20,8 @@ import (
 // selected too, or if the entry is included by name: a tag of the entry does not
 // open the database.
 //
+// Avoided tags are excluded unless the query names the entry or the tag, see [Query.Avoiding].
+//
 // A pipeline, see [ParsePipeline], selects by name instead: what it lists is selected
 // unless the query excludes it or requires other tags.
 type Query struct {
@@ -41,6 +43,7 @@ const (
 	include sign = '+'
 	require sign = '&'
 	exclude sign = '-'
+	avoid   sign = '~'
 )
 
 type term struct {
@@ -78,6 +81,11 @@ func (q Query) Excluding(tags ...string) Query {
 	q.settings = slices.DeleteFunc(slices.Clone(q.settings), func(s settings) bool { return slices.Contains(tags, s.entry) })
 	return q.with(exclude, tags)
 }
+
+// Avoiding returns the query that selects entries with any of the tags only if it names them: by the
+// name of the entry, by including or requiring the tag, or in a pipeline. It is for what a program
+// leaves out unless its user asks for it, and holds in subqueries, too.
+func (q Query) Avoiding(tags ...string) Query { return q.with(avoid, tags) }
 
 // Subquery returns the query that applies sub, instead of itself, to the nested
 // database of that name. The query still decides whether the database is entered.
@@ -121,6 +129,9 @@ func (q Query) Empty() bool {
 	return len(q.extras) == 0 && len(q.listed) == 0 && !slices.ContainsFunc(q.terms, func(t term) bool { return t.sign == include })
 }
 
+// Listed reports whether the query is a pipeline, which lists all that it selects.
+func (q Query) Listed() bool { return q.listed != nil }
+
 // Debugging reports whether the query was derived from [ModeDebug].
 func (q Query) Debugging() bool { return q.debug }
 
@@ -129,7 +140,7 @@ func (q Query) Equal(o Query) bool { return q.String() == o.String() }
 
 // String returns the query in the form that [ParseQuery] reads:
 //
-//	+fast_run -inplace &nnet3 canonicalize{max-use=8} stabilize(+fast_run -local_log1p) <49 ?
+//	+fast_run -inplace &nnet3 ~unsafe_nan canonicalize{max-use=8} stabilize(+fast_run -local_log1p) <49 ?
 //
 // A pipeline is printed in brackets. The empty query prints as "none". Rewriters added by
 // [Query.With] print as [name@position], which can't be read back.
@@ -241,8 +252,9 @@ const (
 	ModeNone        = "none"
 
 	// ModeDebug is fast_run with checks: of the graph after every pass, and of
-	// what ops do against what they declare. To compare values as well, see
-	// rewrite.Bisect.
+	// what ops do against what they declare. An optimizer has no inputs, so it
+	// compares no values: repro.Debug (package tool/repro) does, and names the
+	// rewrite that changes them.
 	ModeDebug = "debug"
 )
 

@@ -16,6 +16,8 @@ import (
 func TestParseQueryPrintsBack(t *testing.T) {
 	for _, text := range []string{
 		"+fast_run -inplace &nnet3 <49",
+		"+fast_run ~unsafe_nan -a",
+		"debug ~a b(+c ~d)",
 		"+fast_run",
 		"&s",
 		"-a +b &c -d +e",
@@ -72,7 +74,7 @@ func TestParseQueryNormalizes(t *testing.T) {
 // Case 55: a bare tag is an error.
 func TestParseQueryFaults(t *testing.T) {
 	tests := []struct{ text, want string }{
-		{"t", `column 1: the tag t needs one of + - & before it`},
+		{"t", `column 1: the tag t needs one of + - & ~ before it`},
 		{"+a fast_run", "column 4: the tag fast_run needs"},
 		{"+", "column 2: a tag is missing"},
 		{"+a -", "column 5: a tag is missing"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
@@ -120,6 +121,40 @@ func TestOptimizeConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Rules that are made on first use take their time in the first run only, and its record says so: neither
+// the passes nor what is between them hides it.
+func TestTimeOfMakingRules(t *testing.T) {
+	const took = 20 * time.Millisecond
+	later := func(from, to string) rewrite.NodeRewriter {
+		return rewrite.Later(rewrite.Description{Name: from, Doc: "Replaces an op."}, func() rewrite.NodeRewriter {
+			time.Sleep(took)
+			return firing(from, to)
+		})
+	}
+	walk := rewrite.In2Out("walk", later("b", "c"))
+	db, rules := optdb.NewSequenceDB("db"), optdb.NewEquilibriumDB("rules")
+	must(t, rules.Register("a_to_b", later("a", "b"), "t"), db.Register("rules", rules, 1, "t"), db.Register("walk", walk, 2, "t"))
+	opt, err := db.Build(optdb.Include("t"))
+	must(t, err)
+	for first := true; ; first = false {
+		rec := profile.New("opt", "")
+		must(t, opt.Rewrite(t.Context(), letters(t, "a"), rec))
+		rec.End()
+		r := rec.Record()
+		inWalk := r.Find("walk").Prepare
+		var text strings.Builder
+		must(t, r.WriteText(&text))
+		if said := strings.Count(text.String(), "making rules, on first use"); first && (r.Prepare < 2*took || inWalk < took || inWalk > r.Prepare-took || said != 3) {
+			t.Errorf("the first run: %v in all, %v in the walk:\n%s", r.Prepare, inWalk, &text)
+		} else if !first && (r.Prepare > 0 || said > 0) {
+			t.Errorf("the second run: %v", r.Prepare)
+		}
+		if !first {
+			break
+		}
+	}
 }
 
 // Rules that undo each other stop, in every kind of database that could go round,

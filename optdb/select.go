@@ -14,7 +14,7 @@ import (
 // A choice is the decision of a query about an entry.
 type choice struct {
 	entry  *Entry
-	db     *DB
+	db     *store
 	path   string // names from the outermost database's entry down, joined by "/"
 	depth  int
 	taken  bool
@@ -38,6 +38,7 @@ const maxChoices = 1 << 16
 type view struct {
 	q         Query
 	include   []string
+	avoid     []string // tags that q and the queries around it avoid
 	inherited []string // tags of the entries around the database
 	dialect   string   // of the database
 	top       bool     // q is for this database itself: its cutoff and extras apply
@@ -51,7 +52,7 @@ type view struct {
 
 // choose decides about all entries of a database, in the order in which they run.
 // It recurses as deep as databases are nested.
-func (d *DB) choose(v view, path string, depth int) []*choice {
+func (d *store) choose(v view, path string, depth int) []*choice {
 	// A pipeline may list a database over and over, and each time decides about all entries in it. So a
 	// short text could ask for any amount of memory. The room is taken before anything is copied.
 	if *v.room -= len(d.entries); *v.room < 0 {
@@ -84,7 +85,7 @@ func (d *DB) choose(v view, path string, depth int) []*choice {
 }
 
 // extras turns the extras of a query into choices.
-func (d *DB) extras(v view, path string, depth int) []*choice {
+func (d *store) extras(v view, path string, depth int) []*choice {
 	var list []*choice
 	for i, x := range v.q.extras {
 		e := &Entry{Name: x.name, Rewriter: x.rewriter, Position: x.position, Doc: "Added by the query."}
@@ -110,7 +111,7 @@ func (d *DB) extras(v view, path string, depth int) []*choice {
 
 // decide applies a query to one entry, which it of the pipeline names. For a database
 // it decides whether to enter it; required tags concern only the entries inside.
-func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
+func (d *store) decide(v view, e *Entry, it *item) (bool, string) {
 	tags := d.tags(e)
 	if v.out != "" {
 		return false, v.out
@@ -119,6 +120,9 @@ func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
 		if slices.Contains(tags, t) {
 			return false, "excluded by -" + t
 		}
+	}
+	if t, ok := v.avoids(e, tags, it); ok {
+		return false, fmt.Sprintf("left out by ~%s, since the query names neither it nor the tag", t)
 	}
 	if v.top && v.q.hasCut && !(e.Position < v.q.cutoff) {
 		return false, fmt.Sprintf("its position %s is not below the cutoff %s", formatPosition(e.Position), formatPosition(v.q.cutoff))
@@ -148,6 +152,20 @@ func (d *DB) decide(v view, e *Entry, it *item) (bool, string) {
 	return true, by
 }
 
+// avoids returns a tag for which an entry is left out because nothing in the query names it.
+func (v view) avoids(e *Entry, tags []string, it *item) (tag string, ok bool) {
+	if it != nil || v.all || slices.Contains(v.include, e.Name) {
+		return "", false
+	}
+	i := slices.IndexFunc(v.avoid, func(t string) bool {
+		return slices.Contains(tags, t) && !slices.Contains(v.include, t) && !slices.Contains(v.q.tags(require), t)
+	})
+	if i < 0 {
+		return "", false
+	}
+	return v.avoid[i], true
+}
+
 func noTag(v view, tags []string) string {
 	if len(v.include) == 0 {
 		return "the query includes nothing"
@@ -171,7 +189,7 @@ func (c *choice) enter(v view, it *item) {
 	*v.faults = append(*v.faults, c.configure(given)...)
 	inner := view{
 		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults, room: v.room,
-		early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
+		avoid: v.avoid, early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
 	}
 	var own bool
 	if inner.q, own = v.q.subFor(c.entry); own && (it == nil || it.nested == nil) {
@@ -179,6 +197,7 @@ func (c *choice) enter(v view, it *item) {
 		inner.list = inner.q.listed
 		inner.top = true
 		c.sub = &inner.q
+		inner.avoid = append(slices.Clone(v.avoid), inner.q.tags(avoid)...)
 	} else if v.list != nil || v.all {
 		inner.all = it == nil || it.nested == nil
 		if it != nil {
@@ -245,7 +264,7 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 
 // vocabulary returns all tags, names among them, and the names of all databases that a
 // query may use. Extras of the query count as entries.
-func (d *DB) vocabulary(q Query) (tags, dbs map[string]bool) {
+func (d *store) vocabulary(q Query) (tags, dbs map[string]bool) {
 	tags = map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs = make(map[string]bool)
 	for _, in := range append(d.databases(), q.added(tags, dbs)...) {
@@ -265,8 +284,8 @@ func (d *DB) vocabulary(q Query) (tags, dbs map[string]bool) {
 
 // added returns the databases among the extras of a query and its subqueries. It
 // adds the names of all extras to tags and dbs.
-func (q Query) added(tags, dbs map[string]bool) []*DB {
-	var list []*DB
+func (q Query) added(tags, dbs map[string]bool) []*store {
+	var list []*store
 	for _, x := range q.extras {
 		tags[x.name] = true
 		if in, ok := x.rewriter.(Database); ok {

@@ -212,3 +212,41 @@ func TestExplain(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestAvoiding: what a query avoids is selected only if it is named, by its own name, by the tag or in a
+// pipeline. Databases that name nothing in particular name nothing.
+func TestAvoiding(t *testing.T) {
+	db := nested(t)
+	must(t, db.Register("loose", doc(""), 60, "fast_run", "unsafe"))
+	inner := optdb.NewEquilibriumDB("inner")
+	must(t, db.Add(optdb.Entry{Name: "inner", DB: inner, Position: 1.2, Tags: []string{"fast_run"}, Doc: "More."}),
+		inner.Register("safe", node(), "fast_run"), inner.Register("local_zero", node(), "fast_run", "unsafe"), inner.Register("apart", node(), "unsafe"))
+	const rest = " -useless -canonicalize -stabilize -blas -merge1 -merge3 -inplace"
+	for _, test := range []struct{ query, want string }{
+		{"+fast_run" + rest, "inner local_zero safe loose"},
+		{"+fast_run ~unsafe" + rest, "inner safe"},
+		{"+fast_run ~unsafe +local_zero" + rest, "inner local_zero safe"},
+		{"+fast_run ~unsafe +unsafe" + rest, "inner apart local_zero safe loose"},
+		{"+fast_run ~unsafe &unsafe", "inner local_zero loose"},
+		{"+fast_run ~unsafe -unsafe +local_zero" + rest, "inner safe"},
+		{"+apart ~unsafe", "inner apart"},
+		{"+inner ~unsafe", "inner safe"},
+		{"+inner ~unsafe inner(+fast_run)", "inner safe"},
+		{"+inner ~unsafe inner(+fast_run +apart)", "inner apart safe"},
+		{"+inner inner(+fast_run ~unsafe)", "inner safe"},
+		{"[inner, loose] ~unsafe", "inner apart local_zero safe loose"},
+		{"[inner(local_zero)] ~unsafe", "inner local_zero"},
+		{"+fast_run ~inner ~loose" + rest, ""},
+		{"+fast_run ~inner +safe" + rest, "inner safe loose"},
+	} {
+		if got := names(build(t, db, test.query)); got != test.want {
+			t.Errorf("%s selects %q, want %q", test.query, got, test.want)
+		}
+	}
+	if why := build(t, db, "+fast_run ~unsafe").Explain("local_zero"); why != "inner/local_zero: not selected: left out by ~unsafe, since the query names neither it nor the tag" {
+		t.Error(why)
+	}
+	if _, err := db.Build(optdb.Include("fast_run").Avoiding("unsave")); err == nil || !strings.Contains(err.Error(), "~unsave") {
+		t.Error(err)
+	}
+}

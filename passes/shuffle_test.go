@@ -68,7 +68,7 @@ func TestShuffledNetworks(t *testing.T) {
 func TestShuffledExpressions(t *testing.T) {
 	expressions := 3000
 	if !longtest.Enabled() {
-		expressions = 400
+		expressions = 200
 	}
 	motifs := readMotifs(t, "tensorpass/testdata/rules.txt", "tensorpass/testdata/passes.txt")
 	var opt *optdb.Optimizer

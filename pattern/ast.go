@@ -1,6 +1,7 @@
 package pattern
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -78,6 +79,7 @@ type Rewrite struct {
 	Out      Expr
 	Equation bool    // Out is a pattern as well, and the expression of In its replacement
 	Back     []Guard // of Out as the pattern of an equation
+	Line     int     // where it begins in a file of rules, from 1, or 0
 }
 
 // A Rule is a named list of rewrites. The first that matches replaces an apply.
@@ -88,7 +90,19 @@ type Rule struct {
 	Tags   []string
 	Cases  []Rewrite
 	Go     string // in place of cases: why the rule is a Go function, which has its name
+	File   string // that the rule was read from, or ""
 	Line   int    // of the name in the text, from 1, or 0
+}
+
+// Locate returns an error with the name of the rule in front, and, if it was read from a file, the name
+// of the file and the line.
+func (r Rule) Locate(err error) error { return r.locate(r.Line, err) }
+
+func (r Rule) locate(line int, err error) error {
+	if r.File == "" {
+		return fmt.Errorf("rule %s: %w", r.Name, err)
+	}
+	return fmt.Errorf("%s:%d: rule %s: %w", r.File, line, r.Name, err)
 }
 
 func (Name) expr()    {}

@@ -21,6 +21,8 @@ var (
 	ErrUnknownFunc = errors.New("unknown function")
 	// ErrForm means that an expression is not allowed in its place.
 	ErrForm = errors.New("misplaced expression")
+	// ErrReserved means that the vocabulary has an op whose name means something else in a pattern.
+	ErrReserved = errors.New("reserved name")
 	// ErrNoChange means that a replacement equals its pattern.
 	ErrNoChange = errors.New("replacement is the pattern itself")
 )

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
 )
 
 // TestDeepRules: rules of any depth compile without much more memory than their size, though each
 // part of them may be compared, printed, or put in place of names.
 func TestDeepRules(t *testing.T) {
-	const depth = 10000
+	depth := longtest.Of(4000, 10000)
 	var e pattern.Expr = pattern.Name("x")
 	for range depth {
 		e = pattern.NewCall("add", e, pattern.NewCall("exp", pattern.Name("x")))

@@ -19,7 +19,8 @@
 //	(add x ...ys)  binds the remaining inputs, possibly none, to ys; also written
 //	               …ys, and without a name: ...
 //	y@(exp x)      like (exp x), and binds the result to y
-//	(or a b)       what a matches, or else what b does; both bind the same names
+//	(or a b)       what a matches, or else what b does; both bind the same names, and no
+//	               op is called "or" in rules
 //	p && f(x, ys)  p, if the function f holds for x and all of ys; && !f(x, ys) if it
 //	               does not. All guards are checked for every way to match p.
 //

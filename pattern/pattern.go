@@ -1,12 +1,14 @@
 package pattern
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/errlist"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -90,6 +92,9 @@ func NewMatcher(v Vocabulary, text string, list ...Option) (*Matcher, error) {
 	p, err := Parse(text)
 	if err != nil {
 		return nil, err
+	}
+	if err := reserved(v, p.Expr); err != nil {
+		return nil, fmt.Errorf("pattern %q: %w", fileio.Excerpt(text, 0), err)
 	}
 	c := compiler{vocab: v, text: text, opts: newOptions(v, list)}
 	m := c.matcher(p)

@@ -41,10 +41,10 @@ func (p *rulesParser) parse(text string) ([]Rule, error) {
 		p.line++
 		p.read(lines.Text())
 	}
-	p.finish()
 	if p.pending.Len() > 0 {
 		p.fault(p.line, "the last rewrite is not complete: %s", p.pending.String())
 	}
+	p.finish()
 	return p.rules, errlist.Join(p.faults)
 }
 
@@ -58,6 +58,7 @@ type rulesParser struct {
 	rules   []Rule
 	open    bool            // the last rule may get more cases
 	pending strings.Builder // the lines of a rewrite that is not complete
+	begun   int             // the line on which it begins
 	depth   int             // the parentheses that are open in it
 	arrow   bool            // it has "=>"
 	names   map[string]int  // lines
@@ -123,7 +124,7 @@ func (p *rulesParser) head(text string) {
 	p.names[name] = p.line
 	groups, tags, _ := strings.Cut(rest, ";")
 	p.rules = append(p.rules, Rule{
-		Name: name, Doc: strings.Join(strings.Fields(strings.Join(p.doc, " ")), " "), Groups: strings.Fields(groups), Tags: strings.Fields(tags), Line: p.line,
+		Name: name, Doc: strings.Join(strings.Fields(strings.Join(p.doc, " ")), " "), Groups: strings.Fields(groups), Tags: strings.Fields(tags), File: p.file, Line: p.line,
 	})
 	p.doc, p.open = nil, true
 }
@@ -158,6 +159,7 @@ func (p *rulesParser) rewrite(text string) {
 		p.faults = append(p.faults, fmt.Errorf("%s:%d: %w", p.file, p.line, err))
 		return
 	}
+	r.Line = p.begun
 	rule.Cases = append(rule.Cases, r)
 }
 
@@ -176,6 +178,8 @@ func (p *rulesParser) begin() {
 func (p *rulesParser) complete(line string) bool {
 	if p.pending.Len() > 0 {
 		p.pending.WriteByte(' ')
+	} else {
+		p.begun = p.line
 	}
 	p.pending.WriteString(line)
 	p.depth += strings.Count(line, "(") - strings.Count(line, ")")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/errlist"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -52,21 +53,36 @@ func Compile(v Vocabulary, text string, list ...Option) (*Substitution, error) {
 
 // New is like Sub for a rule that was parsed, or built in Go. Name and documentation are those of
 // the rule, unless options say otherwise. It uses equations from left to right, and reports
-// mistakes of both directions.
+// mistakes of both directions, with file and line if the rule was read from a file.
 func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	s := &Substitution{rule: r, opts: newOptions(v, list)}
+	var faults []error
+	fault := func(line int, list ...error) {
+		for _, err := range list {
+			if r.File != "" {
+				err = r.locate(line, err)
+			}
+			faults = append(faults, err)
+		}
+	}
 	switch {
 	case r.Go != "":
-		return nil, fmt.Errorf("pattern: %w: the rule %s is a Go function", ErrForm, r.Name)
+		fault(r.Line, fmt.Errorf("pattern: %w: it is a Go function", ErrForm))
 	case len(r.Cases) == 0:
-		return nil, fmt.Errorf("pattern: %w: a rule without rewrites", ErrForm)
+		fault(r.Line, fmt.Errorf("pattern: %w: a rule without rewrites", ErrForm))
 	}
-	var faults []error
 	for _, w := range r.Cases {
 		if w.In.Expr == nil || w.Out == nil {
 			return nil, fmt.Errorf("pattern: %w: a rule without pattern or replacement", ErrForm)
 		}
 		s.texts = append(s.texts, w.String())
+		// What follows from such alternatives would be several mistakes, or none, and none would say what
+		// is wrong.
+		if err := reserved(v, w.In.Expr, w.Out); err != nil {
+			faults = nil
+			fault(w.Line, fmt.Errorf("pattern %q: %w", fileio.Excerpt(w.String(), 0), err))
+			break
+		}
 		// The other direction of an equation is compiled for those who use it, as saturation does,
 		// and for its mistakes. Transform uses the first one only: with both, a rewrite would be
 		// undone by the next one.
@@ -77,7 +93,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 				s.cases = append(s.cases, compiled)
 			}
 			s.both = append(s.both, Case{compiled, d})
-			faults = append(faults, c.faults...)
+			fault(w.Line, c.faults...)
 		}
 	}
 	if err := errlist.Join(faults); err != nil {
@@ -97,6 +113,39 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 	s.opts.name = cmp.Or(s.opts.name, r.Name, text)
 	s.opts.doc = cmp.Or(s.opts.doc, r.Doc, text)
 	return s, nil
+}
+
+// reserved returns an error if expressions have alternatives, "(or x y)", although the vocabulary has an
+// op of that name, which it could not be told from.
+func reserved(v Vocabulary, exprs ...Expr) error {
+	alternatives := false
+	for _, e := range exprs {
+		walk(e, func(e Expr) {
+			if _, ok := e.(Or); ok {
+				alternatives = true
+			}
+		})
+	}
+	if !alternatives || !names(v, "or") {
+		return nil
+	}
+	return fmt.Errorf("%w: \"(or x y)\" are alternatives, \"what x matches, or else what y does\", and never an op. "+
+		"The vocabulary has an op with the name \"or\"; give it another one in rules, such as \"or_\"", ErrReserved)
+}
+
+// names reports whether a vocabulary has an op or a family of that name, but not one of any name.
+func names(v Vocabulary, name string) bool {
+	has := func(name string) bool {
+		if _, ok := v.Operator(name); ok {
+			return true
+		}
+		f, ok := v.(Families)
+		if ok {
+			_, ok = f.Family(name)
+		}
+		return ok
+	}
+	return has(name) && !has("no op has this name")
 }
 
 // A rewriting is a compiled [Rewrite].

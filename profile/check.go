@@ -39,7 +39,7 @@ func (r *Record) faults() []string {
 		what string
 		d    time.Duration
 	}{
-		{"validation", r.Validate}, {"callbacks", r.Callback}, {"sorting", r.Toposort}, {"the walk", r.Loop},
+		{"validation", r.Validate}, {"callbacks", r.Callback}, {"sorting", r.Toposort}, {"the walk", r.Loop}, {"making rules", r.Prepare},
 		{"passes", r.sumPasses(inPass)}, {"children", children},
 	} {
 		if p.d < 0 || p.d > r.Time {

@@ -57,6 +57,8 @@ func ExampleRecord_WriteText() {
 	//        init io_toposort 0.0
 	//        loop time 0.0
 	//        callback_time 0.0
+	//        time taken - times applied - times tried - name - node_created
+	//        0.002000s - 5 - 50 - constant_folding - 0
 	//    0.001000s - ('merge', 'MergeOptimizer', 0) - 0.000000s
 	//      MergeOptimizer
 	//        nb fail=    0 merged=    0 constant=    0

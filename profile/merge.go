@@ -56,6 +56,7 @@ func (r *Record) addFigures(o *Record) {
 	r.Validate += o.Validate
 	r.Callback += o.Callback
 	r.Toposort += o.Toposort
+	r.Prepare += o.Prepare
 	r.Loop += o.Loop
 	r.NodesBefore += o.NodesBefore
 	r.NodesAfter += o.NodesAfter

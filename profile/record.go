@@ -31,6 +31,7 @@ type Record struct {
 	Validate time.Duration `json:"validate_ns,omitempty"` // in the validation of replacements
 	Callback time.Duration `json:"callback_ns,omitempty"` // in the callbacks of features
 	Toposort time.Duration `json:"toposort_ns,omitempty"` // in topological sorts
+	Prepare  time.Duration `json:"prepare_ns,omitempty"`  // making rules that no run before needed
 	Loop     time.Duration `json:"loop_ns,omitempty"`     // in the walk over the nodes
 
 	NodesBefore int `json:"nodes_before"`

@@ -161,6 +161,13 @@ func (r *Recorder) AddCallback(d time.Duration) {
 	}
 }
 
+// AddPrepare adds time in making rules that no run before needed, to this record and to its ancestors.
+func (r *Recorder) AddPrepare(d time.Duration) {
+	for ; r != nil; r = r.parent {
+		r.record.Prepare += d
+	}
+}
+
 // AddToposort adds time in a topological sort.
 func (r *Recorder) AddToposort(d time.Duration) {
 	if r != nil {

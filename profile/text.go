@@ -134,6 +134,9 @@ func (t *textWriter) sequence(r *Record, level int) {
 		in, in, r.Name, t.sec(r.Time), r.NodesBefore, r.NodesAfter)
 	t.line("%s   %s for fgraph.validate()", in, t.sec(r.Validate))
 	t.line("%s   %s for callback", in, t.sec(r.Callback))
+	if r.Prepare > 0 {
+		t.line("%s   %s for making rules, on first use", in, t.sec(r.Prepare))
+	}
 	t.extra(r, in+"  ")
 	if level == 0 {
 		t.line("   time      - (name, class, index) - validate time")
@@ -149,6 +152,9 @@ func (t *textWriter) equilibrium(r *Record, level int) {
 	t.line("%stime io_toposort %s", in, t.sec(r.toposortTime()))
 	t.line("%stime in local optimizers %s", in, t.sec(r.localTime()))
 	t.line("%stime in global optimizers %s", in, t.sec(r.sumPasses(inGlobal)))
+	if r.Prepare > 0 {
+		t.line("%stime making rules, on first use %s", in, t.sec(r.Prepare))
+	}
 	t.extra(r, in[1:])
 	for i := range r.Passes {
 		t.pass(i, &r.Passes[i], in)
@@ -220,14 +226,16 @@ func (t *textWriter) topo(r *Record, level int) {
 	t.line("%sloop time %s", in, r.seconds("loop time", r.Loop))
 	t.line("%scallback_time %s", in, r.seconds("callback_time", r.Callback))
 	t.extra(r, in[1:], "init io_toposort", "loop time", "callback_time")
-	if len(r.Rules) > 1 {
+	if r.Prepare > 0 {
+		t.line("%stime making rules, on first use %s", in, pythonFloat(r.Prepare.Seconds()))
+	}
+	// A walk with one rule that it could not try says all in the lines above.
+	if len(r.Rules) > 1 || len(r.Rules) == 1 && r.Rules[0].Attempts > 0 {
 		t.group(r, in)
-	} else if len(r.Rules) == 1 {
-		t.ruleCounters(&r.Rules[0], in[2:])
 	}
 }
 
-// group writes the rules of a walk that tries several at each node.
+// group writes the rules of a walk.
 func (t *textWriter) group(r *Record, in string) {
 	used, unused := r.RulesByCost()
 	t.line("%stime taken - times applied - times tried - name - node_created", in)

@@ -120,6 +120,18 @@ func TestTextOfBlocks(t *testing.T) {
    0.001s - 3 - 9 - b - 2
    1.000s - 0 - 9 - a - 0
 `},
+		{"a walk with one rule, on first use", profile.Record{
+			Class: profile.ClassTopo, NodesBefore: 9, NodesAfter: 9, Prepare: 2 * time.Millisecond,
+			Rules: []profile.RuleRecord{{Name: "a", Attempts: 9, Time: time.Second}},
+		}, ` TopoOptimizer
+   nb_node (start, end, changed) (9, 9, 0)
+   init io_toposort 0.0
+   loop time 0.0
+   callback_time 0.0
+   time making rules, on first use 0.002
+   time taken - times applied - times tried - name - node_created
+   1.000s - 0 - 9 - a - 0
+`},
 		{"counters of an nnet3 pass", profile.Record{
 			Class:    profile.ClassFromFunction,
 			Counters: []profile.Counter{{Name: "commands", Value: 1041}, {Name: "peak before", Value: 1.5e9, Unit: "bytes"}, {Name: "peak ratio", Value: 0.375, Unit: "of Kaldi's"}},

@@ -44,6 +44,9 @@ func recordEvents(r *Record) []traceEvent {
 		"nodes before": r.NodesBefore, "nodes after": r.NodesAfter, "changed": r.Changed,
 		"validate (us)": micros(r.Validate), "callback (us)": micros(r.Callback),
 	}
+	if r.Prepare > 0 {
+		args["making rules (us)"] = micros(r.Prepare)
+	}
 	for _, c := range r.Counters {
 		args[c.Name] = c.Text()
 	}

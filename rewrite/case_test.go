@@ -143,6 +143,42 @@ func TestCase50MaxUse(t *testing.T) {
 	}
 }
 
+// Rules that make the graph larger are not said to undo each other, however alike their rewrites look.
+func TestGrowingRules(t *testing.T) {
+	grow := func(name, from, to string) Rule {
+		return Rule{Name: name, On: []Track{TrackOp(op(from))}, Fn: func(_ *Context, n *fgraph.Apply) (Result, error) {
+			return Replace(call(op("pad"), call(op(to), n.Inputs()...))), nil
+		}}
+	}
+	for _, c := range []struct {
+		rules []NodeRewriter
+		want  string
+	}{
+		{list[NodeRewriter](grow("f_to_f", "f", "f")), "; each round of 1 rewrite makes the graph larger:\n\tf_to_f: f(x) -> pad(f(x))"},
+		{list[NodeRewriter](grow("f_to_g", "f", "g"), grow("g_to_f", "g", "f")), "; each round of 2 rewrites makes the graph larger:\n\tg_to_f: g(x) -> "},
+		{list[NodeRewriter](grow("f_to_g", "f", "g"), swap("g_to_f", "g", "f")), "; each round of 2 rewrites makes the graph larger:\n\tg_to_f: g(x) -> "},
+		{list[NodeRewriter](swap("f_to_g", "f", "g"), swap("g_to_f", "g", "f")), "; these 2 undo each other:\n"},
+	} {
+		for _, d := range list[GraphRewriter](&Equilibrium{Rules: c.rules}, &Walk{Rules: c.rules, VisitNew: true}) {
+			x := input("x")
+			err := Run(t.Context(), d, newGraph(t, list(x), list(nested(x, "f"))), nil)
+			if !errors.Is(err, ErrMaxUse) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%T: %v, not %s", d, err, c.want)
+			}
+		}
+	}
+	// In a group, what is proposed grows before the driver sees it.
+	x := input("x")
+	wrapped := Rule{Name: "wrap", On: []Track{TrackOp(op("f"))}, Fn: func(_ *Context, n *fgraph.Apply) (Result, error) {
+		return Replace(call(op("f"), call(op("pad"), n.Inputs()...))), nil
+	}}
+	group := &Group{Name: "g", Rules: list[NodeRewriter](wrapped), ApplyAll: true}
+	err := Run(t.Context(), In2Out("walk", group), newGraph(t, list(x), list(nested(x, "f"))), nil)
+	if !errors.Is(err, ErrMaxUse) || !strings.Contains(err.Error(), "; each round of 1 rewrite makes the graph larger:") {
+		t.Error(err)
+	}
+}
+
 func TestCase51EveryDriverComesToAnEnd(t *testing.T) {
 	fight := list[NodeRewriter](swap("add_to_sub", "add", "sub"), swap("sub_to_add", "sub", "add"))
 	grows := list[NodeRewriter](wrap("wrap_f", "f", "f"))

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -141,7 +140,7 @@ func (e *engine) fire(ask []int, n *fgraph.Apply) (asked int, fired bool, err er
 	defer func() {
 		if p := recover(); p != nil {
 			e.g.Thaw()
-			fired, err = false, &PanicError{Value: p, Stack: debug.Stack()}
+			fired, err = false, newPanic(p)
 		}
 		e.rules[ask[asked]].time += e.rec.Since(start)
 	}()
@@ -211,7 +210,7 @@ func (e *engine) make(r *ruleState, n *fgraph.Apply, remove []*fgraph.Variable) 
 		e.changes.clear()
 		r.refused += e.refused - refused
 		if !vetoed(err) {
-			return false, err
+			return false, faulty(err)
 		}
 		return false, nil
 	}
@@ -227,7 +226,7 @@ func (e *engine) make(r *ruleState, n *fgraph.Apply, remove []*fgraph.Variable) 
 		}
 	}
 	if e.limit != nil {
-		e.limit.log(ev)
+		e.limit.log(ev, e.g.NumApplies())
 	}
 	return true, nil
 }

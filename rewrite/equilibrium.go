@@ -46,6 +46,9 @@ const maxPasses = 1000
 // afterwards. A run reports faults of the rules.
 func (q *Equilibrium) Prepare() { q.set = &preparation{rules: q.Rules} }
 
+// MakeRules makes the rules that are made on first use.
+func (q *Equilibrium) MakeRules(_ *fgraph.FunctionGraph, rec *profile.Recorder) { q.set.record(rec) }
+
 // Describe describes the equilibrium by its rules.
 func (q *Equilibrium) Describe() Description {
 	return q.set.get().describe(q.Name, profile.ClassEquilibrium, q.Rules)

@@ -10,7 +10,10 @@ import (
 
 // Errors of drivers, for use with [errors.Is].
 var (
-	// ErrRule means that a node rewriter is malformed or makes an invalid proposal.
+	// ErrRule means that a node rewriter is malformed, or proposes what no graph could accept: a
+	// replacement of a wrong type, with an op that can't be compared, or with a variable that is
+	// undeclared or of another graph. The error then also wraps what is wrong, such as
+	// [fgraph.ErrType].
 	ErrRule = errors.New("faulty rule")
 	// ErrMaxUse means that a rule fired too often, see [MaxUseError].
 	ErrMaxUse = errors.New("rules do not terminate")
@@ -47,11 +50,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // A PanicError is a panic of a rewriter, recovered by its driver.
 type PanicError struct {
 	Value any
+	At    string // where the rewriter was: folder, file and line; empty if that is not known
 	Stack []byte
 }
 
-// Error returns the value of the panic.
-func (e *PanicError) Error() string { return fmt.Sprintf("%v: %v", ErrPanic, e.Value) }
+// Error returns the value of the panic, and where it was.
+func (e *PanicError) Error() string {
+	if e.At == "" {
+		return fmt.Sprintf("%v: %v", ErrPanic, e.Value)
+	}
+	return fmt.Sprintf("%v: %v, at %s", ErrPanic, e.Value, e.At)
+}
 
 // Is reports whether target is [ErrPanic].
 func (e *PanicError) Is(target error) bool { return target == ErrPanic }
@@ -62,8 +71,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// A MaxUseError reports that a rule fired more often than its driver allows, most likely because
-// other rules undo what it does.
+// A MaxUseError reports that a rule fired more often than its driver allows: other rules undo what it
+// does, or it makes the graph larger and larger.
 type MaxUseError struct {
 	Rule    string
 	Uses    int
@@ -71,6 +80,7 @@ type MaxUseError struct {
 	MaxUse  float64 // how often a rule may fire, as a multiple of Nodes
 	Lap     []Event // one round of the cycle, or the last rules that fired
 	Repeats bool    // Lap is a cycle, seen twice in a row
+	Grown   int     // how many applies one round of the cycle adds to the graph
 }
 
 // Error returns the counts, followed by Lap with one rule per line.
@@ -80,6 +90,8 @@ func (e *MaxUseError) Error() string {
 		ErrMaxUse, e.Rule, e.Uses, e.MaxUse, e.Nodes)
 	switch {
 	case len(e.Lap) == 0:
+	case e.Repeats && e.Grown > 0:
+		fmt.Fprintf(&b, "; each round of %s makes the graph larger:", rewrites(len(e.Lap)))
 	case e.Repeats && len(e.Lap) == 1:
 		b.WriteString("; it goes on and on:")
 	case e.Repeats:
@@ -93,8 +105,26 @@ func (e *MaxUseError) Error() string {
 	return b.String()
 }
 
+func rewrites(n int) string {
+	if n == 1 {
+		return "1 rewrite"
+	}
+	return fmt.Sprintf("%d rewrites", n)
+}
+
 // Is reports whether target is [ErrMaxUse].
 func (e *MaxUseError) Is(target error) bool { return target == ErrMaxUse }
+
+// faulty returns the error of a replacement that a rule proposed, as [ErrRule] if the proposal is invalid
+// in any state of the graph.
+func faulty(err error) error {
+	for _, invalid := range []error{fgraph.ErrType, fgraph.ErrCycle, fgraph.ErrMissingInput, fgraph.ErrForeign, fgraph.ErrInvalid} {
+		if errors.Is(err, invalid) {
+			return fmt.Errorf("%w: %w", ErrRule, err)
+		}
+	}
+	return err
+}
 
 // vetoed reports whether a replacement was valid but refused.
 func vetoed(err error) bool {

@@ -70,9 +70,9 @@ func ExampleOptions() {
 	err := rewrite.Run(ctx, rewrite.In2Out("walk", faulty, simplify), g, nil)
 	fmt.Println(g, err)
 	// Output:
-	// walk: rule faulty: at mul(x, y): panic: out of ideas
+	// walk: rule faulty: at mul(x, y): panic: out of ideas, at rewrite/example_blame_test.go:63
 	// 	before: [true_div(mul(x, y), y)]
-	// walk: rule faulty: at true_div(mul(x, y), y): panic: out of ideas
+	// walk: rule faulty: at true_div(mul(x, y), y): panic: out of ideas, at rewrite/example_blame_test.go:63
 	// 	before: [true_div(mul(x, y), y)]
 	// [x] <nil>
 }

@@ -1,6 +1,10 @@
 package rewrite
 
-import "github.com/nnopt/nnopt/fgraph"
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+)
 
 // A Group is a node rewriter that consists of others. It makes the proposal of the first of them
 // that has one.
@@ -50,7 +54,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 	if err != nil || !g.ApplyAll {
 		return result, err
 	}
-	var events []Event
+	var events []logged
 	// Each proposal is an apply outside of the graph, to which the rules are applied again: they
 	// act on what is not there yet, and the driver sees the last form only.
 	for step := range maxInGroup {
@@ -67,7 +71,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 			return result, nil
 		}
 		if step >= maxInGroup-logLength {
-			events = append(events, newEvent(c.pass, Describe(by).Name, nil, proposed(next, more)))
+			events = append(events, logged{newEvent(c.pass, Describe(by).Name, nil, proposed(next, more)), added(c.Graph(), more.Outputs)})
 		}
 		// If the next proposal leaves out an output that the last one had, the last one is kept.
 		followed, ok := follow(result, more)
@@ -76,10 +80,26 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		}
 		result = followed
 	}
-	if round, repeats := lap(events); repeats {
-		return Result{}, &MaxUseError{Rule: Describe(by).Name, Uses: maxInGroup, Nodes: 1, MaxUse: maxInGroup, Lap: round, Repeats: true}
+	endless := &MaxUseError{Rule: Describe(by).Name, Uses: maxInGroup, Nodes: 1, MaxUse: maxInGroup}
+	if endless.show(events); endless.Repeats {
+		return Result{}, endless
 	}
 	return result, nil
+}
+
+// added returns how many applies a graph would gain with these variables.
+func added(g *fgraph.FunctionGraph, outputs []*fgraph.Variable) int {
+	todo, seen := slices.Clone(outputs), make(map[*fgraph.Apply]bool)
+	for len(todo) > 0 {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if v == nil || v.Owner() == nil || g.Contains(v.Owner()) || seen[v.Owner()] {
+			continue
+		}
+		seen[v.Owner()] = true
+		todo = append(todo, v.Owner().Inputs()...)
+	}
+	return len(seen)
 }
 
 // proposed returns the replacements of the outputs of n that r proposes.

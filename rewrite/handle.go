@@ -17,6 +17,7 @@ import (
 // that wraps [fgraph.ErrNotAllowed]. If the rewriter returns that error, Run does not treat it
 // as a failure.
 type Handle struct {
+	ctx    context.Context
 	g      *fgraph.FunctionGraph
 	rec    *profile.Recorder
 	pass   string
@@ -25,26 +26,56 @@ type Handle struct {
 	// Numbers of replacements that were made, that a feature objected to, and that were not
 	// allowed.
 	made, refused, denied int
+	inVain                int // denied since the last replacement that was made
 }
 
 // newHandle returns the handle of a pass on its graph. The caller must call close.
 func newHandle(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder, pass string) Handle {
 	_, w := watch(ctx, g, pass)
-	return Handle{g: g, rec: rec, pass: pass, before: g.Times(), watch: w}
+	return Handle{ctx: ctx, g: g, rec: rec, pass: pass, before: g.Times(), watch: w}
 }
 
 // Replace makes replacements, all or none, on account of the apply n and in the name of a rule
 // of the pass. n may be nil, and rule empty. It returns false if a feature objects or the
 // replacements are not allowed. Any other failure is an error.
+//
+// When the context of the run is done, Replace fails with its cause and the name of the pass. So a pass
+// that goes on until it gets its way can be interrupted. If [Options.Allow] has forbidden a million
+// replacements in a row, as an exhausted [Budget] does, Replace fails with [fgraph.ErrNotAllowed], which
+// ends the pass and not the run.
 func (h *Handle) Replace(rule string, n *fgraph.Apply, pairs ...fgraph.Replacement) (done bool, err error) {
-	if err := h.replace(rule, n, pairs, nil); err != nil {
-		if errors.Is(err, fgraph.ErrInconsistent) {
-			return false, nil
-		}
+	if err := ended(h.ctx, h.pass); err != nil {
 		return false, err
 	}
-	return true, nil
+	err = h.replace(rule, n, pairs, nil)
+	switch {
+	case err == nil:
+		h.inVain = 0
+		return true, nil
+	case !errors.Is(err, fgraph.ErrInconsistent):
+		return false, err
+	case !errors.Is(err, fgraph.ErrNotAllowed):
+		return false, nil
+	}
+	if h.inVain++; h.inVain > maxDenied {
+		return false, err
+	}
+	return false, nil
 }
+
+// ReplacePart is [Handle.Replace] for a change below the variables that are replaced: a part of what
+// computes them, part.Old, has become part.New. It is made on account of the apply of part.Old, and
+// events show the part in place of the whole.
+func (h *Handle) ReplacePart(rule string, part fgraph.Replacement, pairs ...fgraph.Replacement) (done bool, err error) {
+	if w := h.watch.by; w != nil {
+		w.part = part
+		defer func() { w.part = fgraph.Replacement{} }()
+	}
+	return h.Replace(rule, part.Old.Owner(), pairs...)
+}
+
+// maxDenied is how often in a row a pass may try what is not allowed: half a second.
+const maxDenied = 1_000_000
 
 // replace is Replace with variables that must be gone afterwards.
 func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacement, remove []*fgraph.Variable) error {
@@ -68,8 +99,11 @@ func (h *Handle) replace(rule string, n *fgraph.Apply, pairs []fgraph.Replacemen
 
 // Whole runs do as one change, which may consist of many, or be a decision outside of the graph.
 // [Options.Allow] and [Options.Trace] are called once for all of it. done reports whether it was
-// allowed.
+// allowed. Like [Handle.Replace], it fails when the context is done.
 func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
+	if err := ended(h.ctx, h.pass); err != nil {
+		return false, err
+	}
 	w, why := h.watch.by, fgraph.Reason{Pass: h.pass, Rule: rule}
 	// A whole change inside of another: it was allowed with the outer one, which will also be the
 	// one that is traced.
@@ -153,7 +187,8 @@ func (w *watching) end(g *fgraph.FunctionGraph) {
 // A watcher is the guard that calls Options.Allow and Options.Trace.
 type watcher struct {
 	opts   *Options
-	node   *fgraph.Apply // the apply that the change concerns, nil if unknown
+	node   *fgraph.Apply      // the apply that the change concerns, nil if unknown
+	part   fgraph.Replacement // what events show in place of the pairs, unless it is zero
 	event  Event
 	traces bool // event is to be traced
 	whole  bool // the changes are part of one that was allowed as a whole
@@ -176,6 +211,9 @@ func (w *watcher) Allow(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, why
 			n = pairs[0].Old.Owner()
 		}
 		w.event = newEvent(why.Pass, why.Rule, n, pairs)
+		if w.part.Old != nil {
+			w.event.Before, w.event.After = describe(w.part.Old), describe(w.part.New)
+		}
 	}
 	return true
 }

@@ -173,3 +173,75 @@ func TestOverwriterWithoutHandler(t *testing.T) {
 		}
 	}
 }
+
+// stubborn is a pass that goes on until features and options let it have its way.
+var stubborn = Global{Name: "stubborn", Fn: func(_ context.Context, h *Handle) error {
+	for {
+		a := h.Graph().Outputs()[0].Owner()
+		done, err := h.Replace("push", a, fgraph.Replacement{Old: a.Out(), New: call(op("g"), a.Out())})
+		if err != nil || done && h.Graph().NumApplies() > 3 {
+			return err
+		}
+	}
+}}
+
+// A pass that spins ends when its context is done, with the cause, its own name, and not as a failure of
+// the rewriter; and it ends by itself if nothing that it wants is allowed.
+func TestSpinningPass(t *testing.T) {
+	cause := errors.New("enough")
+	objects := new(vetoer)
+	for _, c := range []struct {
+		name string
+		opts Options
+	}{
+		{"refused", Options{OnFailure: Ignore}},
+		{"not allowed", Options{OnFailure: Ignore, Allow: Budget(0)}},
+	} {
+		ctx, cancel := context.WithCancelCause(WithOptions(t.Context(), c.opts))
+		x := input("x")
+		g := newGraph(t, list(x), list(nested(x, "f")), objects)
+		calls := 0
+		objects.asked = func() {
+			if calls++; calls == 100 {
+				cancel(cause)
+			}
+		}
+		if c.opts.Allow != nil {
+			g.Detach(objects)
+			allow := c.opts.Allow
+			c.opts.Allow = func(why fgraph.Reason) bool { objects.asked(); return allow(why) }
+			ctx = WithOptions(ctx, c.opts)
+		}
+		err := Run(ctx, &Sequence{Name: "all", Members: []Member{{"first", byHandle}, {"spin", stubborn}}}, g, nil)
+		var e *Error
+		if !errors.Is(err, cause) || !errors.As(err, &e) || e.Pass != "spin" || err.Error() != "spin: enough" || calls < 100 || calls > 101 {
+			t.Errorf("%s: %v after %d attempts", c.name, err, calls)
+		}
+	}
+
+	x := input("x")
+	g := newGraph(t, list(x), list(nested(x, "f")))
+	if err := Run(WithOptions(t.Context(), Options{Allow: Budget(1)}), stubborn, g, nil); err != nil || g.String() != "[g(f(x))]" {
+		t.Errorf("budget: %v, %v", g, err)
+	}
+}
+
+// The error of a pass that was interrupted names the pass, even if the pass returns what its context
+// says, and does so before a whole change.
+func TestInterruptedPass(t *testing.T) {
+	for name, fn := range map[string]func(context.Context, *Handle) error{
+		"own": func(ctx context.Context, _ *Handle) error { return ctx.Err() },
+		"whole": func(_ context.Context, h *Handle) error {
+			_, err := h.Whole("", func() error { return nil })
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		pass := Global{Name: name, Fn: func(ctx context.Context, h *Handle) error { cancel(); return fn(ctx, h) }}
+		x := input("x")
+		err := Run(ctx, pass, newGraph(t, list(x), list(nested(x, "f"))), nil)
+		if want := name + ": context canceled"; !errors.Is(err, context.Canceled) || err.Error() != want {
+			t.Errorf("%v, not %s", err, want)
+		}
+	}
+}

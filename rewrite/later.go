@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
 )
 
 // Later returns a node rewriter that is made when it is first needed, by one call of make. So a
@@ -18,9 +19,20 @@ func Later(outline Description, make func() NodeRewriter) NodeRewriter {
 	l := &later{outline: outline}
 	l.get = sync.OnceValue(func() NodeRewriter {
 		defer l.made.Store(true)
-		return make()
+		return makeRule(make)
 	})
 	return l
+}
+
+// makeRule calls make. If it panics, each later call panics as well, by which the place is lost: so it
+// is found now.
+func makeRule(make func() NodeRewriter) NodeRewriter {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(newPanic(p))
+		}
+	}()
+	return make()
 }
 
 // An Outliner is a rewriter that knows its outline without being made, see [Later].
@@ -74,10 +86,17 @@ type preparation struct {
 }
 
 // get returns the rules analyzed, or nil if they are at fault. p may be nil.
-func (p *preparation) get() *ruleSet {
+func (p *preparation) get() *ruleSet { return p.record(nil) }
+
+// record is get, and records the time that making and analyzing the rules took.
+func (p *preparation) record(rec *profile.Recorder) *ruleSet {
 	if p == nil {
 		return nil
 	}
-	p.once.Do(func() { p.set, _ = newRuleSet(p.rules) })
+	p.once.Do(func() {
+		start := rec.Now()
+		p.set, _ = newRuleSet(p.rules)
+		rec.AddPrepare(rec.Since(start))
+	})
 	return p.set
 }

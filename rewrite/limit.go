@@ -9,14 +9,20 @@ import (
 // defaultMaxUse is Theano's default of [Equilibrium.MaxUse].
 const defaultMaxUse = 8
 
-// limit ends a run in which rules undo each other. Shortly before, it starts a log of events, to
-// show the cycle.
+// limit ends a run in which rules undo each other, or make the graph larger and larger. Shortly before,
+// it starts a log of events, to show the cycle.
 type limit struct {
 	ratio  float64
 	start  int // applies when the run began
 	nodes  int
 	most   int // how often a rule may fire
-	events []Event
+	events []logged
+}
+
+// logged is an event, and the number of applies of the graph after it.
+type logged struct {
+	Event
+	nodes int
 }
 
 // logLength is the length of the log. Cycles of up to half that length are recognized.
@@ -43,7 +49,7 @@ func (l *limit) raise(nodes int) {
 // logs reports whether to log the next event of r.
 func (l *limit) logs(r *ruleState) bool { return len(l.events) > 0 || r.applied >= l.most-logLength }
 
-func (l *limit) log(ev Event) {
+func (l *limit) log(ev Event, nodes int) {
 	if ev.Rule == "" {
 		return
 	}
@@ -55,13 +61,13 @@ func (l *limit) log(ev Event) {
 	}
 	// The text is enough, and the log must not keep applies alive.
 	ev.Apply, ev.Pairs = nil, nil
-	l.events = append(l.events, ev)
+	l.events = append(l.events, logged{ev, nodes})
 }
 
 // logMember logs that a graph rewriter changed the graph, which may be part of the cycle.
 func (l *limit) logMember(name string, before, after int) {
 	if len(l.events) > 0 {
-		l.log(Event{Rule: name, Before: fmt.Sprintf("graph of %d applies", before), After: fmt.Sprintf("of %d", after)})
+		l.log(Event{Rule: name, Before: fmt.Sprintf("graph of %d applies", before), After: fmt.Sprintf("of %d", after)}, after)
 	}
 }
 
@@ -71,18 +77,33 @@ func (l *limit) exceeded(rule string, r *ruleState) error {
 		return nil
 	}
 	err := &MaxUseError{Rule: rule, Uses: r.applied, Nodes: l.nodes, MaxUse: l.ratio}
-	err.Lap, err.Repeats = lap(l.events)
+	err.show(l.events)
 	return err
+}
+
+// show sets what the error says about the last events.
+func (e *MaxUseError) show(events []logged) {
+	last, repeats := lap(events)
+	for _, ev := range last {
+		e.Lap = append(e.Lap, ev.Event)
+	}
+	if e.Repeats = repeats; repeats {
+		before := events[len(events)-len(last)-1]
+		e.Grown = max(0, last[len(last)-1].nodes-before.nodes)
+	}
 }
 
 // lap returns the shortest sequence that occurs twice at the end of events, and true; or else
 // the last few events.
-func lap(events []Event) ([]Event, bool) {
-	same := func(a, b Event) bool { return a.Rule == b.Rule && a.Before == b.Before && a.After == b.After }
-	alike := func(a, b Event) bool { return a.Rule == b.Rule }
+func lap(events []logged) ([]logged, bool) {
+	same := func(a, b logged) bool {
+		return a.Rule == b.Rule && a.Before == b.Before && a.After == b.After && a.nodes == b.nodes
+	}
+	alike := func(a, b logged) bool { return a.Rule == b.Rule }
 	// First look for a cycle whose graphs repeat, the proof that rules undo each other; then for
-	// one of the same rules on a graph that grows.
-	for _, equal := range []func(a, b Event) bool{same, alike} {
+	// one of the same rules on a graph that grows. Its texts may repeat, too, because they show three
+	// levels of applies only, so the size of the graph tells.
+	for _, equal := range []func(a, b logged) bool{same, alike} {
 		for n := 1; 2*n <= len(events); n++ {
 			last, before := events[len(events)-n:], events[len(events)-2*n:len(events)-n]
 			if slices.EqualFunc(last, before, equal) {

@@ -13,6 +13,12 @@ import (
 	"github.com/nnopt/nnopt/profile"
 )
 
+// incomparable is an op that can't be compared.
+type incomparable struct{ numbers []int }
+
+func (incomparable) String() string { return "incomparable" }
+
+// A proposal that no graph could accept is the fault of the rule. The graph stays as it was.
 func TestNonsense(t *testing.T) {
 	x, y := input("x"), input("y")
 	two := fgraph.NewApply(op("two"), list(x), num, num)
@@ -51,6 +57,13 @@ func TestNonsense(t *testing.T) {
 		{"cycle", func(n *fgraph.Apply) (Result, error) {
 			return Replace(call(op("h"), n.Out().Clients()[1].Apply.Out()), nil), nil
 		}, fgraph.ErrCycle, ""},
+		{"foreign", func(n *fgraph.Apply) (Result, error) {
+			other := input("z")
+			newGraph(t, list(other), list(call(op("f"), other)))
+			return Replace(call(op("f"), other), nil), nil
+		}, fgraph.ErrForeign, ""},
+		{"undeclared", func(n *fgraph.Apply) (Result, error) { return Replace(call(op("f"), input("z")), nil), nil }, fgraph.ErrMissingInput, ""},
+		{"incomparable", func(n *fgraph.Apply) (Result, error) { return Replace(call(incomparable{}, x), nil), nil }, fgraph.ErrInvalid, ""},
 		{"type", func(n *fgraph.Apply) (Result, error) {
 			return Replace(fgraph.NewConstant(typ("other"), 1, ""), nil), nil
 		}, fgraph.ErrType, ""},
@@ -73,6 +86,9 @@ func TestNonsense(t *testing.T) {
 				var e *Error
 				if !errors.As(err, &e) || e.Pass != "pass" || e.Rule != "rule" || e.Node != "two(x)" {
 					t.Errorf("%s: %#v", c.name, e)
+				}
+				if own := c.name == "error" || c.name == "panic"; errors.Is(err, ErrRule) == own {
+					t.Errorf("%s: ErrRule: %v", c.name, err)
 				}
 			}
 			wantString(t, g, c.want)
@@ -116,11 +132,14 @@ func TestCase11Trace(t *testing.T) {
 	}
 }
 
-type vetoer struct{}
+type vetoer struct{ asked func() }
 
 func (*vetoer) OnAttach(*fgraph.FunctionGraph) error { return nil }
 
-func (*vetoer) Validate(*fgraph.FunctionGraph) error {
+func (v *vetoer) Validate(*fgraph.FunctionGraph) error {
+	if v.asked != nil {
+		v.asked()
+	}
 	return fmt.Errorf("%w: no", fgraph.ErrInconsistent)
 }
 

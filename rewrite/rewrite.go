@@ -20,6 +20,14 @@ type GraphRewriter interface {
 	Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error
 }
 
+// A Maker is a graph rewriter that makes its rules on first use, see [Later]. [Run] has it make them
+// before anything else, so that the record of the run tells the time that this took.
+type Maker interface {
+	GraphRewriter
+	// MakeRules makes the rules for graphs like g, unless that was done before. rec may be nil.
+	MakeRules(g *fgraph.FunctionGraph, rec *profile.Recorder)
+}
+
 // A NodeRewriter proposes replacements around one apply. It does not change the graph.
 type NodeRewriter interface {
 	// Tracks lists the ops that the rewriter wants to see, nil for all.

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -29,12 +28,15 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 	}
 	name := passFrom(ctx)
 	if name == "" {
-		name = Describe(r).Name
+		name = Outline(r).Name // a rule that can't be made is a failure of the run
 	}
 	err := protect(name, func() error {
 		var w watching
 		ctx, w = watch(ctx, g, name)
 		defer w.end(g)
+		if m, ok := r.(Maker); ok {
+			m.MakeRules(g, rec)
+		}
 		if err := r.AddRequirements(g); err != nil {
 			return fmt.Errorf("requirements: %w", err)
 		}
@@ -46,7 +48,12 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 		err = nil // the rewriter stopped, but did not fail
 	}
 	if err != nil {
-		reproduce(ctx, located(name, err))
+		e := located(name, err)
+		reproduce(ctx, e)
+		// A pass that was interrupted may return the error of its context as it is.
+		if ctx.Err() != nil {
+			return e
+		}
 	}
 	return err
 }
@@ -67,7 +74,7 @@ func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *prof
 	}
 	var child *profile.Recorder
 	if rec.Enabled() { // or the description is for nothing
-		child = rec.Begin(m.Name, Describe(m.Rewriter).Class)
+		child = rec.Begin(m.Name, Outline(m.Rewriter).Class)
 		defer child.End()
 	}
 	err := Run(WithPass(ctx, m.Name), m.Rewriter, g, child)
@@ -96,7 +103,7 @@ func ended(ctx context.Context, pass string) error {
 func protect(pass string, do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Error{Pass: pass, Err: &PanicError{Value: r, Stack: debug.Stack()}}
+			err = &Error{Pass: pass, Err: newPanic(r)}
 		}
 	}()
 	return do()

@@ -53,6 +53,9 @@ func Out2In(name string, rules ...NodeRewriter) *Walk {
 // Prepare is like [Equilibrium.Prepare].
 func (w *Walk) Prepare() { w.set = &preparation{rules: w.Rules} }
 
+// MakeRules makes the rules that are made on first use.
+func (w *Walk) MakeRules(_ *fgraph.FunctionGraph, rec *profile.Recorder) { w.set.record(rec) }
+
 // Describe describes the walk by its rules.
 func (w *Walk) Describe() Description { return w.set.get().describe(w.Name, w.class(), w.Rules) }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // MatmulIntegerOp is the exact product of the rows of x and one matrix, both int8s or uint8s, as int32s:
@@ -86,7 +87,7 @@ func inferCodes(op fgraph.Op, in []*fgraph.Variable, product func(floats []*fgra
 func preparedCodes(op fgraph.Op, a *fgraph.Apply) func(ws *array.Workspace, in []*array.Array) (*kernel.IntegerWeights, error) {
 	var once func(*array.Workspace) *kernel.IntegerWeights
 	if w, zero := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[3]); w != nil && zero != nil {
-		once = prepare(w, codeWeights{weak.Make(zero)}, func(*kernel.Threads) *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
+		once = preparation.Once(w, codeWeights{weak.Make(zero)}, func(*kernel.Threads) *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
 	}
 	return func(ws *array.Workspace, in []*array.Array) (*kernel.IntegerWeights, error) {
 		w, zero := in[1], in[3]

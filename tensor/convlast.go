@@ -4,6 +4,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // ConvLastOp is ConvOp with channels last: the input x is [N, spatial…, C], the weights are [window…,
@@ -89,7 +90,7 @@ func (op convLastOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := nothing[array.LastWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
-		prepared = prepare(w, lastWeights(op.Groups), func(t *kernel.Threads) *array.LastWeights { return array.NewLastWeights(w, op.Groups, t) })
+		prepared = preparation.Once(w, lastWeights(op.Groups), func(t *kernel.Threads) *array.LastWeights { return array.NewLastWeights(w, op.Groups, t) })
 	}
 	return slideLast(op, op, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.ConvLast(y, in[0], in[1], prepared(ws), w, op.Groups, e, in[2:])

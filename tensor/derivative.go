@@ -93,9 +93,13 @@ var binaryDerivatives = map[array.Opcode][2]func(x, y, z, g *fgraph.Variable) *f
 		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return Neg(Mul(g, Map(array.IntDiv, x, y))) },
 	},
 	array.Pow: {
-		func(x, y, _, g *fgraph.Variable) *fgraph.Variable { return Mul(g, y, Pow(x, Sub(y, Number(1, y)))) },
-		func(x, _, z, g *fgraph.Variable) *fgraph.Variable {
-			return Mul(g, z, Switch(Map(array.Eq, x, Number(0, x)), Number(0, x), Log(x)))
+		func(x, y, _, g *fgraph.Variable) *fgraph.Variable {
+			return Mul(g, y, Pow(nonzeroBase(x, y), Sub(y, Number(1, y))))
+		},
+		// At x = 0 it is -∞ for negative y, otherwise 0; y = 0, at which 0^y jumps, is Theano's convention.
+		func(x, y, z, g *fgraph.Variable) *fgraph.Variable {
+			atZero := Switch(Map(array.Lt, y, Number(0, y)), Number(math.Inf(-1), z), Number(0, z))
+			return Mul(g, Switch(Map(array.Eq, x, Number(0, x)), atZero, Mul(z, Log(x))))
 		},
 	},
 	array.Xlogy: {
@@ -115,8 +119,8 @@ var binaryDerivatives = map[array.Opcode][2]func(x, y, z, g *fgraph.Variable) *f
 		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return ZerosLike(g) },
 	},
 	array.Hypot: {
-		func(x, _, z, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(g, x), z) },
-		func(_, y, z, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(Mul(g, y), z) },
+		func(x, _, z, g *fgraph.Variable) *fgraph.Variable { return unlessZero(z, TrueDiv(Mul(g, x), z)) },
+		func(_, y, z, g *fgraph.Variable) *fgraph.Variable { return unlessZero(z, TrueDiv(Mul(g, y), z)) },
 	},
 	array.Polygamma: {
 		func(_, _, _, g *fgraph.Variable) *fgraph.Variable { return nil }, // the order is an integer
@@ -172,12 +176,20 @@ var unaryDerivatives = map[array.Opcode]func(x, y, g *fgraph.Variable) *fgraph.V
 	array.Psi:      func(x, y, g *fgraph.Variable) *fgraph.Variable { return Mul(g, Map(array.Polygamma, Number(1, x), x)) },
 	array.Erfinv:   func(x, y, g *fgraph.Variable) *fgraph.Variable { return inverseGaussian(1, y, g) },
 	array.Erfcinv:  func(x, y, g *fgraph.Variable) *fgraph.Variable { return inverseGaussian(-1, y, g) },
-	array.Log1mexp: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(TrueDiv(g, Map(array.Expm1, Neg(x)))) },
+	// Not -1/expm1(-x), which is +∞ at 0.
+	array.Log1mexp: func(x, y, g *fgraph.Variable) *fgraph.Variable { return Neg(Mul(g, Exp(Sub(x, y)))) },
 	array.Erfcx: func(x, y, g *fgraph.Variable) *fgraph.Variable {
 		return Mul(Number(2, g), g, Sub(Mul(x, y), Number(1/math.Sqrt(math.Pi), y)))
 	},
 	array.Cbrt: func(x, y, g *fgraph.Variable) *fgraph.Variable { return TrueDiv(g, Mul(Number(3, g), Sqr(y))) },
 	array.Sgn:  flat, array.Floor: flat, array.Ceil: flat, array.Trunc: flat, array.Round: flat,
+}
+
+// nonzeroBase returns x with 1 in place of 0 where the exponent y is 0. There y·x^(y-1) is 0·∞, and right is 0, as
+// x^0 is 1 everywhere; with another base it and its derivatives are.
+func nonzeroBase(x, y *fgraph.Variable) *fgraph.Variable {
+	zero := func(v *fgraph.Variable) *fgraph.Variable { return Map(array.Eq, v, Number(0, v)) }
+	return Switch(Map(array.And, zero(x), zero(y)), Number(1, x), x)
 }
 
 // unlessZero returns v where x is not 0, and 0 elsewhere.

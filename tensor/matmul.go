@@ -7,6 +7,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // MatmulOp multiplies the matrices that the last two dimensions of its inputs are. Both inputs have
@@ -137,8 +138,11 @@ func preparedFactor(v *fgraph.Variable, dtype array.DType) func(*array.Workspace
 	if a.NDim() == 1 {
 		a = a.Transpose(0, array.NewAxis)
 	}
-	return prepare(constant, form, func(t *kernel.Threads) *array.Factor { return array.NewFactor(a, t) })
+	return preparation.Once(constant, form, func(t *kernel.Threads) *array.Factor { return array.NewFactor(a, t) })
 }
+
+// nothing is what a variable that is no constant is prepared to.
+func nothing[T any](*array.Workspace) *T { return nil }
 
 // factor is the form of a factor whose dimensions are in some order, that of the constant if it is zero.
 type factor struct{ order DimShuffleOp }

@@ -45,7 +45,7 @@ func resized(x []float64, o tensor.ResizeOptions, m int, scale float64, i int) f
 // TestResize compares with the formulas of ONNX, dimension by dimension.
 func TestResize(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
-	for i := range longtest.Of(150, 3000) {
+	for i := range longtest.Of(60, 3000) {
 		o := tensor.ResizeOptions{Linear: r.IntN(2) == 0}
 		o.Coordinates = []tensor.CoordinateMode{"", tensor.HalfPixel, tensor.PytorchHalfPixel, tensor.AlignCorners, tensor.Asymmetric}[r.IntN(5)]
 		o.Nearest = []tensor.NearestMode{"", tensor.RoundPreferFloor, tensor.RoundPreferCeil, tensor.NearestFloor, tensor.NearestCeil}[r.IntN(5)]

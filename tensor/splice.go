@@ -6,6 +6,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // SpliceMatmulOp is the product of MatmulOp of N tensors, joined along their last dimension, and a
@@ -61,7 +62,7 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 			known = known && sizes[i] != Unknown
 		}
 		if known {
-			prepared = prepare(y, factors(fmt.Sprint(sizes)), func(t *kernel.Threads) *[]*array.Factor {
+			prepared = preparation.Once(y, factors(fmt.Sprint(sizes)), func(t *kernel.Threads) *[]*array.Factor {
 				list := array.NewFactors(y, sizes, t)
 				return &list
 			})

@@ -196,7 +196,7 @@ func near(t *testing.T, what string, got *array.Array, shape []int, want []float
 // all products.
 func TestConv(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for i := range longtest.Of(120, 2000) {
+	for i := range longtest.Of(60, 2000) {
 		s := randomSample(r)
 		out, ok := s.result(false)
 		dtype := []array.DType{array.Float64, array.Float32}[i%2]
@@ -285,7 +285,7 @@ func TestConvTranspose(t *testing.T) {
 func TestPools(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	tried := 0
-	for i := range longtest.Of(300, 3000) {
+	for i := range longtest.Of(120, 3000) {
 		s := randomSample(r)
 		ceil := r.IntN(2) == 0
 		out, ok := s.result(ceil)
@@ -355,7 +355,7 @@ func TestPools(t *testing.T) {
 			}
 		}
 	}
-	if tried < 500 {
+	if tried < longtest.Of(300, 500) {
 		t.Errorf("only %d pools were compared", tried)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // WinogradOp is ConvLastOp for windows of 3×3 elements that move by 1, computed in tiles of Tile×Tile
@@ -58,7 +59,7 @@ func (op winogradOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := nothing[array.WinogradWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.Len() > 0 {
-		prepared = prepare(w, winogradWeights(op.Tile), func(*kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
+		prepared = preparation.Once(w, winogradWeights(op.Tile), func(*kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
 	}
 	return slideLast(op, op.conv(), func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.Winograd(y, in[0], in[1], prepared(ws), w, op.Tile, e, in[2:])

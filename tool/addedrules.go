@@ -14,10 +14,13 @@ import (
 
 // AddedRules are rules that flags add to the database.
 type AddedRules struct {
-	text  string   // of a file of rules
-	names []string // of the rules of --rule
-	files []string // of --rules
+	sources []ruleSource
+	names   []string // of the rules of --rule
+	files   []string // of --rules
 }
+
+// A ruleSource is a text with rules.
+type ruleSource struct{ file, text string } // file is "" for --rule
 
 // Declare declares --rule and --rules.
 func (r *AddedRules) Declare(cfg *Config, fs *flag.FlagSet) {
@@ -27,7 +30,8 @@ func (r *AddedRules) Declare(cfg *Config, fs *flag.FlagSet) {
 		}
 		name := fmt.Sprintf("rule%d", len(r.names)+1)
 		r.names = append(r.names, name)
-		r.text += fmt.Sprintf("# A rule of the command line.\n%s: %s; fast_run fast_compile\n    %s\n\n", name, cfg.Group, strings.ReplaceAll(text, "\n", "\n    "))
+		rule := fmt.Sprintf("# A rule of the command line.\n%s: %s; fast_run fast_compile\n    %s\n\n", name, cfg.Group, strings.ReplaceAll(text, "\n", "\n    "))
+		r.sources = append(r.sources, ruleSource{text: rule})
 		return nil
 	})
 	fs.Func("rules", "Add the rules of FILE to the groups that it names; may be repeated", func(file string) error {
@@ -37,7 +41,13 @@ func (r *AddedRules) Declare(cfg *Config, fs *flag.FlagSet) {
 }
 
 // Text returns the rules as a file of rules.
-func (r *AddedRules) Text() string { return r.text }
+func (r *AddedRules) Text() string {
+	var b strings.Builder
+	for _, s := range r.sources {
+		b.WriteString(s.text)
+	}
+	return b.String()
+}
 
 // read reads the files of --rules.
 func (r *AddedRules) read() error {
@@ -48,12 +58,7 @@ func (r *AddedRules) read() error {
 		if err != nil {
 			return fmt.Errorf("--rules: %w", err)
 		}
-		// The files become one text, which is also what a reproducer holds. So each is parsed here
-		// once, for an error with its own name and line.
-		if _, err := pattern.ParseRules(file, string(text)); err != nil { // join does not know the file
-			return Usagef("--rules: %w", err)
-		}
-		r.text += string(text) + "\n\n"
+		r.sources = append(r.sources, ruleSource{file, string(text) + "\n\n"})
 	}
 	return nil
 }
@@ -63,30 +68,41 @@ func (r *AddedRules) Join(db *optdb.SequenceDB, v pattern.Vocabulary, q optdb.Qu
 	if err := r.read(); err != nil {
 		return q, err
 	}
-	if r.text == "" {
+	if len(r.sources) == 0 {
 		return q, nil
 	}
-	if err := addRules(db, v, "rules", r.text); err != nil {
-		return q, Usagef("--rule, --rules: %w", err)
+	if err := addRules(db, v, r.sources...); err != nil {
+		flag := "--rules"
+		switch {
+		case len(r.names) == len(r.sources):
+			flag = "--rule"
+		case len(r.names) > 0:
+			flag = "--rule, --rules"
+		}
+		return q, Usagef("%s: %w", flag, err)
 	}
 	return q.Including(r.names...), nil
 }
 
 // Note stores the rules with a reproducer.
 func (r *AddedRules) Note(cas *repro.Case) {
-	if r.text != "" {
-		SetNote(cas, fieldRules, "\n"+strings.TrimRight(r.text, "\n"))
+	if len(r.sources) > 0 {
+		SetNote(cas, fieldRules, "\n"+strings.TrimRight(r.Text(), "\n"))
 	}
 }
 
-// addRules adds rules that are text to the groups that they name.
-func addRules(db *optdb.SequenceDB, v pattern.Vocabulary, name, text string) error {
-	rules, err := pattern.ParseRules(name, text)
-	if err == nil && v == nil {
-		err = errors.New("the dialect has no vocabulary")
+// addRules adds rules that are text to the groups that they name. Their errors name the file of each.
+func addRules(db *optdb.SequenceDB, v pattern.Vocabulary, sources ...ruleSource) error {
+	var rules []pattern.Rule
+	for _, s := range sources {
+		list, err := pattern.ParseRules(s.file, s.text)
+		if err != nil {
+			return err
+		}
+		rules = append(rules, list...)
 	}
-	if err == nil {
-		err = optdb.AddRules(db, v, rules)
+	if v == nil {
+		return errors.New("the dialect has no vocabulary")
 	}
-	return err
+	return optdb.AddRules(db, v, rules)
 }

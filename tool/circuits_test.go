@@ -76,6 +76,9 @@ func (circuits) Random(_ context.Context, g *fgraph.FunctionGraph, seed uint64) 
 	return values, nil
 }
 
+// Draws returns how many inputs there are in all, if they are few: that many seeds in a row draw each.
+func (circuits) Draws(g *fgraph.FunctionGraph) int { return 1 << min(len(g.Inputs()), 8) }
+
 func (circuits) Evaluate(_ context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 	return repro.Interpret(g, inputs, func(a *fgraph.Apply, in []any) ([]any, error) {
 		x, y := in[0].(bool), in[len(in)-1].(bool)
@@ -92,18 +95,24 @@ func (circuits) ParseValue(_ fgraph.Type, text string) (any, error) {
 	return strconv.ParseBool(text)
 }
 
-// circuitRules are a right rule and a wrong one.
+// circuitRules are a right rule and two wrong ones.
 const circuitRules = "# De Morgan's law.\nde_morgan: canonicalize; fast_run\n    (Not (And (Not x) (Not y))) => (Or x y)\n\n" +
-	"# It is wrong.\nabsorb: canonicalize; wrong\n    (And x (Or x y)) => y\n"
+	"# It is wrong.\nabsorb: canonicalize; wrong\n    (And x (Or x y)) => y\n\n" +
+	"# It is wrong, and right for most inputs of a majority.\neither: canonicalize; seldom_wrong\n    (And x y) => (Or x y)\n"
+
+// circuitDatabase has rules of a file.
+func circuitDatabase(file, text string, v pattern.Vocabulary) (*optdb.SequenceDB, error) {
+	db, rules := optdb.NewSequenceDB("circuits"), optdb.NewEquilibriumDB("canonicalize")
+	list, err := pattern.ParseRules(file, text)
+	if err != nil {
+		return nil, err
+	}
+	return db, errors.Join(db.Register("canonicalize", rules, 1, "fast_run"), optdb.AddRules(db, v, list))
+}
 
 // circuitTool is a program for circuits.
-var circuitTool = tool.Config{Name: "circuits", Database: func() *optdb.SequenceDB {
-	db, rules := optdb.NewSequenceDB("circuits"), optdb.NewEquilibriumDB("canonicalize")
-	list, err := pattern.ParseRules("circuits.rules", circuitRules)
-	if err := errors.Join(err, db.Register("canonicalize", rules, 1, "fast_run"), optdb.AddRules(db, circuits{}, list)); err != nil {
-		panic(err)
-	}
-	return db
+var circuitTool = tool.Config{Name: "circuits", Database: func() (*optdb.SequenceDB, error) {
+	return circuitDatabase("circuits.rules", circuitRules, circuits{})
 }, Dialects: []*tool.Dialect{{
 	Name:       "circuit",
 	Open:       func(*tool.Console, string, *graphfile.File) (repro.World, error) { return circuits{}, nil },

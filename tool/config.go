@@ -17,8 +17,9 @@ type Config struct {
 	// Doc says what the program does, in a sentence for the list of verbs.
 	Doc string
 	// Database makes the database of passes that queries select from, anew at each call. The
-	// default is an empty one.
-	Database func() *optdb.SequenceDB
+	// default is an empty one. Its error is that of every verb that needs the database; [Always] is for
+	// one that can't fail.
+	Database func() (*optdb.SequenceDB, error)
 	// Group is the entry of the database that rules join which name none, such as those of --rule.
 	// The default is canonicalize.
 	Group string
@@ -36,9 +37,14 @@ func (cfg Config) complete() Config {
 	cfg.Doc = cmp.Or(cfg.Doc, cfg.Name+" optimizes graphs by a database of passes.")
 	cfg.Group = cmp.Or(cfg.Group, "canonicalize")
 	if cfg.Database == nil {
-		cfg.Database = func() *optdb.SequenceDB { return optdb.NewSequenceDB("empty") }
+		cfg.Database = Always(func() *optdb.SequenceDB { return optdb.NewSequenceDB("empty") })
 	}
 	return cfg
+}
+
+// Always returns a [Config.Database] that can't fail, such as Always(passes.Default).
+func Always(database func() *optdb.SequenceDB) func() (*optdb.SequenceDB, error) {
+	return func() (*optdb.SequenceDB, error) { return database(), nil }
 }
 
 // AllVerbs lists the verbs in the order of help.

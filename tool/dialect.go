@@ -33,6 +33,10 @@ type Dialect struct {
 	Fields []string
 	// Files are those of the fields that name a file, relative to the one that they are in.
 	Files []string
+	// Query completes a query that was typed for graphs of the dialect: with tags that it avoids, see
+	// [optdb.Query.Avoiding], so that it changes no choice that the query names. Queries in files are complete.
+	// It may be nil.
+	Query func(q optdb.Query) optdb.Query
 	// Vocabulary returns the meaning of the names in rules.
 	Vocabulary func() pattern.Vocabulary
 	// Subjects declares the flags of what verbs take besides files of graphs. A dialect that comes

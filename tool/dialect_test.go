@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool"
 )
 
@@ -24,7 +26,9 @@ func TestCircuits(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const plan = "input %x : wire\ninput %y : wire\ninput %z : wire\n%0 = Not(%x) : wire\n%1 = Not(%y) : wire\n%2 = And(%0, %1) : wire\n%3 = Not(%2) : wire\n" +
 		"%4 = Or(%z, %y) : wire\n%5 = And(%z, %4) : wire\n%6 = Or(%5, %3) : wire\nreturn %6\n"
-	for name, text := range map[string]string{"plan.graph": "graph {\n" + plan + "}\n", "wrong.graph": "query: +fast_run +wrong\nseed: 4\n\ngraph {\n" + plan + "}\n"} {
+	const majority = "input %x : wire\ninput %y : wire\ninput %z : wire\n%0 = And(%x, %y) : wire\n%1 = And(%y, %z) : wire\n%2 = And(%x, %z) : wire\n" +
+		"%3 = Or(%0, %1) : wire\n%4 = Or(%3, %2) : wire\nreturn %4\n"
+	for name, text := range map[string]string{"plan.graph": "graph {\n" + plan + "}\n", "majority.graph": "graph {\n" + majority + "}\n", "wrong.graph": "query: +fast_run +wrong\nseed: 4\n\ngraph {\n" + plan + "}\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +44,12 @@ func TestCircuits(t *testing.T) {
 		{0, "graph --after=canonicalize plan.graph", "%2 = Or(%x, %y) : wire"},
 		{0, "graph --format=dot plan.graph", "digraph"},
 		{1, "opt|--query=debug +wrong|wrong.graph", "a reproducer is in circuits-failure-1.graph (values in canonicalize/absorb)"},
+		// One draw does not show it; all eight do.
+		{0, "opt|--query=debug +seldom_wrong|--draws=1|majority.graph", "Or(%x, %y)"},
+		{1, "opt|--query=debug +seldom_wrong|--draws=1|--srand=1|majority.graph", "values in canonicalize/either"},
+		{1, "opt|--query=debug +seldom_wrong|majority.graph", "values in canonicalize/either"},
+		{1, "reproduce circuits-failure-3.graph", "it still fails: values in canonicalize/either"},
+		{2, "opt --draws=3 majority.graph", "--draws"},
 		{0, "profile plan.graph", "de_morgan"},
 		{0, "passes --query=+fast_run", "canonicalize"},
 		{0, "view --output=page.html plan.graph", ""},
@@ -66,6 +76,76 @@ func TestCircuits(t *testing.T) {
 	}
 	if page, err := os.ReadFile("page.html"); err != nil || !bytes.Contains(page, []byte("de_morgan")) {
 		t.Errorf("the page has no rule: %v", err)
+	}
+}
+
+// theory is a vocabulary with the names that logic has for gates, one of which means something else in
+// rules.
+type theory struct{ circuits }
+
+func (v theory) Operator(name string) (pattern.Operator, bool) {
+	gate, ok := map[string]string{"and": "And", "or": "Or", "not": "Not"}[name]
+	op, _ := v.circuits.Operator(gate)
+	return op, ok
+}
+
+// TestDatabaseFault: where the database can't be made, verbs say why, and nothing else.
+func TestDatabaseFault(t *testing.T) {
+	t.Chdir(t.TempDir())
+	plan := "graph {\ninput %x : wire\n%0 = Not(%x) : wire\nreturn %0\n}\n"
+	if err := os.WriteFile("plan.graph", []byte(plan), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const or = "# Absorption.\nabsorb: canonicalize; fast_run\n    (and x (or x y)) => x\n    (or x (and x y)) => x\n\n# De Morgan.\nde_morgan: canonicalize; fast_run\n" +
+		"    (not (or x y)) => (and (not x) (not y))\n"
+	for _, c := range []struct {
+		name, rules, want string
+		vocabulary        pattern.Vocabulary
+	}{
+		{"or", or, `or.rules:3: rule absorb: pattern "(and x (or x y)) => x": reserved name: "(or x y)" are alternatives, "what x matches, or else what y does", and never an op. ` +
+			`The vocabulary has an op with the name "or"; give it another one in rules, such as "or_"`, theory{}},
+		{"syntax", "# A.\na: canonicalize\n    (And x\n", "syntax.rules:3: the last rewrite is not complete: (And x", circuits{}},
+		{"typo", "# A.\na: canonicalise\n    (And x x) => x\n", "typo.rules:2: rule a: optdb: circuits/canonicalise: unknown entry: no database has that name, did you mean canonicalize?", circuits{}},
+	} {
+		cfg := circuitTool
+		cfg.Database = func() (*optdb.SequenceDB, error) { return circuitDatabase(c.name+".rules", c.rules, c.vocabulary) }
+		for _, args := range []string{
+			"opt plan.graph", "opt --rule=(And(x)(x))=>x plan.graph", "opt --optimization.absorb=false plan.graph", "graph plan.graph", "passes", "passes --as-pipeline",
+			"passes --explain=absorb", "profile plan.graph", "rule check --all", "view --output=page.html plan.graph", "reproduce plan.graph", "bisect plan.graph", "reduce plan.graph",
+			"tune plan.graph",
+		} {
+			verb, _, _ := strings.Cut(args, " ")
+			if out := call(t, cfg, 1, strings.Fields(args)...); !strings.HasPrefix(out, "circuits "+verb+": ") || !strings.HasSuffix(out, c.want+"\n") || strings.Count(out, "\n") != 1 {
+				t.Errorf("%s: %s prints\n%s\nnot %s", c.name, args, out, c.want)
+			}
+		}
+		call(t, cfg, 0, "help", "opt")
+	}
+}
+
+// TestTraceForm: --trace has one form, and never takes the file for its value.
+func TestTraceForm(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "graph {\ninput %x : wire\n%0 = Not(%x) : wire\n%1 = And(%0, %0) : wire\n%2 = Not(%1) : wire\nreturn %2\n}\n"
+	if err := os.WriteFile("plan.graph", []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"opt", "graph", "profile"} {
+		for _, form := range []string{"--trace", "--trace=all", "--trace=de_morgan", "--trace=canonicalize"} {
+			for _, args := range [][]string{{verb, form, "plan.graph"}, {verb, "plan.graph", form}} {
+				if out := call(t, circuitTool, 0, args...); !strings.Contains(out, "rewriting: canonicalize/de_morgan: ") {
+					t.Errorf("%q prints\n%s", args, out)
+				}
+			}
+		}
+		if out := call(t, circuitTool, 0, verb, "--trace=absorb", "plan.graph"); strings.Contains(out, "rewriting: ") || !strings.Contains(out, "trace: no rewrite by canonicalize/absorb: not selected") {
+			t.Errorf("%s prints\n%s", verb, out)
+		}
+	}
+	for _, v := range circuitTool.AllVerbs() {
+		if help := call(t, circuitTool, 0, "help", v.Name); strings.Contains(help, "--trace ") && !strings.Contains(help, "or with --trace=NAMES") {
+			t.Errorf("%s has a form of --trace of its own", v.Name)
+		}
 	}
 }
 

@@ -163,6 +163,10 @@ func dispatch(ctx context.Context, c *Console, args []string) (string, error) {
 	var usage *usageError
 	if errors.As(err, &usage) {
 		usage.verb = name
+		// Without a database there are no flags for its passes.
+		if _, fault := c.cfg.Database(); fault != nil {
+			return full, fault
+		}
 	}
 	return full, err
 }

@@ -29,7 +29,8 @@ $0 profile --diff=before.json --query=fast_compile my.graph`,
 			subject := &SubjectFlags{Passes: DeclareSelection(cfg, fs), Watch: DeclareWatch(fs), Runs: true}
 			subject.declare(cfg, fs)
 			format := fs.String("format", "text", "Output format: text, json, html, pprof or trace")
-			output := fs.String("output", "-", "Output file; \"-\" is standard output")
+			output := fs.String("output", "-", "Output file")
+			fs.Lookup("output").DefValue = "standard output"
 			add := fs.String("add", "", "Add up this profile and these earlier ones (comma-separated files of --format=json)")
 			diff := fs.String("diff", "", "Print the differences from an earlier profile (a file of --format=json) instead of the profile")
 			runs := fs.Int("run", 0, "Execute it this many times on random inputs")

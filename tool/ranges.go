@@ -3,6 +3,7 @@ package tool
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 )
@@ -12,25 +13,30 @@ import (
 // well, so that a mistyped number is reported at once, by the name of the flag, and not after a model
 // of a gigabyte was read.
 var ranges = map[string][2]int{
+	"draws":        {0, 1e6},
 	"max-rewrites": {-1, math.MaxInt32}, // -1 for no limit
 	"run":          {0, 1e6},
 	"runs":         {1, 1e6},
 	"threads":      {0, 1 << 10},
 }
 
+// Ranges returns the bounds of integer flags by name: those of all dialects, and those of flags that verbs share.
+func (cfg *Config) Ranges() map[string][2]int {
+	all := maps.Clone(ranges)
+	for _, d := range cfg.Dialects {
+		maps.Copy(all, d.Ranges)
+	}
+	return all
+}
+
 // bound makes flags refuse values out of range.
 func (cfg *Config) bound(fs *flag.FlagSet) {
-	by := func(ranges map[string][2]int) {
-		fs.VisitAll(func(f *flag.Flag) {
-			if r, ok := ranges[f.Name]; ok {
-				f.Value = bounded{f.Value, r[0], r[1]}
-			}
-		})
-	}
-	by(ranges)
-	for _, d := range cfg.Dialects {
-		by(d.Ranges)
-	}
+	ranges := cfg.Ranges()
+	fs.VisitAll(func(f *flag.Flag) {
+		if r, ok := ranges[f.Name]; ok {
+			f.Value = bounded{f.Value, r[0], r[1]}
+		}
+	})
 }
 
 // bounded is the value of a flag for an integer between least and most.

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/standard"
 )
 
@@ -29,10 +28,12 @@ func TestRanges(t *testing.T) {
 			}
 		}
 	}
-	verbs, bounds, ranges := tool.Ranges(&cfg)
-	for name, fs := range verbs {
-		fs.VisitAll(func(f *flag.Flag) {
-			if least, most, ok := bounds(f); ok {
+	ranges := cfg.Ranges()
+	for _, v := range cfg.AllVerbs() {
+		name := v.Name
+		v.Flags(&cfg).VisitAll(func(f *flag.Flag) {
+			if r, ok := ranges[f.Name]; ok {
+				least, most := r[0], r[1]
 				used[f.Name] = true
 				for _, n := range []int{least, most} {
 					if err := f.Value.Set(fmt.Sprint(n)); err != nil {
@@ -58,7 +59,7 @@ func TestRanges(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range ranges {
+	for name := range ranges {
 		if !used[name] {
 			t.Errorf("no verb has --%s", name)
 		}

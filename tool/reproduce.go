@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/repro"
 )
@@ -28,14 +29,27 @@ $0 reproduce --trace=all $0-failure-1.graph`,
 			queryFlag(fs, &query, "Select passes by these terms in place of those in FILE")
 			return onCase(func(ctx context.Context, c *Console, cas *repro.Case, _ string) (err error) {
 				if query != "" {
-					if cas.Query, err = optdb.ParseQuery(query); err != nil {
-						return Usagef("%w", err)
+					if cas.Query, err = c.cfg.typedFor(cas, query); err != nil {
+						return err
 					}
 				}
 				return reproduce(ctx, c, watch, cas)
 			})
 		},
 	}
+}
+
+// typedFor returns the query that one that was typed for a case stands for.
+func (cfg *Config) typedFor(cas *repro.Case, text string) (optdb.Query, error) {
+	q, err := optdb.ParseQuery(text)
+	if err != nil {
+		return q, Usagef("%w", err)
+	}
+	d, err := cfg.dialectOf("the reproducer", &graphfile.File{Head: cas.Notes})
+	if err == nil && d.Query != nil {
+		q = d.Query(q)
+	}
+	return q, err
 }
 
 // reproduce runs a case.
@@ -58,6 +72,9 @@ func reproduce(ctx context.Context, c *Console, watch *Watch, cas *repro.Case) e
 		return err
 	case f.Kind == repro.None:
 		c.Say("it does not fail")
+		if f.Accepted != "" {
+			c.Say("%s", f.Accepted)
+		}
 		return nil
 	case want.Kind == repro.None:
 		c.Say("it fails: %v: %v", f, f.Err)

@@ -45,9 +45,12 @@ func readCase(c *Console, name string) (*repro.Case, error) {
 	if n := len(f.Graphs()); n > 1 {
 		return nil, fmt.Errorf("%s: %d graphs; a reproducer has one", name, n)
 	}
-	db := c.cfg.Database()
+	db, err := c.cfg.Database()
+	if err != nil {
+		return nil, err
+	}
 	if rules := f.Field(fieldRules); rules != "" {
-		if err := addRules(db, d.vocabulary(), name, rules); err != nil {
+		if err := addRules(db, d.vocabulary(), ruleSource{name, rules}); err != nil {
 			return nil, err
 		}
 	}

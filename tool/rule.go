@@ -136,6 +136,11 @@ func (f *ruleFlags) entries(texts []string) ([]*dialectRules, error) {
 	if err != nil {
 		return nil, Usagef("%w", err)
 	}
+	db, err := f.cfg.Database()
+	if err != nil {
+		return nil, err
+	}
+	list := db.Outline()
 	var parts []*dialectRules
 	of := func(d *Dialect) *dialectRules {
 		for _, p := range parts {
@@ -152,10 +157,10 @@ func (f *ruleFlags) entries(texts []string) ([]*dialectRules, error) {
 			return nil, Usagef("%w", err)
 		}
 		p := of(d)
-		p.entries = append(p.entries, rulecheck.Entry{Rule: s, Groups: f.cfg.replacing(r.Groups), Tags: r.Tags})
+		p.entries = append(p.entries, rulecheck.Entry{Rule: s, Groups: replacing(list, r.Groups), Tags: r.Tags})
 	}
 	if f.all {
-		list := f.cfg.Database().Entries()
+		list = db.Entries()
 		for _, d := range f.cfg.checkable() {
 			if d.Rules != nil {
 				p := of(d)
@@ -232,20 +237,20 @@ func (cfg *Config) TextRules(d *Dialect, list []optdb.Listing, skip func(name st
 			continue
 		}
 		if s := l.compiled(d); s != nil {
-			entries = append(entries, rulecheck.Entry{Rule: s, Groups: cfg.replacing(l.Groups), Tags: l.Tags})
+			entries = append(entries, rulecheck.Entry{Rule: s, Groups: replacing(list, l.Groups), Tags: l.Tags})
 		}
 	}
 	return entries
 }
 
 // replacing returns the groups whose rules replace, and may undo each other for ever: all but those
-// of saturation.
-func (cfg *Config) replacing(groups []string) []string {
+// of saturation. list has the entries of the database.
+func replacing(list []optdb.Listing, groups []string) []string {
 	if len(groups) == 0 {
 		return nil
 	}
 	var keeping []string
-	for _, l := range cfg.Database().Outline() {
+	for _, l := range list {
 		if l.Database && l.Class == profile.ClassSaturation {
 			keeping = append(keeping, l.Name)
 		}

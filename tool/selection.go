@@ -23,11 +23,12 @@ const optimizationPrefix = "optimization."
 // A Selection is what the flags that select passes say.
 type Selection struct {
 	db       *optdb.SequenceDB
+	fault    error         // of making the database, for Build: flags are declared before anything can fail
 	flags    *flag.FlagSet // nil if they are not declared
 	query    string
 	switches []Switches // of the dialects
 	excluded []string
-	without  []string // tags
+	complete func(optdb.Query) optdb.Query // see Completing
 	added    AddedRules
 	vocab    pattern.Vocabulary // of the rules
 	built    struct {           // what Build returned
@@ -48,7 +49,10 @@ type Switches interface {
 
 // newSelection returns the flags of a query, without declaring them.
 func newSelection(cfg *Config, query string) *Selection {
-	f := &Selection{db: cfg.Database(), query: query}
+	f := &Selection{query: query}
+	if f.db, f.fault = cfg.Database(); f.fault != nil {
+		f.db = optdb.NewSequenceDB("empty")
+	}
 	if len(cfg.Dialects) > 0 {
 		f.vocab = cfg.Dialects[0].vocabulary()
 	}
@@ -64,7 +68,7 @@ func DeclareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 }
 
 // queryUsage says what --query takes.
-const queryUsage = "Select passes by terms +tag, -tag, &tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags"
+const queryUsage = "Select passes by terms +tag, -tag, &tag, ~tag, or by a mode: fast_run, fast_compile, debug (fast_run with checks), none; \"$0 passes\" lists the tags"
 
 // declareSelection is DeclareSelection without flags that add rules.
 func declareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
@@ -168,17 +172,20 @@ func (f *Selection) BuildFor(v pattern.Vocabulary) (string, *optdb.Optimizer, er
 }
 
 func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
+	if f.fault != nil {
+		return "", nil, f.fault
+	}
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
 		return "", nil, Usagef("%w", err)
 	}
-	// The query is put together in the order of precedence: what the user typed, passes that flags
-	// leave out, the switches of dialects. Rules of flags join the database last, because a query
-	// that is printed can't name them.
-	if q, err = f.leaveOut(q, f.tagsUnnamed(q)); err != nil {
-		return "", nil, err
+	// The query is put together in the order of precedence: what the user typed, what the dialect
+	// avoids, passes that flags leave out, the switches of dialects. Rules of flags join the database
+	// last, because a query that is printed can't name them.
+	typed := q
+	if f.complete != nil {
+		q = f.complete(q)
 	}
-	given := q
 	if q, err = f.leaveOut(q, f.excluded); err != nil {
 		return "", nil, err
 	}
@@ -202,25 +209,25 @@ func (f *Selection) buildAnew() (string, *optdb.Optimizer, error) {
 	if err := f.checkOn(opt); err != nil {
 		return "", nil, err
 	}
-	// The query as typed is what reports show, if the flags have changed nothing.
-	if asked.Equal(given) {
+	// The query as typed is what reports show, if nothing has changed it.
+	if asked.Equal(typed) {
 		return f.query, opt, nil
 	}
 	return asked.String(), opt, nil
 }
 
-// Without leaves out passes with these tags, unless the query names the tag itself, +tag, or is a
-// pipeline, which names each pass.
-func (f *Selection) Without(tags ...string) { f.without = append(f.without, tags...) }
+// Optimizer returns the optimizer of a query, which may name the rules that the flags add.
+func (f *Selection) Optimizer(q optdb.Query) (*optdb.Optimizer, error) { return f.db.Build(q) }
 
-// tagsUnnamed lists the tags of Without that a query does not name.
-func (f *Selection) tagsUnnamed(q optdb.Query) []string {
-	text := q.String()
-	if strings.HasPrefix(text, "[") {
-		return nil
+// Completing sets what a query that was typed stands for, see [Dialect.Query]. Reports show the query that
+// this returns.
+func (f *Selection) Completing(complete func(optdb.Query) optdb.Query) { f.complete = complete }
+
+// Tell says what Build has made of a query that was typed, where no report shows it.
+func (f *Selection) Tell(c *Console) {
+	if c.InVain("", "query") != nil && f.built.query != f.query {
+		c.Say("the query is %s", f.built.query)
 	}
-	terms := strings.Fields(text)
-	return slices.DeleteFunc(slices.Clone(f.without), func(tag string) bool { return slices.Contains(terms, "+"+tag) })
 }
 
 // leaveOut returns a query without entries of these names or tags.

@@ -37,7 +37,7 @@ type Subject struct {
 
 	// compare returns an error with a reproducer if the graph of that number has other values once
 	// it is optimized. It may be nil.
-	compare func(ctx context.Context, graph int) error
+	compare func(ctx context.Context, graph int, seed *uint64, draws repro.Draws) error
 }
 
 // SetGraphs sets the graphs, of which there is at least one.
@@ -155,7 +155,7 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 	if s.Again == nil {
 		return nil, fmt.Errorf("%s can't be made twice, as a page needs", fileio.Excerpt(arg, 0))
 	}
-	in.Query, in.Rules = query, f.Passes.added.text
+	in.Query, in.Rules = query, f.Passes.added.Text()
 	if in.Expr, err = inside(s); err != nil {
 		return nil, err
 	}
@@ -232,6 +232,8 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 	}
 	if query := f.Field(fieldQuery); query != "" && c.InVain("", "query", "pipeline") == nil {
 		flags.query = query
+	} else {
+		flags.Completing(d.Query)
 	}
 	flags.vocab = d.vocabulary()
 	_, opt, err := flags.Build()
@@ -269,12 +271,15 @@ func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subje
 		}
 		return Reproducing(ctx, c, err, cas)
 	}
-	s.compare = func(ctx context.Context, number int) error {
+	s.compare = func(ctx context.Context, number int, seed *uint64, draws repro.Draws) error {
 		cas, err := caseOf(number)
 		if err != nil {
 			return err
 		}
-		failure, err := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), cas)
+		if seed != nil {
+			cas.Seed, cas.Values = *seed, nil
+		}
+		failure, err := repro.Debug(rewrite.WithOptions(ctx, rewrite.Options{}), cas, draws)
 		if err != nil || failure.Kind == repro.None {
 			return ctx.Err() // what can't be run is not compared
 		}

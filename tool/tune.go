@@ -40,7 +40,8 @@ $0 opt --query @my.query my.graph`,
 			// A query can't name the rules of flags, and nobody watches hundreds of runs of the optimizer.
 			subject := &SubjectFlags{Passes: declareSelection(cfg, fs), Watch: &Watch{Most: -1}, Runs: true}
 			subject.declare(cfg, fs)
-			output := fs.String("output", "-", "Write the query to this file; \"-\" is standard output")
+			output := fs.String("output", "-", "Write the query to this file")
+			fs.Lookup("output").DefValue = "standard output"
 			allow := fs.String("allow", "", "Try passes with these tags, too (comma-separated)")
 			most, seconds := 1e-4, 120.0
 			number(fs, &most, "error", 0, 1, "The most that outputs may differ beside --allow, relative to their norm")

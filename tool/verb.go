@@ -43,6 +43,12 @@ func (v Verb) saying(other Verb) Verb {
 // an error after the names of the program and the verb; see [Usagef].
 type Action func(ctx context.Context, c *Console, args []string) error
 
+// Flags returns the flags of the verb in a program. They refuse numbers that [Config.Ranges] excludes.
+func (v Verb) Flags(cfg *Config) *flag.FlagSet {
+	fs, _ := v.flags(cfg)
+	return fs
+}
+
 // flags returns the flags of the verb and the action that reads them.
 func (v Verb) flags(cfg *Config) (*flag.FlagSet, Action) {
 	fs := flag.NewFlagSet(v.Name, flag.ContinueOnError)

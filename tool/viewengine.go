@@ -44,21 +44,25 @@ func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (s *view.Subje
 }
 
 // database returns the database for an input, which holds no rules that were typed.
-func (e *viewEngine) database() *optdb.SequenceDB {
+func (e *viewEngine) database() (db *optdb.SequenceDB, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.db == nil {
-		e.db = e.cfg.Database()
+		e.db, err = e.cfg.Database()
 	}
-	return e.db
+	return e.db, err
 }
 
 // record optimizes what was typed, in the first dialect that can be typed.
 func (e *viewEngine) record(ctx context.Context, in view.Input) (*view.Subject, error) {
 	// To make the database takes a third of the time of an answer, and only rules change it.
-	cfg, db := e.cfg, e.database()
+	cfg, database := e.cfg, e.database
 	if strings.TrimSpace(in.Rules) != "" {
-		db = cfg.Database()
+		database = cfg.Database
+	}
+	db, err := database()
+	if err != nil {
+		return nil, err
 	}
 	for _, d := range cfg.Dialects {
 		if d.Parse != nil {
@@ -91,7 +95,11 @@ func (cfg *Config) parsePlain(d *Dialect, text string) (func() (*fgraph.Function
 
 // Record optimizes what was typed in a dialect, and records that for a page.
 func (cfg *Config) Record(ctx context.Context, d *Dialect, in view.Input) (*view.Subject, error) {
-	return cfg.recordBy(ctx, cfg.Database(), d, in)
+	db, err := cfg.Database()
+	if err != nil {
+		return nil, err
+	}
+	return cfg.recordBy(ctx, db, d, in)
 }
 
 // recordBy is Record with a database, to which it adds the rules that were typed.
@@ -123,6 +131,10 @@ func (cfg *Config) typed(db *optdb.SequenceDB, d *Dialect, in view.Input) (*optd
 	q, err := optdb.ParseQuery(query)
 	if err != nil {
 		return nil, "", Usagef("%w", err)
+	}
+	if d.Query != nil {
+		q = d.Query(q)
+		query = q.String()
 	}
 	opt, err := db.Build(q)
 	if err != nil {
@@ -167,7 +179,10 @@ func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	db := e.database()
+	db, err := e.database()
+	if err != nil {
+		return nil, fault(err)
+	}
 	opt, err := db.Build(q)
 	if err != nil {
 		return nil, fault(err)

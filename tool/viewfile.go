@@ -121,6 +121,9 @@ func (g *given) addRules(text string) error {
 			d = g.cfg.Dialects[i]
 		}
 	}
+	if g.Passes.fault != nil {
+		return g.Passes.fault
+	}
 	terms, err := addLooseRules(g.Passes.db, d, g.cfg.Group, text)
 	g.Passes.query += terms
 	return err
@@ -167,7 +170,7 @@ func (e *viewEngine) try(ctx context.Context, in view.Input, seed uint64) (*view
 	if err != nil {
 		return nil, err
 	}
-	return &view.Trial{Inputs: told(s.File.Graph.Inputs(), found.Inputs), Outputs: told(s.File.Graph.Outputs(), found.Outputs), Differ: found.Differ}, nil
+	return &view.Trial{Inputs: told(s.File.Graph.Inputs(), found.Inputs), Outputs: told(s.File.Graph.Outputs(), found.Outputs), Differ: found.Differ, Accepted: found.Accepted}, nil
 }
 
 // maxTold is how many inputs or outputs of a trial are told.

@@ -24,7 +24,7 @@ type Watch struct {
 // DeclareWatch declares the flags.
 func DeclareWatch(fs *flag.FlagSet) *Watch {
 	f := new(Watch)
-	fs.StringVar(&f.Trace, "trace", "", "Print every rewrite by these passes and rules (comma-separated, or \"all\")")
+	fs.Var(&BareFlag{Value: &f.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules (comma-separated)")
 	fs.StringVar(&f.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
@@ -187,7 +187,7 @@ func (w *watch) tell(c *Console, opt *optdb.Optimizer) error {
 // known returns an error for a name that no pass and no rule has. The rules of a pass that is a Go
 // function are known by what they did.
 func known(flag, name string, opt *optdb.Optimizer) error {
-	names := opt.Names()
+	names := opt.AllNames()
 	if opt.Has(name) || slices.Contains(names, name) {
 		return nil
 	}

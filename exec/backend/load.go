@@ -179,7 +179,7 @@ func readValues(dir, prefix string, of []*onnx.ValueInfo) ([]Output, error) {
 			if t := of[f.number].Type; !isList(t) && t.Optional == nil {
 				return nil, fmt.Errorf("%s: %w: %s is of type %v", file, lower.ErrUnsupported, fileio.Excerpt(of[f.number].Name, 0), t)
 			}
-			list, err := listed(file, dir, of[f.number])
+			list, err := ReadItems(file, dir, of[f.number])
 			if err != nil {
 				return nil, err
 			}

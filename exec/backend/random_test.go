@@ -17,14 +17,15 @@ import (
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/onnx/onnxtest"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 var (
-	folder = flag.String("folder", "", "write random cases to this folder, for onnx/onnxtest/testdata/answer.js")
-	from   = flag.Uint64("from", 0, "the first seed of random cases")
-	number = flag.Uint64("number", 1000, "how many random cases are written")
+	folder    = flag.String("folder", "", "write random cases to this folder, for onnx/onnxtest/testdata/answer.js")
+	from      = flag.Uint64("from", 0, "the first seed of random cases")
+	number    = flag.Uint64("number", 1000, "how many random cases are written")
+	functions = flag.Bool("functions", false, "write models with functions and with names that are used again")
 )
 
 // TestWriteRandom writes random cases to a folder.
@@ -34,6 +35,9 @@ func TestWriteRandom(t *testing.T) {
 	}
 	for seed := *from; seed < *from+*number; seed++ {
 		c := onnxtest.Draw(seed)
+		if *functions {
+			c = onnxtest.DrawFunctions(seed)
+		}
 		if err := c.Write(t.Context(), filepath.Join(*folder, c.Name)); err != nil {
 			t.Fatal(err)
 		}
@@ -42,15 +46,7 @@ func TestWriteRandom(t *testing.T) {
 
 func optimizer(t *testing.T, query string) *optdb.Optimizer {
 	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q.Excluding(lower.FreeTags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
+	return passtest.ForModels(t, query)
 }
 
 // TestRandom: random models compute the same numbers optimized, also written again, as they do as they are.
@@ -59,33 +55,40 @@ func TestRandom(t *testing.T) {
 	optimizers := []*optdb.Optimizer{optimizer(t, queries[0]), optimizer(t, queries[1])}
 	for seed := range uint64(longtest.Of(200, 2000)) {
 		drawn := onnxtest.Draw(1<<32 + seed)
-		c := &backend.Case{Name: drawn.Name, Model: drawn.Model}
-		plain := session.New(c.Model, session.Options{})
-		for k, list := range drawn.Sets {
-			s := backend.Set{Name: string(rune('0' + k)), Inputs: make(map[string]*array.Array)}
-			for _, x := range list {
-				a, err := lower.ArrayOf(x, "")
-				if err != nil {
-					t.Fatal(err)
-				}
-				s.Inputs[x.Name] = a
-			}
-			f, out, err := plain.Run(t.Context(), s.Inputs)
-			if err != nil {
-				t.Errorf("%s: %v", c.Name, err)
-				break
-			}
-			for _, o := range f.Outputs() {
-				s.Outputs = append(s.Outputs, backend.Output{Name: o.Name, Elem: o.Elem, Value: out[o.Name].Clone()})
-			}
-			c.Sets = append(c.Sets, s)
-		}
+		c := answered(t, drawn, drawn.Model)
 		for i, query := range queries {
 			if r := c.Run(t.Context(), query, session.Options{Optimizer: optimizers[i]}); !r.OK {
 				t.Errorf("%s under %s: %v", c.Name, query, r.Err)
 			}
 		}
 	}
+}
+
+// answered returns a case whose outputs are what a model computes of the inputs as it is.
+func answered(t *testing.T, drawn *onnxtest.Case, m *onnx.Model) *backend.Case {
+	t.Helper()
+	c := &backend.Case{Name: drawn.Name, Model: drawn.Model}
+	plain := session.New(m, session.Options{})
+	for k, list := range drawn.Sets {
+		s := backend.Set{Name: string(rune('0' + k)), Inputs: make(map[string]*array.Array)}
+		for _, x := range list {
+			a, err := lower.ArrayOf(x, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Inputs[x.Name] = a
+		}
+		f, out, err := plain.Run(t.Context(), s.Inputs)
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			break
+		}
+		for _, o := range f.Outputs() {
+			s.Outputs = append(s.Outputs, backend.Output{Name: o.Name, Elem: o.Elem, Value: out[o.Name].Clone()})
+		}
+		c.Sets = append(c.Sets, s)
+	}
+	return c
 }
 
 // TestHostileRandom: random models of which bytes are damaged make no panic, and end soon.
@@ -95,6 +98,9 @@ func TestHostileRandom(t *testing.T) {
 	read := 0
 	for seed := range uint64(longtest.Of(300, 5000)) {
 		c := onnxtest.Draw(1<<33 + seed)
+		if seed%3 == 0 {
+			c = onnxtest.DrawFunctions(1<<33 + seed)
+		}
 		var b bytes.Buffer
 		if err := c.Model.Write(&b); err != nil {
 			t.Fatal(err)

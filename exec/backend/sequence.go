@@ -84,8 +84,9 @@ func isList(t *onnx.Type) bool {
 	return t != nil && t.Sequence != nil
 }
 
-// listed returns the tensors in a file of a sequence or of an optional value, by name.
-func listed(file, dir string, v *onnx.ValueInfo) ([]Output, error) {
+// ReadItems returns the tensors in a file of a sequence or of an optional value, by the names that lower.Model takes
+// them by. External data are in a folder.
+func ReadItems(file, dir string, v *onnx.ValueInfo) ([]Output, error) {
 	list, err := readList(file, v.Type)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

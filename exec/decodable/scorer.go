@@ -55,6 +55,7 @@ func Pack(c component.Component) (spare []float32) {
 }
 
 // New returns a Scorer for a network, puts the network into test mode and packs its parameters.
+// Whether it has the statistics for that, nnet3.Nnet.CheckStats says from then on.
 // The network may not be changed or used while the Scorer is in use. The error wraps ErrOptions, or
 // one of compile.Context.
 func New(nn *nnet3.Nnet, opts Options) (*Scorer, error) {

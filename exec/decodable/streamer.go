@@ -65,7 +65,7 @@ type Streamer struct {
 const maxSequences = 64
 
 // NewStreamer returns a Streamer for a network, puts the network into test mode and packs its
-// parameters. The network may not be changed or used while the Streamer is in use. An error that
+// parameters; see New. The network may not be changed or used while the Streamer is in use. An error that
 // wraps compile.ErrUnbounded says why a network can't be run chunk after chunk, for example because
 // it looks at all of the future. Others wrap ErrOptions, or are those of compile.Context.
 func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Streamer, error) {

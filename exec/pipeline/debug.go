@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
@@ -50,6 +51,12 @@ func (p *Plan) failed(opt *optdb.Optimizer, culprit rewrite.Culprit, err error) 
 // change the order of sums cause more than the rounding error of one operation.
 const debugTolerance = 1e-3
 
+// A few inputs are compared, since one may not show a fault: so many draws, within some time.
+const (
+	debugDraws = 8
+	debugTime  = time.Second / 2
+)
+
 // compareValues runs both computations on the same random inputs, and compares outputs, derivatives
 // of inputs, and gradients. It checks that components do what they declare, and finds out which
 // pass is to blame for a difference. It skips computations that draw random numbers, and optimizers
@@ -59,7 +66,21 @@ func (p *Plan) compareValues(ctx context.Context, opt *optdb.Optimizer) error {
 	if p.random() || passes.NeedsDebugInfo(opt) {
 		return nil
 	}
-	in, err := RandomValues(p.Net, p.Request, 0)
+	start := time.Now()
+	for seed := range uint64(debugDraws) {
+		if seed > 0 && time.Since(start) >= debugTime {
+			break
+		}
+		if err := p.compareDraw(ctx, opt, seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareDraw is compareValues for the inputs of a seed.
+func (p *Plan) compareDraw(ctx context.Context, opt *optdb.Optimizer, seed uint64) error {
+	in, err := RandomValues(p.Net, p.Request, seed)
 	if err != nil {
 		return err
 	}

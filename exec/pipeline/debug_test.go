@@ -82,6 +82,39 @@ func TestDebugMode(t *testing.T) {
 	}
 }
 
+// TestDebugDraws: a rule that is wrong for some inputs alone is found, whichever are drawn first.
+func TestDebugDraws(t *testing.T) {
+	drop := rewrite.Rule{
+		Name: "drop", Doc: "drops a rectifier, which is right for positive inputs", On: []rewrite.Track{rewrite.TrackType[lower.Propagate]()},
+		Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+			return rewrite.Replace(a.Inputs()[0]), nil
+		},
+	}
+	for _, sign := range []string{"1", "-1"} {
+		nn, err := nnet3.ParseConfig(strings.NewReader("input-node name=input dim=1\ncomponent name=r type=RectifiedLinearComponent dim=1\n"+
+			"component-node name=r component=r input=Scale("+sign+", input)\noutput-node name=output input=r\n"), "config", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := passes.Default()
+		if err := db.Add(optdb.Entry{Name: "late", Doc: "a pass of the test", Rewriter: rewrite.In2Out("late", drop), Position: 1.95, Tags: []string{"fast_run"}}); err != nil {
+			t.Fatal(err)
+		}
+		debug, _ := optdb.Mode(optdb.ModeDebug)
+		opt, err := db.Build(debug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := NewRequest(nn, Chunk{Frames: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = Build(t.Context(), nn, req, Options{Optimizer: opt}); !errors.Is(err, ErrValues) || !strings.Contains(err.Error(), "late/drop: ") {
+			t.Errorf("%s: %v", sign, err)
+		}
+	}
+}
+
 // TestBudget: with any budget of rewrites and storage decisions, the passes leave a correct
 // computation. With none, they don't change the graph.
 func TestBudget(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -90,6 +91,7 @@ func TestNoIterations(t *testing.T) {
 
 // TestEndless: a loop without an end ends soon, as a fault.
 func TestEndless(t *testing.T) {
+	longtest.Only(t)
 	in := map[string]*array.Array{"x": array.Of([]float32{0}, 1)}
 	start := time.Now()
 	f, err := session.Model(t.Context(), doubling(""), session.Options{}, in)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -123,7 +124,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 20000 {
+	for range longtest.Of(3000, 20000) {
 		folder := folders[rng.IntN(len(folders))]
 		data, err := os.ReadFile(folder + "/model.onnx")
 		if err != nil {

@@ -21,14 +21,16 @@ type Options struct {
 	lower.Options
 	// Dir is the folder of the model, where external data are.
 	Dir string
-	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. Its query should
-	// exclude lower.FreeTags.
+	// Optimizer optimizes the graph of nodes and then that of tensors, unless it is nil. passes.ForModels
+	// makes it.
 	Optimizer *optdb.Optimizer
 	// Profile measures the calls of a Runner, by apply.
 	Profile bool
 	// Threads is the number of threads that compute an op together where that pays; 0 means 1. It
 	// changes no bit of any result.
 	Threads int
+	// MaxBytes bounds the memory of a call, see exec.FunctionOptions.
+	MaxBytes int64
 }
 
 // Model makes the function of a model for inputs of these shapes and, where the graph depends on them,
@@ -46,6 +48,10 @@ func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*arr
 func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Options, inputs map[string]*array.Array) (*Function, error) {
 	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, inputs)
 }
+
+// maxConstants is by how many bytes more than in a file passes may make constants larger for a run: an embedding
+// that is read transposed as well would be transposed in each run.
+const maxConstants = 64 << 20
 
 // imported returns the graph of a model. What is wrong with a node is found when it is lowered.
 func imported(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
@@ -75,6 +81,11 @@ type source struct {
 
 // function is Model.
 func (s *source) function(ctx context.Context, o Options, inputs map[string]*array.Array) (*Function, error) {
+	if s.names == nil { // a graph may have other sizes than its file
+		if err := declared(s.file.Graph, inputs); err != nil {
+			return nil, err
+		}
+	}
 	start := time.Now()
 	g, err := s.optimized(ctx, o, inputs)
 	if err != nil {
@@ -104,7 +115,7 @@ func (s *source) function(ctx context.Context, o Options, inputs map[string]*arr
 			outputs = append(outputs, d.Variable)
 		}
 	}
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, Used: func(a *array.Array) { forget(s.file, a) }}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, MaxBytes: o.MaxBytes, Used: func(a *array.Array) { forget(s.file, a) }}
 	switch {
 	case o.Optimizer != nil && s.constants != nil:
 		options.Optimizer = sharing{o.Optimizer, s.constants}
@@ -137,6 +148,7 @@ func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*ar
 	case err != nil:
 		return nil, err
 	}
+	ir.SourceOf(g).AllowGrowth(maxConstants)
 	if err := o.Optimizer.Rewrite(ctx, g, nil); err != nil {
 		return nil, fmt.Errorf("optimizing nodes: %w", err)
 	}

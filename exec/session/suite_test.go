@@ -17,9 +17,8 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // suite is where Debian's libonnx-testdata has ONNX's own tests.
@@ -51,15 +50,7 @@ func TestCases(t *testing.T) {
 
 func build(t testing.TB, query string) *optdb.Optimizer {
 	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q.Excluding(lower.FreeTags()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
+	return passtest.ForModels(t, query)
 }
 
 // TestSuite runs ONNX's own tests, as they are and optimized.

@@ -293,3 +293,11 @@ func TestWriteStdout(t *testing.T) {
 	}
 	holds(t, dir, name, "new", after.Mode().Perm(), "file")
 }
+
+func TestLFS(t *testing.T) {
+	for text, want := range map[string]error{"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n": ErrLFS, "version 1\n": nil, "": nil} {
+		if _, err := ReadAll(strings.NewReader(text), "file", 100); !errors.Is(err, want) || err != nil && !strings.HasPrefix(err.Error(), "file: ") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

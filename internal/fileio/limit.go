@@ -15,7 +15,7 @@ const MaxText = 1 << 26
 var ErrLimit = errors.New("the limit")
 
 // ReadFile reads a file of at most limit bytes. If the file is larger, the error names the file
-// and the limit, and wraps ErrLimit.
+// and the limit, and wraps ErrLimit. A file that Git LFS did not fetch is an error that wraps ErrLFS.
 func ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -27,7 +27,14 @@ func ReadFile(name string, limit int64) ([]byte, error) {
 
 // ReadAll is like ReadFile for a stream. The name appears in errors.
 func ReadAll(r io.Reader, name string, limit int64) ([]byte, error) {
-	return io.ReadAll(Limit(r, name, limit))
+	data, err := io.ReadAll(Limit(r, name, limit))
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckLFS(data); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return data, nil
 }
 
 // Limit returns a reader of r that fails after limit bytes if there are more. The error names

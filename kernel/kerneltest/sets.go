@@ -43,7 +43,11 @@ func EachSet(t *testing.T, tests ...string) {
 // Again runs the named tests of this program in a new process, with a setting in the environment.
 func Again(t *testing.T, setting string, tests ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^("+strings.Join(tests, "|")+")$", "-test.v")
+	args := []string{"-test.run=^(" + strings.Join(tests, "|") + ")$", "-test.v"}
+	if longtest.Enabled() {
+		args = append(args, "-long")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), setting)
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.ENOEXEC) {

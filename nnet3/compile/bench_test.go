@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
@@ -25,8 +26,8 @@ type fullSize struct {
 	want computation.Counts
 }
 
-// fullSizes reads the full-size networks: config files, and requests in kaldi-fullsize.json.
-func fullSizes(t testing.TB) []*fullSize {
+// fullSizes reads full-size networks, those of some names or all: config files, and requests in kaldi-fullsize.json.
+func fullSizes(t testing.TB, names ...string) []*fullSize {
 	t.Helper()
 	const dir = "../testdata/models"
 	text, err := os.ReadFile(filepath.Join(dir, "kaldi-fullsize.json"))
@@ -44,6 +45,9 @@ func fullSizes(t testing.TB) []*fullSize {
 	nets := map[string]*nnet3.Nnet{}
 	var list []*fullSize
 	for name, e := range entries {
+		if names != nil && !slices.Contains(names, name) {
+			continue
+		}
 		nn := nets[e.Config]
 		if nn == nil {
 			config, err := os.ReadFile(filepath.Join(dir, e.Config))
@@ -68,7 +72,11 @@ func fullSizes(t testing.TB) []*fullSize {
 
 // TestFullSize compiles the full-size networks; see TestGolden.
 func TestFullSize(t *testing.T) {
-	for _, f := range fullSizes(t) {
+	names := []string{"tdnnf_1k", "lstmp"}
+	if longtest.Enabled() {
+		names = nil
+	}
+	for _, f := range fullSizes(t, names...) {
 		t.Run(f.name, func(t *testing.T) {
 			got, err := Compile(f.nn, f.req, Options{DebugInfo: true})
 			if err != nil {

@@ -131,8 +131,9 @@ const maxSegments = 400
 // end. Matrices are allocated before their first use and freed after their last one. A pass
 // exchanges the matrices that it leaves to the next pass with those that it found (SwapMatrix).
 //
-// Errors are those of Compile. ErrUnbounded also means that passes did not become alike, for
-// example because the network looks at a growing past.
+// Errors are those of Compile. ErrUnbounded also means that a node depends on itself at later times,
+// as in a bidirectional LSTM, or that passes did not become alike, for example because the network
+// looks at a growing past.
 func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*computation.Computation, error) {
 	shift, err := shiftBetween(requests[1], requests[2])
 	if err != nil {
@@ -140,6 +141,9 @@ func Looped(nn *nnet3.Nnet, requests [3]*computation.Request, opts Options) (*co
 	}
 	net, err := newNetwork(nn)
 	if err != nil {
+		return nil, err
+	}
+	if err := net.checkFuture(requests[0]); err != nil {
 		return nil, err
 	}
 	opts.DebugInfo = true // to identify matrices

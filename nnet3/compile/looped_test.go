@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"path/filepath"
@@ -37,6 +38,9 @@ func TestLoopedGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := Looped(nn, requests, Options{})
+			if errors.Is(err, ErrUnbounded) && strings.Contains(err.Error(), "all of the future") {
+				t.Skip(err) // a bidirectional network
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

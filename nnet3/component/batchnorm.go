@@ -45,6 +45,9 @@ func (c *batchNorm) SetTestMode(test bool) {
 	c.derive()
 }
 
+// LacksStats reports whether mean 0 and variance 1 are used for want of statistics.
+func (c *batchNorm) LacksStats() bool { return c.test && c.count == 0 }
+
 // derive computes scale and offset from the statistics, or from mean 0 and variance 1 if there are
 // none.
 //

@@ -155,6 +155,13 @@ type StatsZeroer interface {
 	ZeroStats()
 }
 
+// StatsUser is a component that computes with its statistics in test mode.
+type StatsUser interface {
+	// LacksStats reports whether it is in test mode and has no statistics, so that it computes with
+	// others in their place.
+	LacksStats() bool
+}
+
 // Preparer is a component that computes faster with its parameters in another form. Prepare makes
 // that form, once, before goroutines share the component.
 type Preparer interface {

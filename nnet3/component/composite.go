@@ -98,6 +98,13 @@ func (c *compositeComponent) TestMode() bool {
 	return all
 }
 
+// LacksStats reports whether any of the components lacks statistics.
+func (c *compositeComponent) LacksStats() bool {
+	lacks := false
+	eachPart(c, func(u StatsUser) { lacks = lacks || u.LacksStats() })
+	return lacks
+}
+
 func (c *compositeComponent) ZeroStats() { eachPart(c, StatsZeroer.ZeroStats) }
 func (c *compositeComponent) Prepare()   { eachPart(c, Preparer.Prepare) }
 func (c *compositeComponent) Release() []float32 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -157,6 +158,7 @@ func TestExpressConvolution(t *testing.T) {
 
 // TestExpressBounds: formulas that would take too much memory are faults.
 func TestExpressBounds(t *testing.T) {
+	longtest.Only(t)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	blocks := newComponent(t, "BlockAffineComponent", "input-dim=150000 output-dim=150000 num-blocks=150000", rnd)
 	f := new(Formula)

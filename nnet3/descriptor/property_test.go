@@ -158,7 +158,7 @@ func FuzzParse(f *testing.F) {
 
 // TestParseAllocation checks that for any text memory stays within 16 times its size plus 64 MiB.
 func TestParseAllocation(t *testing.T) {
-	const n = 4 << 20
+	n := longtest.Of(1, 4) << 20
 	for name, text := range map[string]string{
 		"Append":   "Append(a" + strings.Repeat(",a", n) + ")",
 		"Sum":      "Sum(a" + strings.Repeat(",a", n) + ")",

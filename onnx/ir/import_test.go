@@ -205,6 +205,28 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestContributed: ONNX Runtime writes LayerNormalization into models of any version, also beside operators that mean
+// something else by the version that ONNX has it in. They stay in their version.
+func TestContributed(t *testing.T) {
+	m := model(11, &onnx.Graph{
+		Inputs: []*onnx.ValueInfo{info("x", -1, 3), info("w", 3)}, Outputs: []*onnx.ValueInfo{info("y", -1, 3)},
+		Nodes: []*onnx.Node{node("Softmax", "x", "s", ir.Int("axis", 0)), node("Relu", "s", "r"), node("LayerNormalization", "r w", "n"),
+			node("SimplifiedLayerNormalization", "n w", "y")},
+	})
+	g := imported(t, m)
+	if !ir.SourceOf(g).Permits("LayerNormalization") || ir.SourceOf(g).Permits("Mish") {
+		t.Error("the operator that is there is permitted, and no other one")
+	}
+	replace(t, g, "r", func(v *fgraph.Variable) *fgraph.Variable { return v.Owner().Inputs()[0] })
+	out := exported(t, g)
+	if got, want := ops(out.Graph), "Softmax LayerNormalization SimplifiedLayerNormalization"; got != want || out.Opsets[0].Version != 11 {
+		t.Errorf("%s of version %d, not %s of version 11", got, out.Opsets[0].Version, want)
+	}
+	if typ := ir.TypeOf(g.Outputs()[0]).String(); typ != `float["batch size",3]` {
+		t.Errorf("the result is %s", typ)
+	}
+}
+
 // TestHalfAttributes: numbers that were attributes are constants of the type of the first input, and attributes again.
 func TestHalfAttributes(t *testing.T) {
 	half := func(name string) *onnx.ValueInfo {

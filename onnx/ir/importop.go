@@ -24,6 +24,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 		}
 	}
 	if domain == "" {
+		im.source.contributed = im.source.contributed || n.Op == contributed && version < Since(n.Op)
 		op.Legacy = legacy(n.Op, version, op.Attribute, len(n.Outputs))
 		modernize(&op, in)
 		if n.Op == "If" {

@@ -28,9 +28,10 @@ type Source struct {
 
 	*origins
 	opsets   map[string]int64
-	raise    int64 // the last version to which the model may be raised
-	fixed    bool  // sizes or values were given, which the types of inputs and outputs may show
-	unsorted bool  // the nodes of the model are not in an order
+	raise    int64   // the last version to which the model may be raised
+	fixed    bool    // sizes or values were given, which the types of inputs and outputs may show
+	unsorted bool    // the nodes of the model are not in an order
+	grown    *growth // see Room
 	changes  []Change
 }
 
@@ -39,9 +40,10 @@ type origins struct {
 	nodes  []imported // by origin of an apply
 	latest int64      // the last version of ONNX's operators in which all of the model mean the same
 	// constants are the Constant nodes, by what they have.
-	constants map[*Value]*onnx.Node
-	symbols   map[string]bool // the names of symbols
-	calls     bool            // there are calls of functions among the nodes
+	constants   map[*Value]*onnx.Node
+	symbols     map[string]bool // the names of symbols
+	contributed bool            // the model has the operator of that name in a version that lacks it
+	calls       bool            // there are calls of functions among the nodes
 }
 
 // An Evaluator computes ops.
@@ -80,7 +82,7 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, origins: newOrigins(), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64}
+	return &Source{Model: m, Operators: operators, origins: newOrigins(), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: newGrowth()}
 }
 
 const newestOpset = 22
@@ -94,6 +96,7 @@ func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Source](g); ok {
 		return fgraph.ErrAlreadyAttached
 	}
+	s.grown = newGrowth()
 	return nil
 }
 
@@ -168,6 +171,16 @@ func (s *Source) Where(a *fgraph.Apply) string {
 		return s.nodes[k].where()
 	}
 	return a.Op().(*Op).Name()
+}
+
+// Nodes yields the ops that the nodes of the model became and where these are, in order: those that no
+// output depends on as well, and those of functions where they are called.
+func (s *Source) Nodes(yield func(where string, op *Op) bool) {
+	for i := range s.nodes {
+		if n := &s.nodes[i]; n.op != nil && !yield(n.where(), n.op) {
+			return
+		}
+	}
 }
 
 func (n *imported) where() string { return n.path + whereOf(n.index, n.node) }

@@ -31,6 +31,10 @@ var introduced = map[string]int64{
 // removed are the operators that later versions don't have, and the last version that does.
 var removed = map[string]int64{"Upsample": 9, "Scatter": 10}
 
+// contributed is the operator that ONNX Runtime has in ONNX's domain in all versions, though ONNX has it since
+// version 17 only. It writes it into older models, and they can't be raised if another operator has changed.
+const contributed = "LayerNormalization"
+
 // Since returns the first version of ONNX's operators that has an operator, 1 for the oldest.
 func Since(op string) int64 { return max(introduced[op], 1) }
 
@@ -55,6 +59,9 @@ const raised = 17
 // Permits reports whether the model can have an operator: its version of the operators does, or it
 // may be raised, since every operator of the model means the same in that version.
 func (s *Source) Permits(op string) bool {
+	if s.contributed && op == contributed {
+		return true
+	}
 	n, own := Since(op), s.opsets[""]
 	return n <= own || n <= min(s.latest, s.raise) && own >= 7
 }
@@ -82,7 +89,8 @@ func (s *Source) needs(a *fgraph.Apply) int64 {
 		return 1
 	}
 	n := int64(1)
-	if f := s.inFunction(a); !s.unchanged(a) || f != nil && f.opsets[""] != s.opsets[""] {
+	f := s.inFunction(a)
+	if own := f == nil || f.opsets[""] == s.opsets[""]; !(own && s.unchanged(a)) && !(s.contributed && op.Type == contributed) {
 		n = op.since()
 	}
 	switch op.Type {

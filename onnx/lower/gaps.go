@@ -30,45 +30,31 @@ const maxGaps = 1000
 // types of elements. What depends on shapes and values, Graph finds. Weights are not read. others are
 // operators that can be computed besides those of this package, see [Options].
 func Unsupported(g *fgraph.FunctionGraph, others map[string]Operator) []Gap {
-	u := &gaps{lowering: lowering{source: ir.SourceOf(g), options: Options{Operators: others}}}
-	for _, in := range g.Inputs() {
-		if err := supported(ir.TypeOf(in)); err != nil {
-			u.add(Gap{Where: "input " + in.Name(), Reason: err.Error()})
+	var list []Gap
+	add := func(g Gap) {
+		if len(list) < maxGaps {
+			list = append(list, g)
 		}
 	}
-	u.graph(g)
-	return u.list
-}
-
-type gaps struct {
-	lowering
-	list []Gap
-}
-
-func (u *gaps) add(g Gap) {
-	if len(u.list) < maxGaps {
-		u.list = append(u.list, g)
+	source, l := ir.SourceOf(g), &lowering{options: Options{Operators: others}}
+	for _, in := range g.Inputs() {
+		if err := supported(ir.TypeOf(in)); err != nil {
+			add(Gap{Where: "input " + in.Name(), Reason: err.Error()})
+		}
 	}
-}
-
-// graph looks at a graph and the bodies in it.
-func (u *gaps) graph(g *fgraph.FunctionGraph) {
 	for v := range g.Variables() {
 		if x := ir.ValueOf(v); x != nil && x.Tensor != nil {
 			if _, err := dtypeOf(x.Tensor.DataType); err != nil {
-				u.add(Gap{Where: "initializer " + v.Name(), Reason: err.Error()})
+				add(Gap{Where: "initializer " + v.Name(), Reason: err.Error()})
 			}
 		}
 	}
-	for a := range g.Ordered() {
-		op := a.Op().(*ir.Op)
-		if !u.computes(op) {
-			u.add(Gap{u.source.Where(a), op.Name(), !isOperator(op), noOperator(op).Error()})
-		}
-		for _, b := range op.Bodies {
-			u.graph(b.Graph)
+	for where, op := range source.Nodes {
+		if !l.computes(op) {
+			add(Gap{where, op.Name(), !isOperator(op), noOperator(op).Error()})
 		}
 	}
+	return list
 }
 
 // notComputed are ONNX's operators, up to opset 27, that operators does not have. Of those that it has,

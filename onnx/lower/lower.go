@@ -37,11 +37,6 @@ type Options struct {
 	Array func(t *onnx.Tensor, dir string) (*array.Array, error)
 }
 
-// FreeTags lists the tags of passes for tensors that change results where something overflows, is
-// infinite or NaN. A model means the same to all programs that run it, there as well: 0/0 is NaN, and
-// the logarithm of a sum of exponentials is infinite where one of them is.
-func FreeTags() []string { return []string{"unsafe_nan", "overflow"} }
-
 // maxDepth bounds bodies in bodies, and branches in branches.
 const maxDepth = 32
 

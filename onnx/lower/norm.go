@@ -52,7 +52,8 @@ var norms = map[string]func(c *call) []*value{
 		stash := onnx.DataType(c.int("stash_type", int(onnx.Float)))
 		return []*value{c.typed(y, c.elem(0)), c.typed(mean, stash), c.typed(inverse, stash)}
 	},
-	"RMSNormalization": (*call).rmsNorm,
+	"RMSNormalization":             (*call).rmsNorm,
+	"SimplifiedLayerNormalization": (*call).rmsNorm, // of ONNX Runtime
 	"GroupNormalization": func(c *call) []*value {
 		x := c.x(0)
 		shape, groups := c.shape(x), c.int("num_groups", 1)
@@ -211,7 +212,8 @@ func (c *call) likelihood(x, classes, weights variable) variable {
 	return tensor.TrueDiv(reduceAll(array.Sum, loss), reduceAll(array.Sum, weight))
 }
 
-// rmsNorm divides by the root of the mean square over the dimensions from an axis on.
+// rmsNorm divides by the root of the mean square over the dimensions from an axis on. The second result, which only
+// ONNX Runtime's operator has, is what it multiplies with.
 func (c *call) rmsNorm() []*value {
 	x := c.x(0)
 	if onnx.DataType(c.int("stash_type", int(onnx.Float))) == onnx.Double {
@@ -222,6 +224,8 @@ func (c *call) rmsNorm() []*value {
 		axes = append(axes, d)
 	}
 	square := tensor.ExpandDims(tensor.Mean(tensor.Sqr(x), axes...), axes...)
-	y := tensor.TrueDiv(x, tensor.Sqrt(tensor.Add(square, number(c.float("epsilon", 1e-5), square))))
-	return c.like(tensor.Mul(y, tensor.Cast(c.x(1), tensor.TypeOf(y).DType())))
+	root := tensor.Sqrt(tensor.Add(square, number(c.float("epsilon", 1e-5), square)))
+	y := tensor.TrueDiv(x, root)
+	y = tensor.Mul(y, tensor.Cast(c.x(1), tensor.TypeOf(y).DType()))
+	return append(c.like(y), c.typed(tensor.Map(array.Inv, root), onnx.DataType(c.int("stash_type", int(onnx.Float)))))
 }

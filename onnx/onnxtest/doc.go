@@ -1,5 +1,6 @@
 // Package onnxtest draws random ONNX models with inputs, for tests: of all types of elements, of old and new
-// versions of the operators, with loops and branches, with sizes that only a run knows, and quantized.
+// versions of the operators, with loops and branches, with sizes that only a run knows, and quantized. Others have
+// functions, and names that stand for many values; Inline says what those mean.
 //
 //	c := onnxtest.Draw(1)
 //	err := c.Write(ctx, "case")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
@@ -98,9 +99,12 @@ type entryRun struct {
 	rec *profile.Record
 }
 
+// standard returns the standard database, whose rules are made once.
+var standard = sync.OnceValue(passes.Default)
+
 func runEntry(t *testing.T, c *computation.Computation, net lower.Network, q optdb.Query) entryRun {
 	t.Helper()
-	opt, err := passes.Default().Build(q)
+	opt, err := standard().Build(q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,7 @@ func changed(r *profile.Record, entry string) bool {
 // plansStorage reports whether an entry decides about storage. What such an entry changed shows
 // only in the commands.
 func plansStorage(entry string) bool {
-	for _, e := range passes.Default().Entries() {
+	for _, e := range standard().Entries() {
 		if e.Name == entry {
 			return slices.Contains(e.Tags, "storage")
 		}

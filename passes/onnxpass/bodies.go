@@ -67,6 +67,7 @@ func improve(ctx context.Context, h *rewrite.Handle, a *fgraph.Apply, optimizer 
 		if err != nil {
 			return err
 		}
+		ir.SourceOf(g).GrowsWith(source)
 		before := g.Commits()
 		now := slices.Clone(captured[:b.Captures()])
 		captured = captured[b.Captures():]

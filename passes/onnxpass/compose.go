@@ -13,7 +13,7 @@ import (
 // composeFunctions recognize the parts of an operator.
 var composeFunctions = []pattern.Function{
 	pattern.NewGuard("private(x)", 0, "whatever is computed of x for the result is used for it alone", private),
-	opsetGuard(7), opsetGuard(8), opsetGuard(13),
+	opsetGuard(7), opsetGuard(13),
 	pattern.NewGuard("hard_swish({a})", 1, "a HardSigmoid has the line of HardSwish", func(a pattern.Args) bool {
 		op := parse(a.Params[0])
 		return near(float64(op.Float("alpha", 0.2)), 1./6) && near(float64(op.Float("beta", 0.5)), 0.5)

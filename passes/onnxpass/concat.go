@@ -19,26 +19,44 @@ func concat(a *fgraph.Apply) (axis, rank int, ok bool) {
 	return axis, rank, ok
 }
 
+// fuseConcats takes the inputs of all Concats of a chain at once, at the one that is computed last: were each of
+// them fused with the next, a chain of n would copy n²/2 inputs. A Concat that is read several times stays,
+// because its inputs would be there several times.
 var fuseConcats = rewrite.Rule{
-	Name: "fuse_consecutive_concats", On: onOps, Depth: 2,
+	Name: "fuse_consecutive_concats", On: onOps,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		axis, rank, ok := concat(a)
 		if !ok {
 			return c.Miss("it is no Concat of a known number of dimensions"), nil
 		}
+		inner := func(v *fgraph.Variable) bool {
+			return usedOnce(v) && alongSame(v.Owner(), "Concat", math.MaxInt64, axis, rank)
+		}
+		if inner(a.Out()) && alongSame(a.Out().Clients()[0].Apply, "Concat", math.MaxInt64, axis, rank) {
+			return c.Miss("the Concat that reads it takes its inputs"), nil
+		}
+		if !slices.ContainsFunc(a.Inputs(), inner) {
+			return c.Miss("no input is a Concat along the same dimension that only this one reads"), nil
+		}
 		var inputs []*fgraph.Variable
-		for _, v := range a.Inputs() {
-			if alongSame(v.Owner(), "Concat", math.MaxInt64, axis, rank) {
-				inputs = append(inputs, v.Owner().Inputs()...)
+		next := reversed(a.Inputs())
+		for len(next) > 0 {
+			v := next[len(next)-1]
+			next = next[:len(next)-1]
+			if inner(v) {
+				next = append(next, reversed(v.Owner().Inputs())...)
 			} else {
 				inputs = append(inputs, v)
 			}
 		}
-		if len(inputs) == len(a.Inputs()) {
-			return c.Miss("no input is a Concat of several tensors along the same dimension"), nil
-		}
 		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
 	},
+}
+
+func reversed(list []*fgraph.Variable) []*fgraph.Variable {
+	list = slices.Clone(list)
+	slices.Reverse(list)
+	return list
 }
 
 var dropEmptyOfConcat = rewrite.Rule{
@@ -81,21 +99,38 @@ var fuseConcatOfSlices = rewrite.Rule{
 		if !ok {
 			return c.Miss("it is no Concat of a known number of dimensions"), nil
 		}
-		for i, v := range a.Inputs()[1:] {
-			p, ok := alone(a.Inputs()[i].Owner(), axis)
-			q, too := alone(v.Owner(), axis)
-			if !ok || !too || p.end != q.begin || v.Owner().Inputs()[0] != a.Inputs()[i].Owner().Inputs()[0] {
-				continue
+		operators := ir.SourceOf(c.Graph()).Operators
+		var inputs []*fgraph.Variable
+		for rest := a.Inputs(); len(rest) > 0; {
+			n, p := meeting(rest, axis)
+			v := rest[0]
+			if n > 1 {
+				var err error
+				if v, err = operators.Make("Slice", nil, sliced(v.Owner().Inputs()[0], []stretch{p})...); err != nil {
+					return c.Miss("%v", err), nil
+				}
 			}
-			b, err := ir.SourceOf(c.Graph()).Operators.Make("Slice", nil, sliced(v.Owner().Inputs()[0], []stretch{{axis, p.begin, q.end, 1}})...)
-			if err != nil {
-				return c.Miss("%v", err), nil
-			}
-			inputs := slices.Concat(a.Inputs()[:i], []*fgraph.Variable{b}, a.Inputs()[i+2:])
-			return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
+			inputs, rest = append(inputs, v), rest[n:]
 		}
-		return c.Miss("no two inputs are slices of one tensor that meet"), nil
+		if len(inputs) == len(a.Inputs()) {
+			return c.Miss("no two inputs are slices of one tensor that meet"), nil
+		}
+		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
 	},
+}
+
+// meeting returns how many of the first values are slices of one tensor along a dimension, each of which begins
+// where the one before ends, and what they take together. It returns at least 1.
+func meeting(list []*fgraph.Variable, axis int) (n int, p stretch) {
+	p, ok := alone(list[0].Owner(), axis)
+	for n = 1; ok && n < len(list); n++ {
+		q, also := alone(list[n].Owner(), axis)
+		if !also || q.begin != p.end || list[n].Owner().Inputs()[0] != list[0].Owner().Inputs()[0] {
+			break
+		}
+		p.end = q.end
+	}
+	return n, p
 }
 
 // An input of a Concat that has all that is asked for, and where it begins.

@@ -3,5 +3,5 @@
 //
 // A rule that is an equation is text in the folder rules, in ONNX's own words, see [Vocabulary]; one
 // that is an algorithm is a Go function, and says why. [Rules] lists all rules, with their groups and
-// tags, and [Pass] has the passes that look at a whole graph.
+// tags. Passes that look at a whole graph have functions of their own, such as [InferTypes].
 package onnxpass

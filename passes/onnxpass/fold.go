@@ -8,9 +8,8 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// maxGrowth is by how many bytes the result of a folded node may exceed its constant inputs. Without a
-// bound, a Tile or an Expand of a number could become a file of gigabytes.
-const maxGrowth = 1 << 16
+// rough is by how many bytes a result may be too large and is computed nevertheless.
+const rough = 1 << 10
 
 // constantFolding computes nodes of constants.
 var constantFolding = rewrite.Rule{
@@ -27,7 +26,6 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		return c.Miss("a product may multiply the integers"), nil
 	}
 	inputs := make([]*ir.Value, len(a.Inputs()))
-	in := 0
 	for i, v := range a.Inputs() {
 		if ir.IsOmitted(v) {
 			continue
@@ -35,23 +33,25 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		if inputs[i] = ir.ValueOf(v); inputs[i] == nil {
 			return c.Miss("its input %d is no constant", i), nil
 		}
-		in += bytesOf(v)
 	}
-	out := 0
+	source := ir.SourceOf(c.Graph())
+	// What is known of the size is asked first, because a result could be larger than memory. The graph counts
+	// exactly, see ir.Source. Inputs that others read stay, so the result comes on top of them.
+	room := source.Room() + ir.OwnBytes(a)
+	out := int64(0)
 	for _, v := range a.Outputs() {
 		out += bytesOf(v)
 	}
-	if out > in+maxGrowth {
-		return c.Miss("its result is larger than its inputs by %d bytes, more than %d", out-in, maxGrowth), nil
+	if out > room+rough {
+		return c.Miss("its result of %d bytes would make the constants larger than is allowed, by %d", out, out-room), nil
 	}
 	if op.Type == "Range" && out == 0 {
 		return c.Miss("how many numbers it has is not known"), nil // three numbers may make any number of them
 	}
-	evaluator := ir.SourceOf(c.Graph()).Evaluator
-	if evaluator == nil {
+	if source.Evaluator == nil {
 		return c.Miss("there is nothing that computes nodes"), nil
 	}
-	results, err := evaluator.Evaluate(c.Context(), op, inputs)
+	results, err := source.Evaluator.Evaluate(c.Context(), op, inputs)
 	if err != nil {
 		if no := c.Context().Err(); no != nil {
 			return rewrite.Result{}, no
@@ -59,13 +59,8 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		return c.Miss("it can't be computed: %v", err), nil
 	}
 	folded := make([]*fgraph.Variable, len(results))
-	made := 0
 	for i, x := range results {
 		folded[i] = ir.Constant(x, "")
-		made += bytesOf(folded[i])
-	}
-	if made > in+maxGrowth {
-		return c.Miss("its result is larger than its inputs by %d bytes, more than %d", made-in, maxGrowth), nil
 	}
 	for i, v := range a.Outputs() {
 		if !v.Type().Accepts(folded[i].Type()) {
@@ -76,7 +71,7 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 }
 
 // bytesOf returns the size of a value, 0 if it is not known.
-func bytesOf(v *fgraph.Variable) int {
+func bytesOf(v *fgraph.Variable) int64 {
 	t := ir.TypeOf(v)
 	dims, ok := t.Numbers()
 	if !ok {
@@ -89,7 +84,7 @@ func bytesOf(v *fgraph.Variable) int {
 		}
 		n *= d
 	}
-	return int(n / 8)
+	return n / 8
 }
 
 // shapeFolding makes constants of integers that types know.

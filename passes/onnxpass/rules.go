@@ -27,7 +27,8 @@ func code() map[string]rewrite.Rule {
 		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill, moveExpand, fuseReduceUnsqueeze,
 		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
 		ifEqualBranches, dropUnreadOutputs, moveTransposes, transposeResult, dropTransposeBeforeReduce,
-		moveFactor, replaceEinsum, mergeBounds, depthToSpace, moveOutOfLoop,
+		moveFactor, replaceEinsum, mergeBounds, depthToSpace, sumOfSeveral, moveOutOfLoop,
+		gatherBeforeTranspose, gatherBeforeReshape, reshapeBeforeGather, splitForSequence,
 	}
 	byName := make(map[string]rewrite.Rule)
 	for _, r := range list {

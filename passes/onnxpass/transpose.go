@@ -96,11 +96,14 @@ var moveTransposes = rewrite.Rule{
 		}
 		// The Transpose itself is saved, and there is one for each leaf that is no constant: it cancels
 		// another one, becomes one with it, or is new.
-		more := -1
+		more, room := -1, ir.SourceOf(c.Graph()).Room()
 		for _, v := range r.leaves {
-			m, ok := transposesMore(v, perm, n)
+			m, bytes, ok := transposesMore(v, perm, n)
 			if !ok {
 				return c.Miss("%v has not the same dimensions", v), nil
+			}
+			if room -= bytes; room < 0 {
+				return c.Miss("there is no room for another copy of %v", v), nil
 			}
 			more += m
 		}
@@ -115,18 +118,22 @@ var moveTransposes = rewrite.Rule{
 	},
 }
 
-// transposesMore returns how many nodes more there are when what reads v reads it transposed.
-func transposesMore(v *fgraph.Variable, perm []int64, n int) (int, bool) {
+// transposesMore returns how many nodes more there are when what reads v reads it transposed, and how many bytes
+// of constants.
+func transposesMore(v *fgraph.Variable, perm []int64, n int) (more int, bytes int64, ok bool) {
 	rank := ir.TypeOf(v).Rank()
 	switch {
 	case ir.ValueOf(v) != nil: // a transposed copy of it is made
-		return 0, rank <= n && (len(v.Clients()) == 1 || bytesOf(v) <= maxGrowth)
+		if len(v.Clients()) > 1 {
+			bytes = bytesOf(v)
+		}
+		return 0, bytes, rank <= n
 	case rank == 0:
-		return 0, true
+		return 0, 0, true
 	case rank != n:
-		return 0, false
+		return 0, 0, false
 	}
-	more := 1
+	more = 1
 	if b := v.Owner(); isNode(b, "Transpose") {
 		if len(v.Clients()) == 1 {
 			more--
@@ -135,7 +142,7 @@ func transposesMore(v *fgraph.Variable, perm []int64, n int) (int, bool) {
 			more--
 		}
 	}
-	return more, true
+	return more, 0, true
 }
 
 // transposed returns what the region computes, transposed.
@@ -233,15 +240,18 @@ var transposeResult = rewrite.Rule{
 			inverse[k] = int64(i)
 		}
 		r := region{[]*fgraph.Apply{a}, nil}
-		more := 1 // the Transpose of the result
+		more, room := 1, ir.SourceOf(c.Graph()).Room() // one is the Transpose of the result
 		for _, v := range a.Inputs() {
 			if slices.Contains(r.leaves, v) {
 				continue
 			}
 			r.leaves = append(r.leaves, v)
-			m, ok := transposesMore(v, inverse, n)
+			m, bytes, ok := transposesMore(v, inverse, n)
 			if !ok {
 				return c.Miss("%v has not the same dimensions", v), nil
+			}
+			if room -= bytes; room < 0 {
+				return c.Miss("there is no room for another copy of %v", v), nil
 			}
 			more += m
 		}

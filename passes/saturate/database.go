@@ -7,7 +7,7 @@ import (
 
 // A DB holds rules that are text, see package pattern, or groups of them. Instead of replacing, it
 // collects what all of them say about a graph, and takes the cheapest form, see [Pass]. Rules that
-// are Go functions can't be registered.
+// are Go functions can't be registered. Its other methods are those of [optdb.DB].
 type DB struct{ *optdb.DB }
 
 // NewDB returns an empty database.

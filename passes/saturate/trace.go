@@ -165,12 +165,31 @@ func (t *tracer) merge() error {
 	if len(pairs) == 0 {
 		return nil
 	}
-	return t.replace("", nil, pairs...)
+	return t.replace(change{}, pairs...)
 }
 
-func (t *tracer) replace(rule string, at *fgraph.Apply, pairs ...fgraph.Replacement) error {
-	done, err := t.h.Replace(rule, at, pairs...)
-	if err == nil && !done {
+// A change is a step at its place in the term of a part.
+type change struct {
+	rule  string
+	path  []int
+	after egraph.Term        // of the whole part
+	way   []*fgraph.Variable // what represented the terms on the way to the place before, the whole first
+}
+
+// replace makes the replacements of a change. What it shows of them is the term that has changed, and
+// not the whole part, of which it may be a hundredth.
+func (t *tracer) replace(c change, pairs ...fgraph.Replacement) error {
+	if len(c.way) == 0 || len(pairs) != 1 {
+		return t.done(t.h.Replace(c.rule, t.place(c.way), pairs...))
+	}
+	// Below the last place that is known in both, only the terms above can be shown.
+	after := t.way(pairs[0].New, c.after, c.path)
+	at := min(len(c.way), len(after)) - 1
+	return t.done(t.h.ReplacePart(c.rule, fgraph.Replacement{Old: c.way[at], New: after[at]}, pairs...))
+}
+
+func (t *tracer) done(made bool, err error) error {
+	if err == nil && !made {
 		return errUntraced
 	}
 	return err
@@ -183,14 +202,14 @@ func (t *tracer) part(p *egraph.Part) error {
 	if len(p.Steps) > 0 && (x.v == nil || x.v.Owner() == nil) {
 		return errUntraced
 	}
-	rule, at := "", (*fgraph.Apply)(nil)
+	var c change
 	for i := 0; i < len(p.Steps); i++ {
 		s, before := p.Steps[i], p.Start
 		if i > 0 {
 			before = p.Steps[i-1].After
 		}
 		if s.Rule != "commutes" {
-			rule, at = s.Rule, t.place(x.v, before, s.Path)
+			c = change{s.Rule, s.Path, s.After, t.way(x.v, before, s.Path)}
 		}
 		for i+1 < len(p.Steps) && p.Steps[i+1].Rule == "commutes" { // vocabularies may look at the order
 			i++
@@ -204,17 +223,17 @@ func (t *tracer) part(p *egraph.Part) error {
 			continue // the next step makes a difference
 		}
 		next := t.apply(s.After)
-		if err := t.replace(rule, at, fgraph.Replacement{Old: x.v, New: next.v}); err != nil {
+		if err := t.replace(c, fgraph.Replacement{Old: x.v, New: next.v}); err != nil {
 			return err
 		}
 		x = next
 		t.now[p.From] = x
 	}
-	return t.finish(p, x, rule, at)
+	return t.finish(p, x, c)
 }
 
 // finish replaces what represents a part by what is chosen.
-func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) error {
+func (t *tracer) finish(p *egraph.Part, x value, c change) error {
 	class := t.b.g.Class(p.From)
 	last, ok := t.final[class]
 	if !ok {
@@ -237,7 +256,7 @@ func (t *tracer) finish(p *egraph.Part, x value, rule string, at *fgraph.Apply) 
 	if len(pairs) == 0 {
 		return nil
 	}
-	return t.replace(rule, at, pairs...)
+	return t.replace(c, pairs...)
 }
 
 // chosen returns what is chosen for the class of a part, applied to what represents the inputs now,
@@ -323,9 +342,20 @@ func (t *tracer) node(n egraph.Node) value {
 	return t.local[term]
 }
 
-// place returns the apply at a place of a term that a variable represents, or the last one on the
-// way that is known.
-func (t *tracer) place(v *fgraph.Variable, term egraph.Term, path []int) *fgraph.Apply {
+// place returns the last apply on the way to a place, or nil.
+func (t *tracer) place(way []*fgraph.Variable) *fgraph.Apply {
+	for _, v := range slices.Backward(way) {
+		if v.Owner() != nil {
+			return v.Owner()
+		}
+	}
+	return nil
+}
+
+// way returns the variables on the way to a place of a term that v represents, v first, as far as they
+// are known.
+func (t *tracer) way(v *fgraph.Variable, term egraph.Term, path []int) []*fgraph.Variable {
+	way := []*fgraph.Variable{v}
 	for _, k := range path {
 		arg := t.parts.Terms.Args(term)[k]
 		if t.b.g.Symbol(t.parts.Terms.Op(term)) == t.b.p.output {
@@ -333,16 +363,20 @@ func (t *tracer) place(v *fgraph.Variable, term egraph.Term, path []int) *fgraph
 			continue
 		}
 		is := func(in *fgraph.Variable) bool { x, ok := t.terms[in]; return ok && x == arg }
+		if v.Owner() == nil {
+			break
+		}
 		inputs := v.Owner().Inputs()
 		if k >= len(inputs) || !is(inputs[k]) {
 			k = slices.IndexFunc(inputs, is)
 		}
-		if k < 0 || inputs[k].Owner() == nil {
+		if k < 0 {
 			break
 		}
 		v, term = inputs[k], arg
+		way = append(way, v)
 	}
-	return v.Owner()
+	return way
 }
 
 // apply returns a new apply for a term.

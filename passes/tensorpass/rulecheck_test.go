@@ -37,6 +37,14 @@ func TestRulesKeepPromises(t *testing.T) {
 	entries := checkable(func(i int, name string) bool {
 		return longtest.Enabled() || !slices.Contains(lines, ruleLine(all[i], own, tensorpass.Class(name))) || i%9 == 0 && lines[0] != machine
 	})
+	if few := 24; !longtest.Enabled() && !*update && len(entries) > few {
+		step := (len(entries) + few - 1) / few
+		some := entries[:0]
+		for i := 0; i < len(entries); i += step {
+			some = append(some, entries[i])
+		}
+		entries = some
+	}
 	reports, undone, err := rulecheck.CheckDatabase(t.Context(), tensors.Domain(nil, nil, nil), entries, rulecheck.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ type vocabulary struct{ *expr.Language }
 // Operator returns the op of a name.
 func (l vocabulary) Operator(name string) (pattern.Operator, bool) {
 	op, ok := l.Op(name)
-	if !ok {
+	if !ok || name == "or" { // in patterns, that means alternatives, and the op is called bitwise_or
 		return pattern.Operator{}, false
 	}
 	o := pattern.Operator{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: onOp(op)}

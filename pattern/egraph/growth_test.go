@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
 )
 
@@ -15,7 +16,7 @@ func TestDeepRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const depth = 10000
+	depth := longtest.Of(4000, 10000)
 	for _, op := range []string{"add", "sum", "list"} {
 		var deep pattern.Expr = pattern.Name("x")
 		flat := pattern.NewCall(op)

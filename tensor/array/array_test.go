@@ -222,6 +222,25 @@ func TestMapInPlace(t *testing.T) {
 	}
 }
 
+// TestMapOverElements: an output may be an input that is another view of the same elements, of one block or of many.
+func TestMapOverElements(t *testing.T) {
+	p := NewProgram(Float64)
+	next := p.Append(Add, 0, p.Constant(Scalar(1.0)))
+	p.Return(next, p.Append(Add, p.Append(Cos, next), 0))
+	for _, n := range []int{3, 1000} {
+		buf := make([]float64, n+1)
+		part, whole := Of(buf[1:], n), new(Array)
+		Of(buf, n+1).RangeTo(whole, Range{Start: 1, Step: 1, Count: n})
+		out := []*Array{part, New(Float64, n)}
+		new(Workspace).Map(p, out, []*Array{whole})
+		for i := range n {
+			if x, second := part.Float(i), out[1].Float(i); x != 1 || second != math.Cos(1) {
+				t.Fatalf("element %d of %d: %v, %v", i, n, x, second)
+			}
+		}
+	}
+}
+
 func TestReduce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var ws Workspace

@@ -97,7 +97,7 @@ func (lp *loop) begin(p *Program, out, in []*Array) {
 			// An output may be an input. If the program makes this output before it has read that
 			// input for the last time, the block is kept aside until all of the program has run on
 			// it: an instruction would otherwise overwrite what a later one still needs.
-			o.staged = o.staged || p.lastRead[i] > p.written[k] && a.SharesMemory(b)
+			o.staged = o.staged || p.lastRead[i] > p.written[k] && a.Overlaps(b)
 		}
 		lp.operands = append(lp.operands, o)
 	}

@@ -126,6 +126,32 @@ func (a *Array) Overlaps(b *Array) bool {
 	return p < q+uintptr(len(y)) && q < p+uintptr(len(x))
 }
 
+// Repeats reports whether elements of the array may have memory in common, as those of a view that BroadcastTo made.
+func (a *Array) Repeats() bool {
+	var seen [MaxDims]bool
+	reach := 0 // from the first to the last element over the dimensions with shorter steps
+	for range a.Shape() {
+		least := -1
+		for d, n := range a.Shape() {
+			if !seen[d] && n != 1 && (least < 0 || a.step(d) < a.step(least)) {
+				least = d
+			}
+		}
+		if least < 0 {
+			break
+		}
+		if a.step(least) <= reach {
+			return a.Len() > 0
+		}
+		seen[least] = true
+		reach += a.step(least) * (a.shape[least] - 1)
+	}
+	return false
+}
+
+// step returns how far apart in memory elements are that follow each other in a dimension.
+func (a *Array) step(d int) int { return max(a.strides[d], -a.strides[d]) }
+
 // of returns n elements of memory that somebody owns.
 func (kindOf[T]) of(memory unsafe.Pointer, n int) any { return unsafe.Slice((*T)(memory), n) }
 

@@ -50,3 +50,30 @@ func TestPlace(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestRepeats: elements have memory in common in views that repeat them, and in no others.
+func TestRepeats(t *testing.T) {
+	a := New(Float32, 2, 3)
+	broadcast := func(a *Array, shape ...int) *Array {
+		v, err := a.BroadcastTo(shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	back := new(Array)
+	a.RangeTo(back, Range{Start: 1, Step: -1, Count: 2})
+	for i, c := range []struct {
+		a    *Array
+		want bool
+	}{
+		{a, false}, {a.Transpose(1, 0), false}, {a.Transpose(NewAxis, 1, NewAxis, 0), false}, {back, false}, {Scalar(1.0), false},
+		{broadcast(a, 1, 2, 3), false}, {broadcast(a, 4, 2, 3), true}, {broadcast(Scalar(1.0), 2), true}, {broadcast(Scalar(1.0), 0, 2), false},
+		{&Array{dtype: Float32, ndim: 2, shape: [MaxDims]int{2, 3}, strides: [MaxDims]int{1, 1}, data: a.data}, true},
+		{&Array{dtype: Float32, ndim: 2, shape: [MaxDims]int{3, 2}, strides: [MaxDims]int{2, -1}, offset: 1, data: a.data}, false},
+	} {
+		if got := c.a.Repeats(); got != c.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}

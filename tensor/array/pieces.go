@@ -51,7 +51,7 @@ func (j *piecesJob) Part(i int) {
 func (ws *Workspace) Copy(dst, src *Array) {
 	n := dst.Len()
 	parts := ws.partsOf(2*moved*n*dst.dtype.Size(), n, leastMoved)
-	if parts <= 1 || src.IsCSR() || dst.SharesMemory(src) {
+	if parts <= 1 || src.IsCSR() || dst.Overlaps(src) {
 		CopyTo(dst, src)
 		return
 	}

@@ -259,3 +259,25 @@ func TestPiecesAreMade(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyOverlap: what lies partly where it is copied to is not divided, so no thread overwrites what another one
+// has yet to read.
+func TestCopyOverlap(t *testing.T) {
+	divide.Always.Store(true)
+	defer divide.Always.Store(false)
+	const n, shift = 1000, 64
+	buf := make([]float64, n+shift)
+	for i := range buf {
+		buf[i] = float64(i)
+	}
+	ws := &Workspace{Threads: kernel.NewThreads(3)}
+	ws.Copy(Of(buf[shift:], n), Of(buf[:n], n))
+	for i, v := range buf[shift:] {
+		if v != float64(i) {
+			t.Fatalf("element %d is %v", i, v)
+		}
+	}
+	if ws.crew != nil {
+		t.Error("several threads copy")
+	}
+}

@@ -67,7 +67,7 @@ func (lp *loop) allotStraight(p *Program, n int, out, in []*Array, numbers bool)
 // overwrites reports whether output k is made where an input is read afterwards, see begin.
 func (p *Program) overwrites(k int, out, in []*Array) bool {
 	for i, a := range in {
-		if p.lastRead[i] > p.written[k] && out[k].SharesMemory(a) {
+		if p.lastRead[i] > p.written[k] && out[k].Overlaps(a) {
 			return true
 		}
 	}

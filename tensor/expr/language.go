@@ -226,18 +226,23 @@ func (l *Language) Names() []string {
 	return names
 }
 
-// callHint is Hint for what is called in an expression.
-func (l *Language) callHint(name string) string {
-	if base, _, hasParams := strings.Cut(name, "{"); hasParams || l.ops[base] != nil {
-		return l.Hint(name)
-	}
+// Functions returns the names of the functions of expressions, sorted.
+func (l *Language) Functions() []string {
 	names := slices.Collect(maps.Keys(l.added))
 	for _, t := range tables {
 		names = slices.AppendSeq(names, maps.Keys(t))
 	}
 	names = slices.AppendSeq(names, maps.Keys(listFunctions))
 	slices.Sort(names)
-	return spell.Hint(name, append(names, l.Names()...))
+	return slices.Compact(names)
+}
+
+// callHint is Hint for what is called in an expression.
+func (l *Language) callHint(name string) string {
+	if base, _, hasParams := strings.Cut(name, "{"); hasParams || l.ops[base] != nil {
+		return l.Hint(name)
+	}
+	return spell.Hint(name, append(l.Functions(), l.Names()...))
 }
 
 // isFunction reports whether a name is that of a function, and can't be a variable that was not

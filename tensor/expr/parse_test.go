@@ -129,8 +129,9 @@ func TestTypesRoundTrip(t *testing.T) {
 		tensor.ScalarType(array.Bool), tensor.VectorType(array.Int64), tensor.MatrixType(array.Float32), tensor.NewType(array.Float64, 1, tensor.Unknown),
 		tensor.NewType(array.Float64, tensor.Unknown, 1), tensor.NewType(array.Float64, 2, tensor.Unknown, 1), tensor.CSRType(array.Float32), tensor.NewType(array.Int64, 0),
 	} {
-		if got, err := expr.ParseType(typ.String()); err != nil || got != typ {
-			t.Errorf("%v reads as %v, %v", typ, got, err)
+		s := expr.NewScope()
+		if err := s.Declare("x: " + typ.String()); err != nil || s.Inputs()[0].Type() != typ {
+			t.Errorf("%v reads as %v, %v", typ, s.Inputs(), err)
 		}
 	}
 }

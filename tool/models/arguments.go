@@ -11,9 +11,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
@@ -23,12 +25,33 @@ import (
 type argumentFlags struct {
 	files  map[string]string
 	shapes map[string][]int
-	values map[string][]float64
+	values map[string]setting
 	seed   uint64
+	// fixDefaults makes constants of inputs that are initializers.
+	fixDefaults bool
+}
+
+// A setting is the value that a flag gives an input: the numbers of a tensor or, for a sequence, of each of its
+// tensors; or that there is none.
+type setting struct {
+	none    bool
+	tensors [][]float64
+}
+
+// String returns the text that parseSetting reads.
+func (s setting) String() string {
+	if s.none {
+		return none
+	}
+	parts := make([]string, len(s.tensors))
+	for i, list := range s.tensors {
+		parts[i] = strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
+	}
+	return strings.Join(parts, ";")
 }
 
 func declareArguments(fs *flag.FlagSet) *argumentFlags {
-	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string]setting)}
 	a.declareFiles(fs)
 	a.declareGiven(fs, "the shape of an input whose value is random", "the value of an input")
 	fs.Uint64Var(&a.seed, "srand", 0, "Seed of random inputs")
@@ -38,24 +61,25 @@ func declareArguments(fs *flag.FlagSet) *argumentFlags {
 // declareFiles declares the flag for values in files.
 func (a *argumentFlags) declareFiles(fs *flag.FlagSet) {
 	a.files = make(map[string]string)
-	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb) or an array of NumPy (.npy); may be given more than once", func(text string) error {
+	fs.Func("input", "NAME=FILE: the value of an input, from a tensor of ONNX (.pb), a sequence of them or an array of NumPy (.npy); may be given more than once", func(text string) error {
 		return entry(a.files, text, "FILE", func(file string) (string, error) { return file, nil })
 	})
 }
 
 // declareGiven declares the flags that fix sizes and values of inputs.
 func declareGiven(fs *flag.FlagSet) *argumentFlags {
-	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string]setting)}
 	a.declareGiven(fs, "the sizes of an input of a model, for all runs", "the value of an input of a model, for all runs")
 	return a
 }
 
 func (a *argumentFlags) declareGiven(fs *flag.FlagSet, shape, value string) {
+	fs.BoolVar(&a.fixDefaults, "fix-defaults", false, "Make constants of inputs that are also initializers, such as the weights of old files: nobody can give them other values then")
 	fs.Func("shape", "NAME=1x3x8: "+shape+"; may be given more than once", func(text string) error {
 		return entry(a.shapes, text, "1x3x8", parseShape)
 	})
-	fs.Func("set", "NAME=VALUE: "+value+", a number or several with commas between them; may be given more than once", func(text string) error {
-		return entry(a.values, text, "VALUE", parseNumbers)
+	fs.Func("set", "NAME=VALUE: "+value+", a number or several with commas between them; of a sequence, tensors with semicolons between them; of an optional input also none; may be given more than once", func(text string) error {
+		return entry(a.values, text, "VALUE", parseSetting)
 	})
 }
 
@@ -93,6 +117,22 @@ func parseShape(text string) ([]int, error) {
 	return shape, nil
 }
 
+// parseSetting reads a setting. An empty text is an empty sequence.
+func parseSetting(text string) (setting, error) {
+	s := setting{none: text == none}
+	if s.none || text == "" {
+		return s, nil
+	}
+	for part := range strings.SplitSeq(text, ";") {
+		list, err := parseNumbers(part)
+		if err != nil {
+			return s, err
+		}
+		s.tensors = append(s.tensors, list)
+	}
+	return s, nil
+}
+
 func parseNumbers(text string) ([]float64, error) {
 	var list []float64
 	for part := range strings.SplitSeq(text, ",") {
@@ -117,6 +157,12 @@ func (a *argumentFlags) given(name string) bool {
 	_, shape := a.shapes[name]
 	_, value := a.values[name]
 	return file || shape || value
+}
+
+// sets reports whether a flag gives the value of an input.
+func (a *argumentFlags) sets(name string) bool {
+	_, ok := a.values[name]
+	return ok
 }
 
 // names lists the inputs that the flags name.
@@ -155,7 +201,15 @@ func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, 
 	// Sizes that the model gives a name are the same in all inputs.
 	sizes := make(map[string]int)
 	for _, in := range m.Graph.Inputs {
-		if file := a.files[in.Name]; file != "" {
+		if file := a.files[in.Name]; file != "" && isSequence(in.Type) {
+			items, err := backend.ReadItems(file, filepath.Dir(file), in)
+			if err != nil {
+				faults = append(faults, err)
+			}
+			for _, item := range items {
+				args[item.Name] = item.Value
+			}
+		} else if file != "" {
 			v, err := readArray(file)
 			if err != nil {
 				faults = append(faults, err)
@@ -175,14 +229,16 @@ func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, 
 		switch {
 		case args[in.Name] != nil || initial[in.Name] && !a.given(in.Name) || a.files[in.Name] != "":
 			continue
-		case a.values[in.Name] == nil:
+		case !a.sets(in.Name):
 			drawn = append(drawn, in.Name)
 		}
 		v, err := a.make(in, sizes, rng)
+		if err == nil {
+			err = give(args, in.Name, ir.FromProto(in.Type), v)
+		}
 		if err != nil {
 			faults = append(faults, err)
 		}
-		args[in.Name] = v
 	}
 	return args, drawn, errors.Join(faults...)
 }
@@ -201,6 +257,14 @@ func (o Options) arguments(a *argumentFlags, m *onnx.Model) (args map[string]*ar
 		}
 	}
 	return nil, nil, errors.Join(append(faults, err)...)
+}
+
+// isSequence reports whether a type is that of sequences, or of an optional one.
+func isSequence(t *onnx.Type) bool {
+	if t != nil && t.Optional != nil {
+		t = t.Optional.Elem
+	}
+	return t != nil && t.Sequence != nil
 }
 
 // inputNames lists the inputs of a model.
@@ -230,36 +294,69 @@ func note(sizes map[string]int, in *onnx.ValueInfo, shape []int) {
 	}
 }
 
-// make makes the value of an input that has no file.
-func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand.Rand) (*array.Array, error) {
-	name := fileio.Excerpt(in.Name, 0)
-	if in.Type == nil || in.Type.Tensor == nil {
+// make makes the value of an input that has no file. An optional one has a value unless that is said to be none.
+func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand.Rand) (any, error) {
+	name, t, given := fileio.Excerpt(in.Name, 0), in.Type, a.values[in.Name]
+	if t != nil && t.Optional != nil {
+		if t = t.Optional.Elem; given.none {
+			return nothing{}, nil
+		}
+	}
+	switch {
+	case given.none:
+		return nil, tool.Usagef("--set %s: it is %v, which has to have a value", name, in.Type)
+	case t != nil && t.Tensor != nil:
+		var numbers []float64
+		if a.sets(in.Name) {
+			if len(given.tensors) != 1 {
+				return nil, tool.Usagef("--set %s: %d tensors, and it is %v", name, len(given.tensors), in.Type)
+			}
+			numbers = given.tensors[0]
+		}
+		return a.tensor(in, t.Tensor, numbers, sizes, rng)
+	case t == nil || t.Sequence == nil || t.Sequence.Elem == nil || t.Sequence.Elem.Tensor == nil:
 		return nil, fmt.Errorf("input %s is of type %v, which can't be made; give its value: --input %s=FILE", name, in.Type, name)
 	}
-	values := a.values[in.Name]
+	if !a.sets(in.Name) {
+		given.tensors = make([][]float64, drawnItems)
+	}
+	l := list{}
+	for _, numbers := range given.tensors {
+		v, err := a.tensor(in, t.Sequence.Elem.Tensor, numbers, sizes, rng)
+		if err != nil {
+			return nil, err
+		}
+		l = append(l, v)
+	}
+	return l, nil
+}
+
+// tensor makes a tensor of the value of an input: of numbers, one for all elements or one for each, or else random.
+func (a *argumentFlags) tensor(in *onnx.ValueInfo, t *onnx.TensorType, numbers []float64, sizes map[string]int, rng *rand.Rand) (*array.Array, error) {
+	name := fileio.Excerpt(in.Name, 0)
 	shape, ok := a.shapes[in.Name], true
 	if shape == nil {
-		if shape, ok = shapeOf(in.Type.Tensor, sizes); !ok && len(values) > 0 {
-			shape, ok = []int{len(values)}, true
-			if dims := in.Type.Tensor.Shape; len(values) == 1 && (dims == nil || len(dims.Dims) == 0) {
+		if shape, ok = shapeOf(t, sizes); !ok && len(numbers) > 0 {
+			shape, ok = []int{len(numbers)}, true
+			if dims := t.Shape; len(numbers) == 1 && (dims == nil || len(dims.Dims) == 0) {
 				shape = nil
 			}
 		}
 	}
 	if !ok {
-		return nil, tool.Usagef("input %s is %v, which has no sizes; give its shape: --shape %s=%s, or its value: --input %s=FILE", name, in.Type, name, exampleShape(in.Type.Tensor), name)
+		return nil, tool.Usagef("input %s is %v, which has no sizes; give its shape: --shape %s=%s, or its value: --input %s=FILE", name, in.Type, name, exampleShape(t), name)
 	}
-	v, err := lower.NewArray(in.Type.Tensor.Elem, shape...)
+	v, err := lower.NewArray(t.Elem, shape...)
 	if err != nil {
 		return nil, fmt.Errorf("input %s: %w", name, err)
 	}
-	if n := len(values); n > 1 && n != v.Len() {
+	if n := len(numbers); n > 1 && n != v.Len() {
 		return nil, tool.Usagef("--set %s: %d numbers for shape %v", name, n, shape)
 	}
 	for i := range v.Len() {
 		switch {
-		case values != nil:
-			v.SetFloat(i, values[i%len(values)])
+		case numbers != nil:
+			v.SetFloat(i, numbers[i%len(numbers)])
 		case v.DType().IsFloat():
 			v.SetFloat(i, rng.NormFloat64())
 		default:

@@ -54,7 +54,7 @@ their own, and with several threads how many worked on average.`,
 				}
 				selected := time.Since(start)
 				start = time.Now()
-				m, err := onnx.ReadFile(*model)
+				m, _, err := arguments.read(*model)
 				if err != nil {
 					return err
 				}

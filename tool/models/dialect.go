@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -28,6 +29,14 @@ type Options struct {
 	// Lower has operators that can be computed besides those of package lower, by the names of domain
 	// and operator with a dot between them.
 	Lower map[string]lower.Operator
+}
+
+// complete returns the options with their defaults.
+func (o Options) complete() Options {
+	if o.Operators == nil {
+		o.Operators = ir.Standard()
+	}
+	return o
 }
 
 // lowering returns how a model in a folder is computed.
@@ -46,15 +55,14 @@ func lowered(ctx context.Context, m *onnx.Model, o session.Options, inputs map[s
 // Dialect returns the dialect of ONNX models. Its subjects are files of models, and it brings the
 // verbs that run them.
 func Dialect(o Options) *tool.Dialect {
-	if o.Operators == nil {
-		o.Operators = ir.Standard()
-	}
+	o = o.complete()
 	d := &tool.Dialect{
 		Name:       ir.Dialect,
-		Fields:     []string{fieldModel, fieldShapes, fieldValues},
+		Fields:     []string{fieldModel, fieldShapes, fieldValues, fieldDefaults},
 		Files:      []string{fieldModel},
 		Open:       o.world,
 		Write:      write,
+		Query:      passes.ModelQuery,
 		Vocabulary: o.vocabulary,
 		Subjects:   o.subjects,
 		Domain:     o.domain,
@@ -64,12 +72,10 @@ func Dialect(o Options) *tool.Dialect {
 	return d
 }
 
-// declarePasses declares the flags that select passes for the graph of tensors. Models mean the same
-// to all who run them, also where something is infinite or NaN, so passes that are free with that
-// have to be asked for by their tags.
+// declarePasses declares the flags that select passes, for nodes and for the graph of tensors.
 func declarePasses(cfg *tool.Config, fs *flag.FlagSet) *tool.Selection {
 	s := tool.DeclareSelection(cfg, fs)
-	s.Without(lower.FreeTags()...)
+	s.Completing(passes.ModelQuery)
 	return s
 }
 

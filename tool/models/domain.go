@@ -24,6 +24,7 @@ import (
 // Domain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
 // are tensors of small shapes, some of whose sizes only the run knows, and constants.
 func Domain(o Options) rulecheck.Domain {
+	o = o.complete()
 	w := rulecheck.World{
 		Rules:    onnxpass.Vocabulary(o.Operators),
 		Params:   paramsOf,
@@ -160,7 +161,17 @@ const Limits rulecheck.Class = "limits"
 
 // compareArrays returns the class of a difference.
 func compareArrays(left, right any) rulecheck.Class {
-	a, b := left.(*array.Array), right.(*array.Array)
+	if l, ok := left.(list); ok {
+		return compareLists(l, right)
+	}
+	a, ok := left.(*array.Array)
+	b, too := right.(*array.Array)
+	if !ok || !too {
+		if left == right {
+			return rulecheck.Exact
+		}
+		return rulecheck.Wrong
+	}
 	if a.DType() != b.DType() || !slices.Equal(a.Shape(), b.Shape()) {
 		return rulecheck.Wrong
 	}
@@ -193,6 +204,22 @@ func compareArrays(left, right any) rulecheck.Class {
 		}
 	}
 	return class
+}
+
+// compareLists returns the worst class of the tensors of two sequences.
+func compareLists(left list, right any) rulecheck.Class {
+	r, ok := right.(list)
+	if !ok || len(left) != len(r) {
+		return rulecheck.Wrong
+	}
+	worst := rulecheck.Exact
+	for i := range left {
+		// Limits is worse than Rounding, and nothing is worse than Wrong.
+		if c := compareArrays(left[i], r[i]); worst == rulecheck.Exact || c == rulecheck.Wrong || c == Limits && worst != rulecheck.Wrong {
+			worst = c
+		}
+	}
+	return worst
 }
 
 // smaller yields simpler values of the same shape.

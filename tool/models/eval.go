@@ -24,10 +24,10 @@ func (o Options) evalVerb() tool.Verb {
 		Synopsis: "run an ONNX model",
 		Detail: `
 MODEL.onnx is lowered to a graph of tensors, for which --query selects passes, and run. Passes that change results
-where something overflows, is infinite or NaN are left out, unless the query names their tags, +overflow and +unsafe_nan. An input has the value that --input or --set
+where something overflows, is infinite or NaN are left out, unless the query names them or their tags, +overflow and +unsafe_nan. An input has the value that --input or --set
 gives it, else that of its initializer, else a random one. Random floats are normally distributed, random integers and bools are 0 or 1.
 Where the model does not say how large an input is, --shape does; a size with a name is the same in all inputs. Each output is printed
-as its type and its first elements. --output-folder writes output_0.pb, output_1.pb, …, tensors of ONNX.`,
+as its type and its first elements; of a sequence, each tensor is. --output-folder writes output_0.pb, output_1.pb, …, tensors of ONNX.`,
 		Examples: `
 $0 eval --shape x=2x3 model.onnx
 $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
@@ -41,7 +41,8 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err != nil {
 					return err
 				}
-				m, err := onnx.ReadFile(args[0])
+				passes.Tell(c)
+				m, _, err := arguments.read(args[0])
 				if err != nil {
 					return err
 				}
@@ -65,12 +66,29 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if *folder != "" {
 					return writeOutputs(ctx, *folder, f, outputs)
 				}
-				for _, o := range f.Outputs() {
-					c.Print("%s: %s\n", o.Name, describe(outputs[o.Name], o.Elem))
-				}
+				printOutputs(c, m, f, outputs)
 				return nil
 			})
 		},
+	}
+}
+
+// printOutputs prints the outputs of a model: tensors, those of sequences by their indexes, and what has none.
+func printOutputs(c *tool.Console, m *onnx.Model, f *session.Function, outputs map[string]*array.Array) {
+	rest := f.Outputs()
+	for _, out := range m.Graph.Outputs {
+		n := 0
+		for ; len(rest) > 0 && (rest[0].Name == out.Name && n == 0 || rest[0].Name == lower.Item(out.Name, n)); n++ {
+			c.Print("%s: %s\n", rest[0].Name, describe(outputs[rest[0].Name], rest[0].Elem))
+			rest = rest[1:]
+		}
+		switch {
+		case n > 0:
+		case out.Type != nil && out.Type.Sequence != nil:
+			c.Print("%s: no tensors\n", out.Name)
+		default:
+			c.Print("%s: %s\n", out.Name, none)
+		}
 	}
 }
 

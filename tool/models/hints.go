@@ -1,12 +1,15 @@
 package models
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx/ir"
 )
 
-// A hinting finds sizes for symbols: weights say how many channels an input has, and where values are
-// broadcast, sizes are the same. Sizes that are computed are left out.
+// A hinting finds sizes for symbols: weights say how many channels an input has, windows how long it is at least, and
+// where values are broadcast, sizes are the same. Sizes that are computed are left out.
 type hinting struct {
 	known map[string]int
 	order []string            // those that are known, in the order in which they were found
@@ -18,6 +21,12 @@ func hints(g *fgraph.FunctionGraph) map[string]int {
 	h := &hinting{known: make(map[string]int), same: make(map[string][]string)}
 	for a := range g.Applies() {
 		h.apply(a)
+	}
+	least := leastSizes(g)
+	for _, symbol := range slices.Sorted(maps.Keys(least)) {
+		if n := least[symbol]; n > sizes[0][1] {
+			h.note(symbol, 2*n) // for some positions more than one
+		}
 	}
 	for i := 0; i < len(h.order); i++ {
 		for _, s := range h.same[h.order[i]] {

@@ -134,8 +134,12 @@ func pipeline(ctx context.Context, data []byte, opt *optdb.Optimizer) (err error
 	}
 	args, total := make(map[string]*array.Array), 0
 	for i, v := range values {
-		args[again.Graph.Inputs[i].Name] = v.(*array.Array)
-		total += v.(*array.Array).Len()
+		if err := give(args, again.Graph.Inputs[i].Name, ir.TypeOf(g.Inputs()[i]), v); err != nil {
+			return errors.Join(errBroken, err)
+		}
+	}
+	for _, a := range args {
+		total += a.Len()
 	}
 	if total < 1<<20 {
 		_, _ = session.Model(ctx, again, session.Options{Dir: "."}, args) // what can't be computed is refused

@@ -25,6 +25,9 @@ var numPyTypes = map[string]onnx.DataType{
 // parseNumPy reads the format NPY of versions 1 to 3: a magic number, the length of the header, the
 // header as a dictionary of Python, the elements.
 func parseNumPy(data []byte) (*array.Array, error) {
+	if err := fileio.CheckLFS(data); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNumPy, err)
+	}
 	const magic = "\x93NUMPY"
 	if len(data) < 12 || string(data[:6]) != magic {
 		return nil, fmt.Errorf("%w: it does not begin like one", errNumPy)

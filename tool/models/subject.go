@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/onnxpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
@@ -31,6 +32,8 @@ const (
 	fieldModel  = "onnx-model"  // the file of the model
 	fieldShapes = "onnx-shapes" // sizes of inputs that were given: x=1x3x8 y=2
 	fieldValues = "onnx-values" // values of inputs
+	// fieldDefaults is "fixed" if inputs that are initializers are constants.
+	fieldDefaults, defaultsFixed = "onnx-defaults", "fixed"
 )
 
 // noModel is the model of graphs that belong to none.
@@ -45,52 +48,126 @@ func write(ctx context.Context, _ repro.World, g *fgraph.FunctionGraph, name str
 	return m.WriteFile(ctx, name)
 }
 
-// A given is what a user says about inputs: sizes, and values that become constants.
-type given struct {
-	shapes map[string][]int
-	values map[string][]float64
+// An importer makes graphs of a model, with the sizes and values of inputs that a user gives.
+type importer struct {
+	ir.Options
+	others []otherInput
 }
 
-// importing returns how a model is imported.
-func (o Options) importing(m *onnx.Model, dir string, g given) (ir.Options, error) {
-	opts := ir.Options{
+// An otherInput is an input that is no tensor, with its value.
+type otherInput struct {
+	info  *onnx.ValueInfo
+	value any
+}
+
+// importing returns how a model is imported: with sizes, and values that become constants.
+func (o Options) importing(m *onnx.Model, dir string, a *argumentFlags) (*importer, error) {
+	im := &importer{Options: ir.Options{
 		Operators: o.Operators, Dir: dir, Evaluator: lower.Evaluator{Options: o.lowering(dir, nil).Options},
 		Shapes: make(map[string][]ir.Dim), Values: make(map[string]*onnx.Tensor),
-	}
-	for name, shape := range g.shapes {
-		opts.Shapes[name] = nil
-		for _, n := range shape {
-			opts.Shapes[name] = append(opts.Shapes[name], ir.Known(int64(n)))
-		}
-	}
+	}}
 	var faults []error
-	for name, list := range g.values {
-		t, err := valueOf(m, name, g.shapes[name], list)
-		if err != nil {
+	for _, name := range a.names() {
+		i := slices.IndexFunc(m.Graph.Inputs, func(in *onnx.ValueInfo) bool { return in.Name == name })
+		if err := im.input(m, i, name, a); err != nil {
 			faults = append(faults, err)
-			continue
 		}
-		opts.Values[name] = t
-		delete(opts.Shapes, name)
 	}
-	return opts, errors.Join(faults...)
+	return im, errors.Join(faults...)
 }
 
-// valueOf returns the value of an input from numbers: one for all elements, or one for each.
-func valueOf(m *onnx.Model, name string, shape []int, list []float64) (*onnx.Tensor, error) {
-	i := slices.IndexFunc(m.Graph.Inputs, func(in *onnx.ValueInfo) bool { return in.Name == name })
+// input notes what is given of input i of a model, -1 if there is no such input.
+func (im *importer) input(m *onnx.Model, i int, name string, a *argumentFlags) error {
+	if !a.sets(name) {
+		shape, ok := a.shapes[name]
+		if !ok {
+			return nil // its value is in a file
+		}
+		if i >= 0 && m.Graph.Inputs[i].Type != nil && m.Graph.Inputs[i].Type.Tensor == nil {
+			return tool.Usagef("--shape %s: it is %v, of which only the value can be fixed, by --set", fileio.Excerpt(name, 0), m.Graph.Inputs[i].Type)
+		}
+		im.Shapes[name] = nil
+		for _, n := range shape {
+			im.Shapes[name] = append(im.Shapes[name], ir.Known(int64(n)))
+		}
+		return nil
+	}
 	if i < 0 {
-		return nil, tool.Usagef("--set: the model has no input %s; it has %s", fileio.Excerpt(name, 0), inputNames(m))
+		return tool.Usagef("--set: the model has no input %s; it has %s", fileio.Excerpt(name, 0), inputNames(m))
 	}
-	a := &argumentFlags{shapes: make(map[string][]int), values: map[string][]float64{name: list}}
-	if shape != nil {
-		a.shapes[name] = shape
+	in := m.Graph.Inputs[i]
+	value, err := a.make(in, nil, nil)
+	if err != nil {
+		return err
 	}
-	v, err := a.make(m.Graph.Inputs[i], nil, nil)
+	v, ok := value.(*array.Array)
+	if !ok || in.Type.Tensor == nil {
+		im.others = append(im.others, otherInput{in, value})
+		return nil
+	}
+	im.Values[name], err = lower.TensorOf(name, v, in.Type.Tensor.Elem)
+	return err
+}
+
+// graph makes the graph of a model. The value of an input that is no tensor is made by nodes.
+func (im *importer) graph(m *onnx.Model) (*fgraph.FunctionGraph, error) {
+	g, err := ir.Import(m, im.Options)
 	if err != nil {
 		return nil, err
 	}
-	return lower.TensorOf(name, v, m.Graph.Inputs[i].Type.Tensor.Elem)
+	for _, in := range im.others {
+		i := slices.IndexFunc(g.Inputs(), func(v *fgraph.Variable) bool { return v.Name() == in.info.Name })
+		if i < 0 {
+			continue // only the outer graph has inputs
+		}
+		v, err := made(ir.SourceOf(g).Operators, in.info.Type, in.value)
+		if err == nil {
+			v.SetName(in.info.Name + "_value")
+			err = g.Replace(g.Inputs()[i], v, fgraph.Reason{Pass: "--set"})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", fileio.Excerpt(in.info.Name, 0), err)
+		}
+	}
+	return g, nil
+}
+
+// made returns nodes that make a value of a type.
+func made(operators *ir.Operators, t *onnx.Type, value any) (*fgraph.Variable, error) {
+	if t.Optional != nil {
+		if value == (nothing{}) {
+			return operators.Make("Optional", []*onnx.Attribute{{Name: "type", Type: onnx.AttributeTypeProto, TypeProto: t.Optional.Elem}})
+		}
+		v, err := made(operators, t.Optional.Elem, value)
+		if err != nil {
+			return nil, err
+		}
+		return operators.Make("Optional", nil, v)
+	}
+	if t.Sequence == nil {
+		return constantOf(value.(*array.Array), t.Tensor.Elem)
+	}
+	elem, items := t.Sequence.Elem.Tensor.Elem, value.(list)
+	if len(items) == 0 {
+		return operators.Make("SequenceEmpty", []*onnx.Attribute{{Name: "dtype", Type: onnx.AttributeInt, Int: int64(elem)}})
+	}
+	inputs := make([]*fgraph.Variable, len(items))
+	for i, a := range items {
+		var err error
+		if inputs[i], err = constantOf(a, elem); err != nil {
+			return nil, err
+		}
+	}
+	return operators.Make("SequenceConstruct", nil, inputs...)
+}
+
+// constantOf returns an array as a constant.
+func constantOf(a *array.Array, elem onnx.DataType) (*fgraph.Variable, error) {
+	x, err := lower.TensorOf("", a, elem)
+	if err != nil {
+		return nil, err
+	}
+	return ir.Constant(ir.NewValue(x, ""), ""), nil
 }
 
 // A modelFlags are the flags of a model as a subject.
@@ -107,7 +184,7 @@ func (o Options) vocabulary() pattern.Vocabulary { return onnxpass.Vocabulary(o.
 // subjects are files of models.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &modelFlags{Options: o, arguments: declareGiven(fs), passes: flags.Passes, watch: flags.Watch}
-	own := []string{"shape", "set"}
+	own := []string{"shape", "set", "fix-defaults"}
 	if flags.Runs {
 		f.arguments.declareFiles(fs)
 		own = append(own, "input")
@@ -119,6 +196,7 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 			if err != nil {
 				return nil, err
 			}
+			f.passes.Tell(c)
 			return s.subject(c)
 		},
 		Record:  f.record,
@@ -130,37 +208,39 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 // An opened is a model with the passes for it.
 type opened struct {
 	*modelFlags
-	name  string
-	model *onnx.Model
-	opts  ir.Options
-	query string
-	opt   *optdb.Optimizer
+	name     string
+	model    *onnx.Model
+	defaults int // inputs that are initializers
+	importer *importer
+	query    string
+	opt      *optdb.Optimizer
 }
 
 // open reads a model.
 func (f *modelFlags) open(name string) (*opened, error) {
+	f.passes.Completing(passes.ModelQuery)
 	query, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return nil, err
 	}
-	m, err := onnx.ReadFile(name)
+	m, defaults, err := f.arguments.read(name)
 	if err != nil {
 		return nil, err
 	}
 	if err := onnx.Check(m); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	opts, err := f.importing(m, filepath.Dir(name), given{f.arguments.shapes, f.arguments.values})
+	im, err := f.importing(m, filepath.Dir(name), f.arguments)
 	if err != nil {
 		return nil, err
 	}
-	opts.Opset = f.opset
-	return &opened{modelFlags: f, name: name, model: m, opts: opts, query: query, opt: opt}, nil
+	im.Opset = f.opset
+	return &opened{modelFlags: f, name: name, model: m, defaults: defaults, importer: im, query: query, opt: opt}, nil
 }
 
 // graph makes the graph of the model.
 func (s *opened) graph() (*fgraph.FunctionGraph, error) {
-	g, err := ir.Import(s.model, s.opts)
+	g, err := s.importer.graph(s.model)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
@@ -190,15 +270,17 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 // notes are the fields of files with graphs of the model.
 func (s *opened) notes() []graphfile.Field {
 	fields := []graphfile.Field{{Name: fieldModel, Text: s.name}}
+	if s.arguments.fixDefaults && s.defaults > 0 {
+		fields = append(fields, graphfile.Field{Name: fieldDefaults, Text: defaultsFixed})
+	}
 	var shapes, values []string
 	for _, name := range s.arguments.names() {
 		if shape, ok := s.arguments.shapes[name]; ok {
 			text := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", "x"), "[]")
 			shapes = append(shapes, name+"="+text)
 		}
-		if list, ok := s.arguments.values[name]; ok {
-			text := strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
-			values = append(values, name+"="+text)
+		if s.arguments.sets(name) {
+			values = append(values, fmt.Sprintf("%s=%v", name, s.arguments.values[name]))
 		}
 	}
 	if shapes != nil {
@@ -221,7 +303,7 @@ func (s *opened) failed(ctx context.Context, c *tool.Console, err error) error {
 		return err
 	}
 	source := ir.SourceOf(g)
-	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: c.Config().Database().Build, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
+	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: s.passes.Optimizer, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
 	s.passes.Added().Note(cas)
 	return tool.Reproducing(ctx, c, err, cas)
 }
@@ -237,26 +319,26 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(name), file)
 	}
-	m, err := onnx.ReadFile(file)
+	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string]setting), fixDefaults: head.Field(fieldDefaults) == defaultsFixed}
+	m, _, err := a.read(file)
 	if err != nil {
 		return nil, err
 	}
-	a := &argumentFlags{shapes: make(map[string][]int), values: make(map[string][]float64)}
 	for _, text := range strings.Fields(head.Field(fieldShapes)) {
 		if err := entry(a.shapes, text, "1x3x8", parseShape); err != nil {
 			return nil, fmt.Errorf("%s: field %s: %w", name, fieldShapes, err)
 		}
 	}
 	for _, text := range strings.Fields(head.Field(fieldValues)) {
-		if err := entry(a.values, text, "VALUE", parseNumbers); err != nil {
+		if err := entry(a.values, text, "VALUE", parseSetting); err != nil {
 			return nil, fmt.Errorf("%s: field %s: %w", name, fieldValues, err)
 		}
 	}
-	opts, err := o.importing(m, filepath.Dir(file), given{a.shapes, a.values})
+	im, err := o.importing(m, filepath.Dir(file), a)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	g, err := ir.Import(m, opts)
+	g, err := im.graph(m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -282,10 +364,10 @@ func (f *modelFlags) record(ctx context.Context, c *tool.Console, arg string, in
 
 // profile optimizes a model, and runs it if there are runs: then the graph of tensors is optimized as well.
 func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, runs, threads int) (*profile.Function, error) {
-	if runs > 0 {
-		f.passes.Without(lower.FreeTags()...)
-	} else if err := c.InVain("without --run", "input"); err != nil {
-		return nil, err
+	if runs == 0 {
+		if err := c.InVain("without --run", "input"); err != nil {
+			return nil, err
+		}
 	}
 	s, err := f.open(arg)
 	if err != nil {
@@ -328,25 +410,4 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, r
 	p.Message, p.Optimizer = arg, profile.Merge(record, p.Optimizer)
 	p.CompileTime, p.OptimizerTime = p.CompileTime+record.Time, p.OptimizerTime+record.Time
 	return p, nil
-}
-
-// parseValue reads what FormatValue returns.
-func parseValue(d graphfile.Dialect, text string) (*array.Array, error) {
-	name, data, ok := strings.Cut(text, " ")
-	if !ok {
-		return nil, fmt.Errorf("%q is no value", fileio.Excerpt(text, 0))
-	}
-	t, err := d.ParseType(name)
-	if err != nil {
-		return nil, err
-	}
-	x, err := d.ParseData(t, data)
-	if err != nil {
-		return nil, err
-	}
-	value, ok := x.(*ir.Value)
-	if !ok || value.Tensor == nil {
-		return nil, fmt.Errorf("%q is no tensor", fileio.Excerpt(text, 0))
-	}
-	return lower.ArrayOf(value.Tensor, value.Dir())
 }

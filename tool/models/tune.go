@@ -30,7 +30,6 @@ type tuned struct {
 
 // tune returns how a model is run under any query.
 func (f *modelFlags) tune(_ context.Context, _ *tool.Console, arg string) (*tune.Subject, error) {
-	f.passes.Without(lower.FreeTags()...)
 	s, err := f.open(arg)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 const tolerance = 1e-4
 
 // World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
-// Values are arrays. source may be that of no model.
+// Values are arrays, and those of the types in value.go. source may be that of no model.
 func World(source *ir.Source, d graphfile.Dialect, o session.Options) repro.World {
 	return world{source, d, o}
 }
@@ -94,65 +95,120 @@ func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) 
 	return nil, fmt.Errorf("no sizes of inputs were found for which it can be computed; give some by --shape: %w", first)
 }
 
+// A drawing draws the inputs of a graph.
+type drawing struct {
+	rng     *rand.Rand
+	size    [2]int         // of first dimensions and of others that are not known
+	known   map[string]int // sizes of symbols
+	symbols map[string]int // sizes that have been chosen
+	unknown bool           // whether there are such sizes
+	left    int            // elements that may still be drawn
+	without bool           // optional inputs are left out
+}
+
 // draw draws inputs. size has the sizes of first dimensions and of others that are not known, but for those of
-// symbols that are.
+// symbols that are. Inputs that have an initializer keep its value. Optional inputs have one, but for seeds 2, 4
+// and so on.
 func draw(g *fgraph.FunctionGraph, seed uint64, size [2]int, known map[string]int) (values []any, unknown bool, err error) {
-	rng := rand.New(rand.NewPCG(seed, 0x0991))
-	symbols := make(map[string]int)
-	left := maxDrawn
+	d := &drawing{rng: rand.New(rand.NewPCG(seed, 0x0991)), size: size, known: known, symbols: make(map[string]int), left: maxDrawn, without: seed > 0 && seed%2 == 0}
+	initials := initialsOf(g)
 	for _, v := range g.Inputs() {
-		t := ir.TypeOf(v)
-		dims, ranked := t.Shape()
-		if !ranked {
-			return nil, false, fmt.Errorf("input %s is %v, of which nothing can be made", v.Name(), t)
+		if x := initials[v.Name()]; x != nil && v.Type().Accepts(x.Type()) {
+			values = append(values, initial{})
+			continue
 		}
-		shape := make([]int, len(dims))
-		for i, d := range dims {
-			n, ok := d.Number()
-			shape[i] = int(n)
-			if ok {
-				continue
-			}
-			unknown = true
-			if shape[i] = symbols[d.String()]; shape[i] == 0 {
-				if shape[i] = known[d.String()]; shape[i] == 0 {
-					shape[i] = size[min(i, 1)]
-				}
-				symbols[d.String()] = shape[i]
-			}
-		}
-		n := 1
-		for _, size := range shape {
-			if size > 0 && n > left/size {
-				return nil, false, fmt.Errorf("input %s is %v, which is more than is drawn", v.Name(), t)
-			}
-			n *= max(size, 0)
-		}
-		left -= n
-		a, err := lower.NewArray(t.Elem(), shape...)
+		value, err := d.value(ir.TypeOf(v))
 		if err != nil {
-			return nil, false, fmt.Errorf("input %s: %w", v.Name(), err)
+			return nil, false, fmt.Errorf("input %s is %v, %w", fileio.Excerpt(v.Name(), 0), v.Type(), err)
 		}
-		for i := range a.Len() {
-			if a.DType().IsFloat() {
-				a.SetFloat(i, rng.NormFloat64())
-			} else {
-				a.SetFloat(i, float64(rng.IntN(2))) // which any index may be
+		values = append(values, value)
+	}
+	return values, d.unknown, nil
+}
+
+// initialsOf returns the initializers of the model of a graph, by name.
+func initialsOf(g *fgraph.FunctionGraph) map[string]*fgraph.Variable {
+	initials := make(map[string]*fgraph.Variable)
+	for _, t := range ir.SourceOf(g).Model.Graph.Initializers {
+		initials[t.Name] = ir.Constant(ir.NewValue(t, ir.SourceOf(g).Dir), t.Name)
+	}
+	return initials
+}
+
+// drawnItems is how many tensors sequences have.
+const drawnItems = 2
+
+// value draws a value of a type.
+func (d *drawing) value(t ir.Type) (any, error) {
+	elem, sequence, optional := t.ElementOf()
+	switch {
+	case optional && d.without:
+		return nothing{}, nil
+	case optional:
+		return d.value(elem)
+	case sequence:
+		if elem.IsTensor() && elem.Rank() < 0 { // most models say no more of a sequence
+			elem = ir.NewType(elem.Elem(), ir.Symbol("items"))
+		}
+		l := make(list, drawnItems)
+		for i := range l {
+			var err error
+			if l[i], err = d.tensor(elem); err != nil {
+				return nil, err
 			}
 		}
-		values = append(values, a)
+		return l, nil
 	}
-	return values, unknown, nil
+	return d.tensor(t)
+}
+
+func (d *drawing) tensor(t ir.Type) (*array.Array, error) {
+	dims, ranked := t.Shape()
+	if !ranked {
+		return nil, errors.New("of which nothing can be made")
+	}
+	shape, n := make([]int, len(dims)), 1
+	for i, dim := range dims {
+		shape[i] = d.sizeOf(dim, i)
+		if shape[i] > 0 && n > d.left/shape[i] {
+			return nil, errors.New("which is more than is drawn")
+		}
+		n *= max(shape[i], 0)
+	}
+	d.left -= n
+	a, err := lower.NewArray(t.Elem(), shape...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range a.Len() {
+		if a.DType().IsFloat() {
+			a.SetFloat(i, d.rng.NormFloat64())
+		} else {
+			a.SetFloat(i, float64(d.rng.IntN(2))) // which any index may be
+		}
+	}
+	return a, nil
+}
+
+// sizeOf returns the size of a dimension: the same for the same symbol.
+func (d *drawing) sizeOf(dim ir.Dim, axis int) int {
+	if n, ok := dim.Number(); ok {
+		return int(n)
+	}
+	d.unknown = true
+	symbol := dim.String()
+	if d.symbols[symbol] == 0 {
+		d.symbols[symbol] = cmp.Or(d.known[symbol], d.size[min(axis, 1)])
+	}
+	return d.symbols[symbol]
 }
 
 func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 	args, names := make(map[string]*array.Array), make([]string, len(g.Outputs()))
-	for i, v := range inputs {
-		a, ok := v.(*array.Array)
-		if !ok {
-			return nil, fmt.Errorf("a %T for input %v", v, g.Inputs()[i])
+	for i, v := range g.Inputs() {
+		if err := give(args, lower.InputName(g, i), ir.TypeOf(v), inputs[i]); err != nil {
+			return nil, err
 		}
-		args[lower.InputName(g, i)] = a
 	}
 	for i := range names {
 		names[i] = strconv.Itoa(i)
@@ -166,8 +222,8 @@ func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []a
 		return nil, err
 	}
 	outputs := make([]any, len(names))
-	for i, name := range names {
-		outputs[i] = results[name]
+	for i, v := range g.Outputs() {
+		outputs[i] = take(results, names[i], ir.TypeOf(v))
 	}
 	return outputs, nil
 }
@@ -177,23 +233,16 @@ func (w world) Differ(outputs, right []any) string {
 		return fmt.Sprintf("there are %d outputs, not %d", len(outputs), len(right))
 	}
 	for i, v := range right {
-		a, b := outputs[i].(*array.Array), v.(*array.Array)
-		if d := array.MaxRelDiff(a, b); a.DType() != b.DType() || !(d <= tolerance) {
-			return fmt.Sprintf("output %d is %s, not %s", i, fileio.Excerpt(a.String(), 0), fileio.Excerpt(b.String(), 0))
+		if !differenceOf(outputs[i], v).tolerable() {
+			return fmt.Sprintf("output %d is %s, not %s", i, fileio.Excerpt(fmt.Sprint(outputs[i]), 0), fileio.Excerpt(fmt.Sprint(v), 0))
 		}
 	}
 	return ""
 }
 
-// FormatValue returns an array as the data of a constant.
+// FormatValue returns a value as text: a tensor as the data of a constant.
 func (w world) FormatValue(t fgraph.Type, value any) (string, error) {
-	x, err := lower.TensorOf("", value.(*array.Array), t.(ir.Type).Elem())
-	if err != nil {
-		return "", err
-	}
-	c := ir.Constant(ir.NewValue(x, ""), "")
-	text, err := w.dialect.DataText(c.Type(), c.Data())
-	return c.Type().String() + " " + text, err
+	return formatValue(w.dialect, t.(ir.Type), value)
 }
 
 func (w world) ParseValue(_ fgraph.Type, text string) (any, error) {

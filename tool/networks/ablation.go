@@ -42,7 +42,11 @@ the tables of docs/nnet3-passes.md.`
 			if err := c.InVain("beside --ablation", "query", "json"); err != nil {
 				return err
 			}
-			return printAblation(ctx, c, cfg.Database(), args)
+			db, err := cfg.Database()
+			if err != nil {
+				return err
+			}
+			return printAblation(ctx, c, db, args)
 		}
 	}
 	return v

@@ -23,7 +23,7 @@ type result struct {
 func nnopt(t *testing.T, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cfg := tool.Config{Database: passes.Default, Dialects: []*tool.Dialect{Dialect(Options{})}}
+	cfg := tool.Config{Database: tool.Always(passes.Default), Dialects: []*tool.Dialect{Dialect(Options{})}}
 	status := cfg.Run(t.Context(), args, nil, &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
 }

@@ -185,8 +185,11 @@ func (o *Options) failed(ctx context.Context, c *tool.Console, err error, model 
 	if fault != nil {
 		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 	}
-	db := c.Config().Database()
-	if _, fault := added.Join(db, o.vocabulary(), failed.Query); fault != nil {
+	db, fault := c.Config().Database()
+	if fault == nil {
+		_, fault = added.Join(db, o.vocabulary(), failed.Query)
+	}
+	if fault != nil {
 		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 	}
 	base := repro.Case{
@@ -212,7 +215,7 @@ func (o *Options) failed(ctx context.Context, c *tool.Console, err error, model 
 		if chosen.Graph == nil {
 			chosen = one
 		}
-		if f, fault := repro.Check(rewrite.WithOptions(ctx, rewrite.Options{}), &one); fault == nil && f.Kind != repro.None {
+		if f, fault := repro.Debug(rewrite.WithOptions(ctx, rewrite.Options{}), &one, repro.Draws{}); fault == nil && f.Kind != repro.None {
 			chosen = one
 			break
 		}

@@ -52,12 +52,9 @@ func TestDatabaseRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := standard.Program{Database: func() *optdb.SequenceDB {
+	p := standard.Program{Database: func() (*optdb.SequenceDB, error) {
 		db := passes.Default()
-		if err := optdb.AddRules(db, nnet3pass.Vocabulary(), rules); err != nil {
-			panic(err)
-		}
-		return db
+		return db, optdb.AddRules(db, nnet3pass.Vocabulary(), rules)
 	}}
 	cfg := p.Config()
 	networks := cfg.Dialects[slices.IndexFunc(cfg.Dialects, func(d *tool.Dialect) bool { return d.Name == "nnet3" })]
@@ -65,7 +62,11 @@ func TestDatabaseRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := cfg.TextRules(networks, cfg.Database().Entries(), nil)
+	db, err := cfg.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := cfg.TextRules(networks, db.Entries(), nil)
 	reports, _, err := rulecheck.CheckDatabase(t.Context(), domain, entries, rulecheck.Options{})
 	if err != nil || len(reports) != 2 {
 		t.Fatalf("%d rules: %v", len(reports), err)

@@ -38,7 +38,7 @@ $0 export --output=stream.onnx --looped --frames-per-chunk=21 --frame-subsamplin
 			f := &exportFlags{networkFlags: &networkFlags{Options: o, passes: tool.DeclareSelection(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			f.declareChunk(fs)
 			fs.StringVar(&f.output, "output", "", "File to write, which is needed")
-			fs.BoolVar(&f.looped, "looped", false, "Write models for a stream, each chunk going on where the one before ended; the default of --frames-per-chunk is 24 then")
+			fs.BoolVar(&f.looped, "looped", false, "Write models for a stream, each chunk going on where the one before ended, with chunks of 24 frames unless --frames-per-chunk says otherwise")
 			fs.IntVar(&f.initial, "extra-left-context-initial", 0, "With --looped, frames before the first one beyond those that the network needs")
 			return tool.Taking(1, 1, "MODEL", func(ctx context.Context, c *tool.Console, args []string) error { return f.run(ctx, c, args[0]) })
 		},
@@ -111,6 +111,9 @@ func (f *exportFlags) models(ctx context.Context, c *tool.Console, model string,
 			return nil, nil, err
 		}
 		nn.SetTestMode(true)
+		if !f.fromConfig {
+			warnOfStats(c, model, nn)
+		}
 		if req.NeedDerivatives() {
 			c.Say("the derivatives that the request asks for are left out")
 		}
@@ -125,6 +128,9 @@ func (f *exportFlags) models(ctx context.Context, c *tool.Console, model string,
 		return nil, nil, err
 	}
 	nn.SetTestMode(true)
+	if !fromConfig {
+		warnOfStats(c, model, nn)
+	}
 	models, err := f.loop(ctx, c, nn, opt)
 	if err != nil {
 		return nil, nil, err

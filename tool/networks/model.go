@@ -34,6 +34,16 @@ func (o *Options) model(c *tool.Console, files *kaldiio.Opener, name string, eac
 	return am, err
 }
 
+// warnOfStats says which components of a network lack statistics, and returns them.
+func warnOfStats(c *tool.Console, name string, nn *nnet3.Nnet) []string {
+	var lacking *nnet3.StatsError
+	if errors.As(nn.CheckStats(), &lacking) {
+		c.Say("%s: warning: %v", name, lacking)
+		return lacking.Components
+	}
+	return nil
+}
+
 // keepInput returns an error if writing a table would overwrite one of the inputs.
 func keepInput(wspecifier string, inputs ...string) error {
 	w, err := kaldiio.ParseWspecifier(wspecifier)

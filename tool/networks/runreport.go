@@ -21,6 +21,8 @@ type runReport struct {
 	Dropped int `json:"dropped"`
 	// NotFinite utterances have features or i-vectors that are NaN or infinite.
 	NotFinite int `json:"not_finite"`
+	// LackingStats are batch normalizations without statistics, for which mean 0 and variance 1 are used.
+	LackingStats []string `json:"lacking_stats,omitempty"`
 	// UnreadLines and UnreadBytes are the lines of a script or the bytes of an archive
 	// that a run that ended early has not read; -1 if unknown.
 	UnreadLines int   `json:"unread_lines,omitempty"`

@@ -44,6 +44,7 @@ func (f *runFlags) scorer(ctx context.Context, c *tool.Console, report *runRepor
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.model, err)
 	}
+	report.LackingStats = warnOfStats(c, f.model, nn)
 	if n := scorer.FramesPerChunk(); n != f.Options.FramesPerChunk {
 		c.Say("a chunk has %d frames instead of %d, a multiple of --frame-subsampling-factor and of the network's modulus", n, f.Options.FramesPerChunk)
 	}

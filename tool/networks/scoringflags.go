@@ -30,7 +30,7 @@ func DeclareScoring(fs *flag.FlagSet) func() (*Scoring, error) {
 	}
 	s, o := &f.scoring, &f.scoring.Options
 	fs.BoolVar(&s.Looped, "looped", false, "Score an utterance as a stream, each chunk going on where the one before ended")
-	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling; with --looped the default is 24")
+	fs.IntVar(&o.FramesPerChunk, "frames-per-chunk", 50, "Frames in a chunk, before subsampling; with --looped 24 unless given")
 	fs.IntVar(&o.FrameSubsampling, "frame-subsampling-factor", 1, "Frames per row of output; 3 for chain models")
 	fs.IntVar(&o.ExtraLeftContext, "extra-left-context", 0, "Extra frames of left context, for recurrent networks")
 	fs.IntVar(&o.ExtraRightContext, "extra-right-context", 0, "Extra frames of right context, for backward recurrences")

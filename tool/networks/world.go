@@ -28,7 +28,7 @@ import (
 const tolerance = 1e-3
 
 // World returns the world of graphs of a network, see package lower. They are run by an
-// [exec.Computer] that checks what components declare. Values are matrices; the outputs of a run
+// exec.Computer that checks what components declare. Values are matrices; the outputs of a run
 // include gradients.
 func World(nn *nnet3.Nnet, d graphfile.Dialect) repro.World { return world{nn, d} }
 

@@ -70,6 +70,8 @@ type Failure struct {
 	Node string
 	// Err says what happened.
 	Err error
+	// Accepted says why outputs that differ are no failure, see [Judge].
+	Accepted string
 }
 
 // Same reports whether two failures are of the same kind, pass and rule.

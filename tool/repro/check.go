@@ -32,7 +32,8 @@ type runner struct {
 	evaluator Evaluator
 	values    []any
 	right     []any
-	done      bool // right is known
+	judge     func(ctx context.Context, outputs []any) (differ, accepted string, err error)
+	done      bool // right and judge are known
 	// checked makes the optimizer check the graph after every pass.
 	checked bool
 	// earlyOnly leaves out what comes after optimization.
@@ -80,6 +81,16 @@ func (r *runner) compute(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%w: the graph can't be run without optimization: %w", ErrCase, err)
+	}
+	if j, ok := find[Judge](r.World); ok {
+		if g, err = r.copied(); err != nil {
+			return fmt.Errorf("%w: %w", ErrCase, err)
+		}
+		r.judge = j.Judge(g, r.values, r.right)
+	} else {
+		r.judge = func(_ context.Context, outputs []any) (string, string, error) {
+			return r.evaluator.Differ(outputs, r.right), "", nil
+		}
 	}
 	r.done = true
 	return nil
@@ -187,10 +198,14 @@ func (r *runner) run(ctx context.Context) (Failure, error) {
 	if f = Classify(err); f.Kind != None {
 		return f, nil
 	}
-	if what := r.evaluator.Differ(got, r.right); what != "" {
+	what, accepted, err := r.judge(ctx, got)
+	if err != nil {
+		return Failure{}, err
+	}
+	if what != "" {
 		return Failure{Kind: Values, Err: errors.New(what)}, nil
 	}
-	return Failure{}, nil
+	return Failure{Accepted: accepted}, nil
 }
 
 // rewrite optimizes a graph within the budget.

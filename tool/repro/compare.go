@@ -10,6 +10,8 @@ type Comparison struct {
 	Inputs  []any
 	Outputs []any  // of the graph as it is
 	Differ  string // how those of the optimized graph differ, or ""
+	// Accepted says why outputs that differ are accepted, see [Judge].
+	Accepted string
 }
 
 // Compare runs the graph of a case and the optimized one on the values of its inputs. An error of
@@ -36,5 +38,7 @@ func Compare(ctx context.Context, c *Case) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{Inputs: r.values, Outputs: r.right, Differ: r.evaluator.Differ(got, r.right)}, nil
+	found := &Comparison{Inputs: r.values, Outputs: r.right}
+	found.Differ, found.Accepted, err = r.judge(ctx, got)
+	return found, err
 }

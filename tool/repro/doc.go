@@ -2,7 +2,7 @@
 //
 // A [Case] is a graph, the optimizer that fails on it, and the [Failure]: an error or a panic of a
 // pass, rules that don't terminate, a damaged graph, or other values than the graph has by
-// itself. [Check] runs a case and says how it fails. [Bisect] finds the rewrite to blame. [Reduce]
+// itself. [Check] runs a case and says how it fails, [Debug] for one draw of inputs after another. [Bisect] finds the rewrite to blame. [Reduce]
 // makes the graph and the query as small as they get while the case fails in the same way: the same
 // kind of failure, in the same pass and rule.
 //

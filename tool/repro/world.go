@@ -9,8 +9,8 @@ import (
 )
 
 // A World is a dialect of graphs whose optimizers are examined. What more it knows about them, it
-// implements as one of the optional interfaces Attacher, Completer, Evaluator, Recorder, Formatter, Limiter,
-// Simplifier and Shrinker. Their methods leave graphs as they are, except for Attach and Evaluate.
+// implements as one of the optional interfaces Attacher, Completer, Evaluator, Judge, Sampler, Recorder, Formatter,
+// Limiter, Simplifier and Shrinker. Their methods leave graphs as they are, except for Attach and Evaluate.
 //
 // A world that wraps another one has a method Unwrap() World. The other one is asked for the
 // interfaces that it does not implement itself.
@@ -58,6 +58,15 @@ type Evaluator interface {
 	Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) (outputs []any, err error)
 	// Differ says how the outputs differ from those that are right, or returns "".
 	Differ(outputs, right []any) string
+}
+
+// A Judge compares outputs with what it knows of the graph that they are of. By
+// default, outputs are compared by Differ.
+type Judge interface {
+	// Judge returns a function that compares outputs of optimized graphs with those that are right. g is
+	// the graph before optimization, and Judge may keep it. The function says how outputs differ, or
+	// returns "", and why Differ is no failure where it tells them apart nevertheless.
+	Judge(g *fgraph.FunctionGraph, inputs, right []any) func(ctx context.Context, outputs []any) (differ, accepted string, err error)
 }
 
 // A Recorder computes what is inside of a graph. By default, Evaluate does, for a copy of the graph

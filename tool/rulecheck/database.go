@@ -114,8 +114,8 @@ func (u Undone) pair() string { return min(u.First, u.Second) + " " + max(u.Firs
 
 // undoers returns the rules that undo a replacement by rule first.
 func undoers(ctx context.Context, d Domain, entries []Entry, reports []Report, first int, f fired) (list []Undone) {
-	before := canonical(d, f.left)
-	if before == canonical(d, f.right) {
+	before := Canonical(d, f.left)
+	if before == Canonical(d, f.right) {
 		return nil
 	}
 	for k, e := range entries {
@@ -133,7 +133,7 @@ func undoers(ctx context.Context, d Domain, entries []Entry, reports []Report, f
 		if err != nil || !mayFire(e.Rule, g) {
 			continue
 		}
-		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || canonical(d, g.Outputs()[0]) != before {
+		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || Canonical(d, g.Outputs()[0]) != before {
 			continue
 		}
 		list = append(list, Undone{e.Groups[i], reports[first].Name, reports[k].Name, d.Sprint(f.left), d.Sprint(f.right)})
@@ -151,9 +151,9 @@ func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
 	return false
 }
 
-// canonical returns a text that is the same for equal expressions of inputs with equal names, in
+// Canonical returns a text that is the same for equal expressions of inputs with equal names, in
 // any order of operands that commute.
-func canonical(d Domain, v *fgraph.Variable) string {
+func Canonical(d Domain, v *fgraph.Variable) string {
 	texts := make(map[*fgraph.Variable]string)
 	leaf := func(v *fgraph.Variable) string { return fmt.Sprintf("%v:%v", d.Sprint(v), v.Type()) }
 	for _, a := range Order([]*fgraph.Variable{v}, nil) {

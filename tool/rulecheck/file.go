@@ -26,7 +26,8 @@ func ParseFile(name, text string) ([]pattern.Rule, error) {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s:%d: %w", name, i+1, err))
 		}
-		plain = append(plain, pattern.Rule{Name: fmt.Sprintf("rule%d", len(plain)+1), Cases: []pattern.Rewrite{w}, Line: i + 1})
+		w.Line = i + 1
+		plain = append(plain, pattern.Rule{Name: fmt.Sprintf("rule%d", len(plain)+1), Cases: []pattern.Rewrite{w}, File: name, Line: i + 1})
 	}
 	rules, err := pattern.ParseRules(name, strings.Join(lines, "\n"))
 	if err != nil || len(faults) > 0 {

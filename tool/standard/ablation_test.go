@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes"
 )
 
 // TestAblation: the tables have a line for every pass for nnet3, and leaving out the plan of the
 // storage costs commands.
 func TestAblation(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	out := nnopt(t, "passes", "--ablation", recipes+"/xvector_infer").ok(t).stdout
 	entries, without, _ := strings.Cut(out, "| without |")

@@ -36,7 +36,7 @@ once: canonicalize; fast_run
 	graph := file(t, "x.graph", nnopt(t, "graph", "--vars=x: vector", "tanh(x)").ok(t).stdout)
 	contains(t, nnopt(t, "opt", "--query=none", "--rule", "(tanh x) => x", "--trace=all", graph).ok(t).stderr, "canonicalize/rule1: tanh(x) -> x")
 
-	for rule, want := range map[string]string{"(Tanh": "\"(\" is never closed", "(tanh x) => x": "--rule, --rules: rule rule1: "} {
+	for rule, want := range map[string]string{"(Tanh": "\"(\" is never closed", "(tanh x) => x": "--rule: rule rule1: "} {
 		if got := nnopt(t, "compile", "--rule", rule, config); got.status != statusUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v, want %s", rule, got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tool"
 )
 
@@ -26,7 +27,10 @@ func TestBenchStream(t *testing.T) {
 		j.StreamBytes < j.StateBytes || j.StateBytes <= 0 || j.Workers != 2 || j.Threads < 1 || j.Query != tool.DefaultQuery {
 		t.Errorf("%s", r.stdout)
 	}
-	found := nnopt(t, append(args, "--rate=100", "--find", "--json")...) // on a busy machine none may be in time
+	found := result{status: statusFault, stderr: "not even one stream is in time"} // as on a busy machine
+	if longtest.Enabled() {
+		found = nnopt(t, append(args, "--rate=100", "--find", "--json")...)
+	}
 	if found.status == statusOK {
 		if err := json.Unmarshal([]byte(found.stdout), &j); err != nil || !j.Holds || j.Rows != j.RowsWanted {
 			t.Errorf("%s (%v)", found.stdout, err)

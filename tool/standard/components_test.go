@@ -66,12 +66,9 @@ relu_of_gain: canonicalize; fast_run
 	if err != nil {
 		t.Fatal(err)
 	}
-	return standard.Program{Name: "other", Components: types, Database: func() *optdb.SequenceDB {
+	return standard.Program{Name: "other", Components: types, Database: func() (*optdb.SequenceDB, error) {
 		db := passes.Default()
-		if err := optdb.AddRules(db, nnet3pass.VocabularyOf(types), rules); err != nil {
-			t.Fatal(err)
-		}
-		return db
+		return db, optdb.AddRules(db, nnet3pass.VocabularyOf(types), rules)
 	}}
 }
 
@@ -120,12 +117,9 @@ func TestComponentFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Database = func() *optdb.SequenceDB {
+	cfg.Database = func() (*optdb.SequenceDB, error) {
 		db := passes.Default()
-		if err := db.Register("drop_gain", rewrite.In2Out("drop_gain", wrong), 1.1, "fast_run"); err != nil {
-			t.Fatal(err)
-		}
-		return db
+		return db, db.Register("drop_gain", rewrite.In2Out("drop_gain", wrong), 1.1, "fast_run")
 	}
 	r := call(cfg, "compile", "--query=debug", file(t, "net.config", gainNetwork))
 	if r.status != statusFault || !strings.Contains(r.stderr, "other-failure-1.graph") {

@@ -28,13 +28,10 @@ func otherConfig() standard.Program {
 	return standard.Program{
 		Name: "other",
 		Doc:  "Other says hello.",
-		Database: func() *optdb.SequenceDB {
+		Database: func() (*optdb.SequenceDB, error) {
 			db := passes.Default()
 			rule := pattern.Must(tensorpass.Vocabulary(), "(tanh (tanh x))", "(tanh x)", pattern.Named("tanh_once"), pattern.Doc("drops the second of two tanhs"))
-			if err := db.Register("tanhs", rewrite.In2Out("tanhs", rule), 1.3, "fast_run", "tanh"); err != nil {
-				panic(err)
-			}
-			return db
+			return db, db.Register("tanhs", rewrite.In2Out("tanhs", rule), 1.3, "fast_run", "tanh")
 		},
 		Verbs: []tool.Verb{{
 			Name:     "hello",
@@ -47,7 +44,11 @@ func otherConfig() standard.Program {
 					if len(args) != 1 {
 						return tool.Usagef("NAME expected")
 					}
-					c.Say("%d entries", len(cfg.Database().Entries()))
+					db, err := cfg.Database()
+					if err != nil {
+						return err
+					}
+					c.Say("%d entries", len(db.Entries()))
 					c.Print("hello %s\n", map[bool]string{false: args[0], true: strings.ToUpper(args[0])}[*loud])
 					return nil
 				}
@@ -104,7 +105,11 @@ func TestConfigRules(t *testing.T) {
 	rules := func(p standard.Program) []rulecheck.Entry {
 		cfg := p.Config()
 		i := slices.IndexFunc(cfg.Dialects, func(d *tool.Dialect) bool { return d.Name == "tensor" })
-		return cfg.Dialects[i].Rules(&cfg, cfg.Database().Entries())
+		db, err := cfg.Database()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg.Dialects[i].Rules(&cfg, db.Entries())
 	}
 	ours, entries := len(rules(standard.Program{})), rules(otherConfig())
 	if ours != len(tensorpass.Rules()) || len(entries) != ours+1 {

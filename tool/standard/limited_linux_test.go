@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
@@ -17,6 +18,7 @@ const limitedShell = `ulimit -v 6000000 && exec "$0" "$@"`
 // TestOutOfMemory: a program that gets no memory says so on one line, and ends with status 1.
 // Others say what they say without the limit.
 func TestOutOfMemory(t *testing.T) {
+	longtest.Only(t)
 	proctest.NeedsPrograms(t)
 	run := func(args ...string) (status int, stdout, stderr string) {
 		cmd := program(limitedShell, args...)

@@ -196,7 +196,7 @@ func TestCompileInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), 50*time.Millisecond, errors.New("enough is enough"))
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	args := []string{"compile", "--query=none", "--frames-per-chunk=500000", file(t, "net.config", smallConfig)}
+	args := []string{"compile", "--query=none", "--frames-per-chunk=100000", file(t, "net.config", smallConfig)}
 	if status := (standard.Program{}).Run(ctx, args, nil, &stdout, &stderr); status != statusFault || !strings.Contains(stderr.String(), "nnopt compile: compiling: enough is enough") {
 		t.Errorf("status %d, stderr %s", status, stderr.String())
 	}

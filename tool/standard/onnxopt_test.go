@@ -2,9 +2,12 @@ package standard_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // pooled is a graph of ONNX's nodes of no model. Its Pad and pool need not be two nodes, and its If is
@@ -115,8 +118,19 @@ func TestModels(t *testing.T) {
 	nnopt(t, "opt", "--output=out.onnx", "broken.onnx").fails(t, 1, "broken.onnx")
 }
 
+// TestModelRuleFails: the reproducer of a model whose optimization fails has the rules of the command line.
+func TestModelRuleFails(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := writeONNX(t.Context(), "m.onnx"); err != nil {
+		t.Fatal(err)
+	}
+	nnopt(t, "opt", "--rule=(Relu x) => (Neg (Relu x))", "--output=out.onnx", "m.onnx").fails(t, statusFault, "rules do not terminate", "a reproducer is in nnopt-failure-1.graph")
+	nnopt(t, "reproduce", "nnopt-failure-1.graph").fails(t, statusFault, "it still fails: no-end in canonicalize/rule1")
+}
+
 // TestModelRules: the machine finds two rules that others have shipped, and what is right instead.
 func TestModelRules(t *testing.T) {
+	longtest.Only(t)
 	const pad = "&& explicit_pads(a) && image_of_size(r) && within_kernel(a, n) => (MaxPool{padded(a, n)} r)"
 	for rule, class := range map[string]string{
 		"(Reshape{a} (Reshape{b} x _) s) => (Reshape{a} x s)":                      "wrong",
@@ -132,4 +146,80 @@ func TestModelRules(t *testing.T) {
 			t.Errorf("%s: %s, not %s", rule, r.stdout, class)
 		}
 	}
+}
+
+// TestOtherValues: sequences and optional values are drawn, compared, and written with reproducers, also as outputs.
+func TestOtherValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	graph := file(t, "other.graph", `onnx-model: none
+
+graph {
+    input %x : float[n,2]
+    input %s : opaque[seq(float[n,2])]
+    input %o : opaque[optional(float[n])]
+    %h = OptionalHasElement(%o) : bool[]
+    %nh = Not(%h) : bool[]
+    %nx = Neg(%x) : float[n,2]
+    %t = SequenceInsert(%s, %nx) : opaque[seq(float[n,2])]
+    %u = SequenceConstruct(%nx, %x) : opaque[seq(float[n,2])]
+    %i = Identity(%o) : opaque[optional(float[n])]
+    return %h, %t, %u, %s, %i, %nh
+}
+`)
+	nnopt(t, "opt", "--query=none", "--output=other.onnx", graph).ok(t)
+	contains(t, nnopt(t, "opt", "--output=out.onnx", "other.onnx").ok(t).stdout, "eliminate_identity", "\nverified on random inputs: both models compute the same\n")
+	nnopt(t, "opt", "--query=debug", graph).ok(t)
+	contains(t, nnopt(t, "reproduce", "--query=fast_run", graph).ok(t).stderr, "it does not fail")
+	const wrong = "--rule=(Neg x) => x"
+	nnopt(t, "opt", wrong, "--output=out.onnx", "other.onnx").fails(t, statusFault, "the optimized model computes something else: output 1 is sequence([[")
+	nnopt(t, "opt", "--query=debug", wrong, graph).fails(t, statusFault, "a reproducer is in nnopt-failure-1.graph (values in canonicalize/rule1)")
+	nnopt(t, "reproduce", "nnopt-failure-1.graph").fails(t, statusFault, "it still fails")
+	contains(t, nnopt(t, "bisect", "nnopt-failure-1.graph").ok(t).stdout, "rule1: Neg(x) -> x")
+	contains(t, nnopt(t, "reduce", "nnopt-failure-1.graph").ok(t).stderr, "1 applies instead of")
+	nnopt(t, "reproduce", "nnopt-failure-1.reduced.graph").fails(t, statusFault, "it still fails")
+	// An optional input is tried with a value and without. What asks for the value can't do without it.
+	nnopt(t, "opt", "--rule=(Not x) => (Xor x x)", "--output=out.onnx", "other.onnx").fails(t, statusFault, "the optimized model computes something else: output 5 is False, not True")
+}
+
+// TestSetOthers: flags give sequences and optional values, to run a model and to fix them.
+func TestSetOthers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	graph := file(t, "set.graph", `onnx-model: none
+
+graph {
+    input %s : opaque[seq(float[n])]
+    input %o : opaque[optional(float[n])]
+    %h = OptionalHasElement(%o) : bool[]
+    %l = SequenceLength(%s) : int64[]
+    %i = Identity(%s) : opaque[seq(float[n])]
+    return %h, %l, %i
+}
+`)
+	nnopt(t, "opt", "--query=none", "--output=set.onnx", graph).ok(t)
+	for _, c := range []struct{ s, o, want string }{
+		{"1,2;3", "4", "h: bool 1\nl: int64 2\ni[0]: float[2] 1 2\ni[1]: float[1] 3\n"},
+		{"1,2", "4,5", "h: bool 1\nl: int64 1\ni[0]: float[2] 1 2\n"},
+		{"", "none", "h: bool 0\nl: int64 0\ni: no tensors\n"},
+	} {
+		set := []string{"--set=s=" + c.s, "--set=o=" + c.o}
+		if out := nnopt(t, append([]string{"eval", "set.onnx"}, set...)...).ok(t).stdout; out != c.want {
+			t.Errorf("%q: %s, want %s", set, out, c.want)
+		}
+		// What is fixed does not depend on what is given.
+		contains(t, nnopt(t, append([]string{"opt", "--output=fixed.onnx", "set.onnx"}, set...)...).ok(t).stdout, "\n      2 by --set\n", "\nverified on random inputs: both models compute the same\n")
+		if out := nnopt(t, "eval", "fixed.onnx", "--set=s=7", "--set=o=7").ok(t).stdout; out != c.want {
+			t.Errorf("%q: %s, want %s", set, out, c.want)
+		}
+		// A file of graphs keeps what is given.
+		text := nnopt(t, append([]string{"graph", "--query=none", "set.onnx"}, set...)...).ok(t).stdout
+		contains(t, text, fmt.Sprintf("\nonnx-values: o=%s s=%s\n", c.o, c.s))
+		if err := os.WriteFile("given.graph", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		contains(t, nnopt(t, "reproduce", "--query=debug", "given.graph").ok(t).stderr, "it does not fail")
+	}
+	contains(t, nnopt(t, "eval", "--shape=s=2", "--shape=o=3", "set.onnx").ok(t).stdout, "l: int64 2\ni[0]: float[2] 0.1", "i[1]: float[2] ")
+	nnopt(t, "eval", "--set=s=none", "--shape=o=1", "set.onnx").fails(t, statusUsage, "--set s: it is seq(float[n]), which has to have a value")
+	nnopt(t, "eval", "--set=s=1", "--set=o=1;2", "set.onnx").fails(t, statusUsage, "--set o: 2 tensors, and it is optional(float[n])")
+	nnopt(t, "opt", "--shape=s=1", "set.onnx").fails(t, statusUsage, "--shape s: it is seq(float[n]), of which only the value can be fixed, by --set")
 }

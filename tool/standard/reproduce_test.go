@@ -25,7 +25,7 @@ import (
 
 // with returns a program over the standard database with other rules and passes.
 func with(t *testing.T, plant ...any) standard.Program {
-	return standard.Program{Database: func() *optdb.SequenceDB {
+	return standard.Program{Database: func() (*optdb.SequenceDB, error) {
 		db := passes.Default()
 		for _, p := range plant {
 			var err error
@@ -39,10 +39,10 @@ func with(t *testing.T, plant ...any) standard.Program {
 				err = db.Register(rewrite.Describe(p).Name, p, 1.7, "fast_run")
 			}
 			if err != nil {
-				t.Fatal(err)
+				return nil, err
 			}
 		}
-		return db
+		return db, nil
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
@@ -45,6 +46,7 @@ func TestRuleCheckVars(t *testing.T) {
 
 // TestRuleCheckFile: a file has rules with names and tags, and lines that are rules.
 func TestRuleCheckFile(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	f := file(t, "some.rules", "# A quotient.\nquotient: canonicalize; unsafe_nan\n    (true_div x x) => 1\n\n(sub x y) => (sub y x)\n(sqr (neg x)) => (sqr x)\n")
 	r := broken(t, "2 of 3 rules", "--json", "--file", f)

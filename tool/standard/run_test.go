@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/tool"
@@ -79,7 +80,7 @@ func TestRunGolden(t *testing.T) {
 	t.Parallel()
 	for name := range goldenArgs {
 		want := readTable(t, "ark:"+compute+name+".ark")
-		for _, query := range []string{"none", "+fast_run"} {
+		for _, query := range []string{"+fast_run", "none"}[:longtest.Of(1, 2)] {
 			t.Run(name+"/"+query, func(t *testing.T) {
 				got := runGolden(t, name, "--query", query)
 				if len(got) != len(want) {
@@ -167,6 +168,25 @@ const (
 	smallFeatures = "a  [\n  1 2 \n  3 5 ]\nb  [\n  7 7 ]\nc  [\n  0 1 \n  1 0 \n  0 1 ]\n"
 	smallOutput   = "a  [\n  0 0 \n  2 3 ]\nb  [\n  0 0 ]\nc  [\n  0 0 \n  1 -1 \n  -1 1 ]\n"
 )
+
+// TestLackingStats: batch normalization without statistics is scored and exported with a warning.
+func TestLackingStats(t *testing.T) {
+	t.Parallel()
+	const warning = "small.raw: warning: batch normalization without statistics: mean 0 and variance 1 are used in bn"
+	config := strings.Replace(smallRun, "output-node", "component name=bn type=BatchNormComponent dim=2\ncomponent-node name=bn component=bn input=input\noutput-node", 1)
+	model, in := smallModel(t, strings.ReplaceAll(config, "Sum(input", "Sum(bn")), "ark:"+file(t, "feats", smallFeatures)
+	for _, more := range [][]string{nil, {"--looped"}} {
+		r := nnopt(t, append(append([]string{"run", "--json"}, more...), model, in, "ark:"+os.DevNull)...).ok(t)
+		contains(t, r.stderr, warning)
+		contains(t, r.stdout, `"lacking_stats":["bn"]`)
+		contains(t, nnopt(t, append(append([]string{"export", "--output=" + filepath.Join(t.TempDir(), "x.onnx")}, more...), model)...).ok(t).stderr, warning)
+	}
+	// What the output does not need matters to nobody.
+	other := smallModel(t, config+"output-node name=other input=bn\n")
+	if r := nnopt(t, "run", other, in, "ark:"+os.DevNull).ok(t); strings.Contains(r.stderr, "warning") {
+		t.Error(r.stderr)
+	}
+}
 
 // smallModel makes a model of config lines.
 func smallModel(t *testing.T, config string) string {

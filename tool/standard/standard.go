@@ -24,9 +24,9 @@ type Program struct {
 	Name string
 	// Doc says what the program does, in a sentence for the list of verbs.
 	Doc string
-	// Database makes the database of passes that queries select from, anew at each call. The
-	// default is passes.Default.
-	Database func() *optdb.SequenceDB
+	// Database makes the database of passes that queries select from, anew at each call, as in
+	// [tool.Config]. The default is passes.Default.
+	Database func() (*optdb.SequenceDB, error)
 	// Language has the ops and functions that expressions, rules and graphs may name. The default
 	// is that of the ops of package tensor.
 	Language *expr.Language
@@ -57,7 +57,7 @@ func (p Program) Config() tool.Config {
 	name := cmp.Or(p.Name, "nnopt")
 	database := p.Database
 	if database == nil {
-		database = passes.Default
+		database = tool.Always(passes.Default)
 	}
 	return tool.Config{
 		Name:     name,

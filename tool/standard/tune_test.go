@@ -1,10 +1,12 @@
 package standard_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -14,13 +16,13 @@ import (
 func TestTuneVerb(t *testing.T) {
 	t.Chdir(exampleFiles(t))
 	for _, args := range [][]string{
+		{"--shape", "x=2x3", "model.onnx"},
 		{"net.config"},
 		{"--frames-per-chunk=20", "net.config"},
 		{"--need-model-derivative", "net.config"},
-		{"--shape", "x=2x3", "model.onnx"},
 		{"--vars=x y: vector", "tanh(x*y) + exp(x)"},
-	} {
-		out := nnopt(t, append([]string{"tune", "--seconds=0.5", "--output=my.query"}, args...)...).ok(t)
+	}[:longtest.Of(2, 5)] {
+		out := nnopt(t, append([]string{"tune", fmt.Sprintf("--seconds=0.%d", longtest.Of(1, 5)), "--output=my.query"}, args...)...).ok(t)
 		text, err := os.ReadFile("my.query")
 		if err != nil || out.stdout != "" {
 			t.Fatalf("%v, %s", err, out.stdout)
@@ -40,6 +42,7 @@ func TestTuneVerb(t *testing.T) {
 // TestTuneCertain: where a classifier is certain about any noise, what it reads is compared; the file warns
 // only if that does not depend on inputs, either.
 func TestTuneCertain(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	offset, err := lower.TensorOf("offset", array.Of([]float32{1000, 0, -1000}, 3), onnx.Float)
 	if err != nil {

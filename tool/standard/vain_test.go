@@ -4,10 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // TestNothingInVain: a flag that would change nothing, or contradicts another one, is an error.
 func TestNothingInVain(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	config := file(t, "net.config", smallConfig)
 	model := filepath.Join(recipes, "tdnnf_infer", "model.raw")

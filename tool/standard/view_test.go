@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tool/standard"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -100,7 +101,7 @@ func TestViewListen(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"view", "x*y/y", "--listen"}, {"view", "--listen", "127.0.0.1:0", "x*y/y"}, {"view", "--listen=127.0.0.1:0", "x*y/y"},
-	} {
+	}[:longtest.Of(1, 3)] {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		in, out := io.Pipe()
 		done := make(chan int, 1)

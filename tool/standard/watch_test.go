@@ -32,7 +32,7 @@ func TestWatch(t *testing.T) {
 	}
 	pass, rule := rewrites[0][1], rewrites[0][2]
 	for _, name := range []string{pass, rule, "add_destroy_handler," + rule} {
-		got := nnopt(t, "profile", "--trace", name, config).ok(t)
+		got := nnopt(t, "profile", "--trace="+name, config).ok(t)
 		for _, m := range regexp.MustCompile(`(?m)^rewriting: (\S+)/(\S+): `).FindAllStringSubmatch(got.stderr, -1) {
 			if m[1] != name && m[2] != name && m[2] != rule {
 				t.Errorf("--trace %s tells of %s", name, m[0])
@@ -60,7 +60,7 @@ func TestWatch(t *testing.T) {
 	}
 	nnopt(t, "expr", "--trace=canonicaliz/local_neg_neg", "x").fails(t, statusUsage, "there is no pass or rule")
 	for names, want := range map[string]bool{"all": false, rule: false, "add_destroy_handler": true} {
-		got := nnopt(t, "compile", "--trace", names, config).ok(t).stderr
+		got := nnopt(t, "compile", "--trace="+names, config).ok(t).stderr
 		if strings.Contains(got, "trace: no rewrite by "+names+"\n") != want || strings.Contains(got, "unknown") {
 			t.Errorf("--trace %s: %s", names, got)
 		}

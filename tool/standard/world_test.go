@@ -307,6 +307,7 @@ func TestOverwrite(t *testing.T) {
 
 // TestLimits: no reader eats what never ends.
 func TestLimits(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	if _, err := os.Stat("/dev/zero"); err != nil {
 		t.Skip(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/repro"
 )
 
 func (o Options) exprVerb() tool.Verb {
@@ -61,18 +62,19 @@ $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 // exprFlags are the flags of expr.
 type exprFlags struct {
 	Options
-	db                       *optdb.SequenceDB
+	database                 func() (*optdb.SequenceDB, error)
 	vars, grad, eval, format string
 	query                    string
 	added                    tool.AddedRules
 	profile, asJSON          bool
 	seed                     uint64
+	draws                    *repro.Draws
 	threads                  *tool.Threads
 	watch                    *tool.Watch
 }
 
 func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{Options: o, db: cfg.Database(), watch: new(tool.Watch)}
+	f := &exprFlags{Options: o, database: cfg.Database}
 	f.declareInput(fs, "Variables")
 	f.added.Declare(cfg, fs)
 	f.query = tool.DefaultQuery
@@ -81,11 +83,10 @@ func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
 	fs.BoolVar(&f.profile, "profile", false, "Print what the optimizer did and what it cost")
-	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random")
+	fs.Uint64Var(&f.seed, "srand", 0, "Seed of the values of --eval=random, and of the first that --query=debug compares")
+	f.draws = tool.DeclareDraws(fs)
 	f.threads = tool.DeclareThreads(fs)
-	fs.Var(&tool.BareFlag{Value: &f.watch.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules")
-	fs.StringVar(&f.watch.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
-	fs.IntVar(&f.watch.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative")
+	f.watch = tool.DeclareWatch(fs)
 	return f
 }
 
@@ -103,7 +104,6 @@ func (f *exprFlags) check(c *tool.Console) error {
 	return cmp.Or(
 		c.InVainIf(f.asJSON, "beside --json", "format"),
 		c.InVainIf(f.format == "html", "beside --format=html, a page without values", "eval", "profile"),
-		c.InVainIf(f.eval != "random", "without --eval=random", "srand"),
 		c.InVainIf(f.eval == "", "without --eval", "threads"),
 	)
 }
@@ -131,6 +131,13 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	if err != nil {
 		return err
 	}
+	debugged := opt.Debugging() && f.drawn()
+	if err := cmp.Or(
+		c.InVainIf(f.eval != "random" && !debugged, "without --eval=random", "srand"),
+		c.InVainIf(!debugged, "without --query=debug and random values", "draws"),
+	); err != nil {
+		return err
+	}
 	inputs := usedInputs(scope, outputs)
 	ctx, told := f.watch.Start(ctx, c, opt)
 	// The expression as typed is compiled first. Its function copies the graph, so the optimizer
@@ -149,7 +156,7 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	// In debug mode values decide as well as structure. A rewrite that makes them wrong is looked
 	// for before anything is printed, as the output would be wrong.
 	if opt.Debugging() {
-		if err := unlessCanceled(ctx, func() error { return f.blame(ctx, c, plain, inputs, outputs) }); err != nil {
+		if err := fileio.UnlessCanceled(ctx, func() error { return f.blame(ctx, c, plain, inputs, outputs) }); err != nil {
 			return err
 		}
 	}
@@ -157,7 +164,7 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	runner := fn.NewRunner()
 	var values []*array.Array
 	if f.eval != "" {
-		if err := unlessCanceled(ctx, func() (err error) {
+		if err := fileio.UnlessCanceled(ctx, func() (err error) {
 			values, err = f.evaluate(ctx, report, plain, runner, inputs)
 			return err
 		}); err != nil {
@@ -175,20 +182,6 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 		return tool.WriteJSON(c.Stdout, report)
 	}
 	return f.print(ctx, c, text, opt, report, fn, values)
-}
-
-// unlessCanceled returns what work returns, or the cause if the context is canceled before. An op
-// may take minutes and knows no context, so work then goes on in its goroutine until the program
-// ends.
-func unlessCanceled(ctx context.Context, work func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- work() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // parse returns the outputs: the expression, or its gradients.
@@ -275,19 +268,26 @@ func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
 	if err != nil {
 		return nil, tool.Usagef("%w", err)
 	}
-	if q, err = f.added.Join(f.db, f.vocabulary(), q); err != nil {
+	db, err := f.database()
+	if err != nil {
 		return nil, err
 	}
-	opt, err := f.db.Build(q)
+	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
+		return nil, err
+	}
+	opt, err := db.Build(q)
 	if err != nil {
 		return nil, tool.Usagef("%w", err)
 	}
 	return opt, nil
 }
 
+// drawn reports whether values are random where they are needed.
+func (f *exprFlags) drawn() bool { return f.eval == "" || f.eval == "random" }
+
 // arguments returns the values of the inputs, random unless --eval gives them.
 func (f *exprFlags) arguments(ctx context.Context, plain *exec.Function, inputs []*fgraph.Variable) ([]*array.Array, error) {
-	if f.eval == "" || f.eval == "random" {
+	if f.drawn() {
 		return plain.RandomArguments(ctx, f.seed)
 	}
 	args, err := exec.ParseArguments(ctx, inputs, f.eval)

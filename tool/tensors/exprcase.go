@@ -24,7 +24,10 @@ func (f *exprFlags) testCase(c *tool.Console, inputs, outputs []*fgraph.Variable
 	if err != nil {
 		return nil, err
 	}
-	db := c.Config().Database()
+	db, err := c.Config().Database()
+	if err != nil {
+		return nil, err
+	}
 	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
 		return nil, err
 	}
@@ -59,12 +62,15 @@ func (f *exprFlags) blame(ctx context.Context, c *tool.Console, plain *exec.Func
 	if _, err := plain.Call(ctx, args...); err != nil {
 		return fmt.Errorf("evaluating the typed expression: %w", err)
 	}
+	if f.drawn() {
+		args = nil // they come from the seeds
+	}
 	cas, err := f.testCase(c, inputs, outputs, args)
 	if err != nil {
 		return err
 	}
 	ctx = rewrite.WithOptions(ctx, rewrite.Options{})
-	failure, err := repro.Check(ctx, cas)
+	failure, err := repro.Debug(ctx, cas, *f.draws)
 	if err != nil || failure.Kind == repro.None {
 		return err
 	}
@@ -75,9 +81,6 @@ func (f *exprFlags) blame(ctx context.Context, c *tool.Console, plain *exec.Func
 	}
 	if err = failure.Err; failure.Kind == repro.Values {
 		err = fmt.Errorf("the optimized computation has other values: %w", failure.Err)
-	}
-	if f.eval == "" || f.eval == "random" {
-		cas.Values = nil // they come from the seed
 	}
 	return tool.Reproducing(ctx, c, fmt.Errorf("%w; to blame: %v", err, found.Culprit), cas)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
@@ -23,15 +24,7 @@ var demoChunk = pipeline.Chunk{Frames: 150, Subsampling: 3, Sequences: 1, Output
 // build selects passes.
 func build(t testing.TB, query string) *optdb.Optimizer {
 	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opt
+	return passtest.Optimizer(t, query)
 }
 
 // graph returns a function that makes the graph of an expression.

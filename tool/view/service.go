@@ -83,6 +83,8 @@ type Trial struct {
 	Inputs  []string `json:"inputs"` // with their values, shortened
 	Outputs []string `json:"outputs"`
 	Differ  string   `json:"differ,omitempty"` // how the outputs differ, beyond rounding
+	// Accepted says why outputs that differ are accepted.
+	Accepted string `json:"accepted,omitempty"`
 }
 
 // A Service answers what a page asks, whatever carries the questions. It may be asked several things

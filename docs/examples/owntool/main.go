@@ -84,17 +84,13 @@ var ownRules string
 // config adds the ops to the language, and rules and passes to the database.
 func config() standard.Program {
 	language := expr.Default().Must(expr.Define(Swish, Inplace))
-	return standard.Program{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
+	return standard.Program{Name: "owntool", Language: language, Database: func() (*optdb.SequenceDB, error) {
 		db := passes.Default()
 		rules, err := pattern.ParseRules("own.rules", ownRules)
 		share := rewrite.Global{Name: "share_swish", Doc: "one Swish of a mirror image: Swish(-x) → Swish(x) - x", Fn: shareSwish}
 		relu := pattern.Must(nnet3pass.Vocabulary(), "(RectifiedLinearComponent y@(RectifiedLinearComponent x))", "y", pattern.Named("relu_of_relu"))
-		err = errors.Join(err, optdb.AddRules(db, tensorpass.VocabularyOf(language), rules),
+		return db, errors.Join(err, optdb.AddRules(db, tensorpass.VocabularyOf(language), rules),
 			db.Register("unswish", rewrite.In2Out("unswish", localUnswish), 2.4, "fast_run", "swish"),
 			db.Register("share_swish", share, 2.5, "fast_run", "swish"), db.Register("relu_of_relu", rewrite.In2Out("relu_of_relu", relu), 1.2, "fast_run"))
-		if err != nil {
-			panic(err)
-		}
-		return db
 	}}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -42,12 +43,9 @@ func call(t *testing.T, cfg tool.Config, status int, args ...string) string {
 // planted is the program with a rule more.
 func planted(rule rewrite.NodeRewriter, position float64) tool.Config {
 	cfg := program
-	cfg.Database = func() *optdb.SequenceDB {
-		db := Database()
-		if err := db.Register("planted", rewrite.In2Out("planted", rule), position, "fast_run"); err != nil {
-			panic(err)
-		}
-		return db
+	cfg.Database = func() (*optdb.SequenceDB, error) {
+		db, err := Database()
+		return db, errors.Join(err, db.Register("planted", rewrite.In2Out("planted", rule), position, "fast_run"))
 	}
 	return cfg
 }

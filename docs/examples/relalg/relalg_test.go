@@ -116,7 +116,7 @@ func randomPlan(seed int64) plan {
 func (p plan) graph() *fgraph.FunctionGraph { return must(fgraph.New(p.inputs, p.outputs)) }
 
 func build(query string) *optdb.Optimizer {
-	return must(Database().Build(must(optdb.ParseQuery(query))))
+	return must(must(Database()).Build(must(optdb.ParseQuery(query))))
 }
 
 // optimize runs an optimizer, and fails on any fault.

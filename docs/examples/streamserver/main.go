@@ -71,6 +71,9 @@ func run(ctx context.Context, args []string, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
+	if err := nn.CheckStats(); err != nil {
+		log.Printf("%s: warning: %v", fs.Arg(0), err)
+	}
 	batcher, err := streamer.NewBatcher(ctx, decodable.BatcherOptions{MaxWait: *wait})
 	if err != nil {
 		return err

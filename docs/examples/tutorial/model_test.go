@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -15,13 +14,15 @@ import (
 func Example_model() {
 	m, err := onnx.ReadFile("testdata/affine.onnx") // max(x·w + b, 0)
 	check(err)
-	for _, gap := range lower.Unsupported(m, nil) {
+	optimizer, err := passes.ForModels(optdb.Include("fast_run"))
+	check(err)
+	options := session.Options{Optimizer: optimizer}
+	gaps, err := session.Unsupported(m, options)
+	check(err)
+	for _, gap := range gaps {
 		fmt.Println("not computed:", gap)
 	}
-	optimizer, err := passes.Default().Build(optdb.Include("fast_run").Excluding(lower.FreeTags()...))
-	check(err)
-	session := session.New(m, session.Options{Optimizer: optimizer}) // for any number of goroutines
-	runner := session.NewRunner()                                    // for one of them
+	runner := session.New(m, options).NewRunner() // a session is for any number of goroutines, a runner for one
 
 	for _, rows := range []int{1, 2} {
 		x := array.Of([]float32{1, 2, 3, 4, 5, 6}[:3*rows], rows, 3)

@@ -20,10 +20,9 @@ cube_of_cbrt: canonicalize; fast_run
     (Cube (cbrt x)) => x
 `)
 	check(err)
-	config := standard.Program{Name: "owntool", Language: language, Database: func() *optdb.SequenceDB {
+	config := standard.Program{Name: "owntool", Language: language, Database: func() (*optdb.SequenceDB, error) {
 		db := passes.Default()
-		check(optdb.AddRules(db, tensorpass.VocabularyOf(language), rules))
-		return db
+		return db, optdb.AddRules(db, tensorpass.VocabularyOf(language), rules)
 	}}
 	for _, args := range [][]string{
 		{"expr", "--vars=x: vector", "--trace=cube_of_cbrt", "Cube(cbrt(x))"},

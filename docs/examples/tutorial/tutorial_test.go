@@ -257,6 +257,32 @@ func Example_ownDatabase() {
 	// optdb: query +fast_run -uselss: unknown tag -uselss, did you mean useless?
 }
 
+func Example_replace() {
+	db := passes.Default()
+	fmt.Println(db.Remove("local_mul_canonizer"))
+
+	canonicalize, err := optdb.DatabaseOf[*optdb.EquilibriumDB](db, "canonicalize")
+	check(err)
+	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Doc("a product divided by one of its factors is the other one"))
+	check(canonicalize.Replace(optdb.Entry{Name: "local_mul_canonizer", Rewriter: localSimplify}))
+	check(canonicalize.Remove("local_fill_sink"))
+	check(db.Remove("merge1"))
+
+	optimizer, err := db.Build(optdb.Include("fast_run"))
+	check(err)
+	fmt.Println(optimizer.Explain("local_mul_canonizer"))
+	for _, name := range []string{"local_mul_canonizer", "local_fill_sink", "merge1", "merge2"} {
+		fmt.Println(name, optimizer.Selected(name))
+	}
+	// Output:
+	// optdb: default/local_mul_canonizer: unknown entry: nothing to remove here: it is in canonicalize, see DatabaseOf
+	// canonicalize/local_mul_canonizer: selected by +fast_run
+	// local_mul_canonizer true
+	// local_fill_sink false
+	// merge1 false
+	// merge2 true
+}
+
 func Example_profile() {
 	localSimplify := pattern.Must(tensorpass.Vocabulary(), "(true_div (mul x y) y)", "x", pattern.Named("local_simplify"))
 	simplify := &rewrite.Equilibrium{Name: "simplify", Rules: []rewrite.NodeRewriter{localSimplify}}

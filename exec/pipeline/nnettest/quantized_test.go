@@ -34,11 +34,20 @@ var precisions = [...]struct {
 	{"+int8 error=0.03", fastRun.Including("int8").Excluding("bound_quantization_error").Set("limit_quantization_error", "error", "0.03"), true},
 }
 
+// quantizing returns the optimizers of precisions.
+func quantizing(t *testing.T) (list [len(precisions)]*optdb.Optimizer) {
+	t.Helper()
+	db := passes.Default()
+	for i, p := range precisions {
+		list[i] = build(t, db, p.query)
+	}
+	return list
+}
+
 // TestQuantized computes wide random networks in integers. A row is what it is alone. If frames are
 // not finite, numbers are NaN or infinite where they are in float32.
 func TestQuantized(t *testing.T) {
-	db := passes.Default()
-	fast := build(t, db, fastRun)
+	fast, opts := build(t, passes.Default(), fastRun), quantizing(t)
 	var errs [4][]float64
 	for i := range uint64(*randomCases) {
 		seed := *firstSeed + i
@@ -49,7 +58,7 @@ func TestQuantized(t *testing.T) {
 			strange := withStrangeRow(in, seed)
 			want, wantStrange := rowsBy(t, c, exact, in), rowsBy(t, c, exact, strange)
 			for k, p := range precisions {
-				opt := build(t, db, p.query)
+				opt := opts[k]
 				plan := planned(t, c, opt, all)
 				if products(plan) == 0 {
 					continue
@@ -98,13 +107,13 @@ func TestQuantizedBits(t *testing.T) {
 		}
 	}
 	var sums kerneltest.Checksums
-	db := passes.Default()
+	opts := quantizing(t)
 	for i := range uint64(cases) {
 		c, in := newWide(t, seed+i)
 		all := only(c.Request, func(index.Index) bool { return true })
 		for _, in := range []pipeline.Values{in, withStrangeRow(in, seed+i)} {
-			for _, p := range precisions {
-				rows := outputRows(t, c, build(t, db, p.query), all, in)
+			for k, p := range precisions {
+				rows := outputRows(t, c, opts[k], all, in)
 				for _, ix := range slices.SortedFunc(maps.Keys(rows), index.Compare) {
 					sums.Float32s(fmt.Sprintf("seed=%d:%s", seed+i, strings.ReplaceAll(p.name, " ", "_")), rows[ix]...)
 				}

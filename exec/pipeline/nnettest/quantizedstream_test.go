@@ -12,7 +12,6 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/passes"
 )
 
 // company is how many streams TestQuantizedStreams computes together.
@@ -21,8 +20,7 @@ const company = 5
 // TestQuantizedStreams feeds wide random networks chunk by chunk, in integers, and expects that a stream
 // has the same bits alone as among others, which feed other pieces.
 func TestQuantizedStreams(t *testing.T) {
-	db := passes.Default()
-	tried := 0
+	opts, tried := quantizing(t), 0
 	for i := range uint64(longtest.Of(min(12, *randomCases), *randomCases)) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -30,11 +28,11 @@ func TestQuantizedStreams(t *testing.T) {
 			if c.ordersByRows() || compile.CheckSimple(c.Net) != nil {
 				return
 			}
-			for _, p := range precisions {
+			for k, p := range precisions {
 				if p.byRequest {
 					continue
 				}
-				if !streamsAlike(t, c, build(t, db, p.query), seed, p.name) {
+				if !streamsAlike(t, c, opts[k], seed, p.name) {
 					return
 				}
 				tried++

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // written is a word of the code for arm64, and the instruction that is said to be it.
@@ -15,6 +17,7 @@ var written = regexp.MustCompile(`WORD \$0x([0-9a-f]{8}) // (.*)`)
 
 // What comments say about words is what the disassembler says.
 func TestWords(t *testing.T) {
+	longtest.Only(t)
 	var source strings.Builder
 	source.WriteString("TEXT ·words(SB), 4, $0-0\n")
 	said := map[string]string{}

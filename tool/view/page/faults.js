@@ -12,7 +12,7 @@
     [/^--(vars|grad)\b/, (m) => ({ field: m[1] === "vars" ? "variables" : "grad" })],
     [/^--\w+/, () => ({ field: "flags" })],
     [/\bquery "[^\n]*": column (\d+)/, (m) => ({ field: "query", column: Number(m[1]) })],
-    [/\bquery [^\n]*unknown \w+ [+&-]?([\w.]+)/, (m) => ({ field: "query", part: m[1] })],
+    [/\bquery [^\n]*unknown \w+ [+&~-]?([\w.]+)/, (m) => ({ field: "query", part: m[1] })],
     [/(?:^|\s)(?:rules|argument):(\d+): ?(?:pattern )?"?/, (m) => ({ field: "rules", line: Number(m[1]) })],
     [/pattern "([^\n]*)": column (\d+)/, (m) => ({ field: "rules", part: m[1], column: Number(m[2]) })],
   ];

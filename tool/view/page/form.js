@@ -131,7 +131,7 @@
       const t = await view.request("try", { ...settings(app), seed });
       const list = (title, lines) => [el("h3", null, title), el("pre", null, (lines || []).join("\n"))];
       say(app, el(t.differ ? "div.verdict.bad" : "div.verdict.good", { "data-trial": t.differ ? "differs" : "same" },
-        el("p", null, t.differ ? `They differ: ${t.differ}` : `On random inputs (seed ${seed}) both compute the same, up to rounding.`)),
+        el("p", null, t.differ ? `They differ: ${t.differ}` : `On random inputs (seed ${seed}) both compute the same, up to ${t.accepted ? `what the graph itself does: ${t.accepted}` : "rounding"}.`)),
         el("div.trial", null, el("div", null, list("Inputs", t.inputs)), el("div", null, list("Outputs", t.outputs))));
     });
   }

@@ -21,8 +21,8 @@
     return terms;
   }
 
-  const bare = (term) => term.replace(/^[+\-&]/, "").replace(/[{(].*$/s, "");
-  const signOf = (query, name) => termsOf(query).filter((t) => bare(t) === name).map((t) => ("+-&".includes(t[0]) ? t[0] : "")).pop();
+  const bare = (term) => term.replace(/^[+\-&~]/, "").replace(/[{(].*$/s, "");
+  const signOf = (query, name) => termsOf(query).filter((t) => bare(t) === name).map((t) => ("+-&~".includes(t[0]) ? t[0] : "")).pop();
 
   // withTerm returns a query with a sign at a name, or, without one, no such term.
   function withTerm(query, name, sign) {
@@ -33,7 +33,7 @@
 
   // withSetting returns a query that sets something of a pass.
   function withSetting(query, name, key, value) {
-    const rest = termsOf(query).filter((t) => !t.replace(/^[+\-&]/, "").startsWith(`${name}{${key}=`));
+    const rest = termsOf(query).filter((t) => !t.replace(/^[+\-&~]/, "").startsWith(`${name}{${key}=`));
     return [...rest, `${name}{${key}=${value}}`].join(" ");
   }
 
@@ -114,7 +114,7 @@
   // settingBox lists the settings of passes that are selected.
   function settingBox(input, choices) {
     const rows = choices.filter((p) => p.on).flatMap((p) => p.settings.map(([key, value]) => {
-      const own = termsOf(input.value).map((t) => t.replace(/^[+\-&]/, "")).find((t) => t.startsWith(`${p.name}{${key}=`));
+      const own = termsOf(input.value).map((t) => t.replace(/^[+\-&~]/, "")).find((t) => t.startsWith(`${p.name}{${key}=`));
       const box = el("input", { type: "text", value: own ? own.slice(p.name.length + key.length + 2, -1) : value, "data-setting": `${p.name}.${key}`,
         onchange: () => set(input, withSetting(input.value, p.name, key, box.value.trim())) });
       return el("label.setting", null, el("span", null, `${p.name} ${key}`), box);

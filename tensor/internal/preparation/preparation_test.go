@@ -1,4 +1,4 @@
-package tensor
+package preparation_test
 
 import (
 	"runtime"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // form is what tests prepare a constant in.
@@ -21,13 +22,13 @@ func TestPrepare(t *testing.T) {
 		made++
 		return new([16]float32)
 	}
-	first := prepare(a, form(1), sixteen)(ws)
+	first := preparation.Once(a, form(1), sixteen)(ws)
 	for range 3 {
-		if prepare(a, form(1), sixteen)(ws) != first {
+		if preparation.Once(a, form(1), sixteen)(ws) != first {
 			t.Error("prepared again")
 		}
 	}
-	if prepare(a, form(2), sixteen)(ws) == first || prepare(b, form(1), sixteen)(ws) == first {
+	if preparation.Once(a, form(2), sixteen)(ws) == first || preparation.Once(b, form(1), sixteen)(ws) == first {
 		t.Error("the same for another form or another constant")
 	}
 	if made != 3 {
@@ -35,11 +36,11 @@ func TestPrepare(t *testing.T) {
 	}
 	runtime.KeepAlive(first)
 	first = nil
-	waitFor(t, func() bool { return !isPrepared(a) && !isPrepared(b) })
-	if prepare(a, form(1), sixteen)(ws) == nil || made != 4 {
+	waitFor(t, func() bool { return preparation.Forms(a)+preparation.Forms(b) == 0 })
+	if preparation.Once(a, form(1), sixteen)(ws) == nil || made != 4 {
 		t.Errorf("prepared %d times", made)
 	}
-	if prepare(a, form(3), func(*kernel.Threads) *int { return nil })(ws) != nil || isPreparedIn(a, form(3)) {
+	if preparation.Once(a, form(3), func(*kernel.Threads) *int { return nil })(ws) != nil || preparation.Forms(a) != 1 {
 		t.Error("what can't be prepared is kept")
 	}
 }
@@ -51,7 +52,7 @@ func TestPrepareTogether(t *testing.T) {
 	list, made := make([]*[16]float32, 8), make(chan bool, 8)
 	for i := range list {
 		wg.Go(func() {
-			list[i] = prepare(a, form(1), func(*kernel.Threads) *[16]float32 {
+			list[i] = preparation.Once(a, form(1), func(*kernel.Threads) *[16]float32 {
 				made <- true
 				time.Sleep(time.Millisecond)
 				return new([16]float32)
@@ -67,26 +68,6 @@ func TestPrepareTogether(t *testing.T) {
 	if len(made) != 1 {
 		t.Errorf("prepared %d times", len(made))
 	}
-}
-
-// TestPreparedFactors: functions of one graph have their weights prepared once, also where they are transposed.
-func TestPreparedFactors(t *testing.T) {
-	ws, w := new(array.Workspace), Constant(array.Full(array.Float32, 0.5, 64, 32))
-	f, g := preparedFactor(w, array.Float32)(ws), preparedFactor(Transpose(w), array.Float32)(ws)
-	if f == nil || g == nil || f == g {
-		t.Fatalf("%p, %p", f, g)
-	}
-	if preparedFactor(w, array.Float32)(ws) != f || preparedFactor(Transpose(w), array.Float32)(ws) != g {
-		t.Error("prepared again")
-	}
-}
-
-func isPrepared(a *array.Array) bool { return isPreparedIn(a, form(1)) || isPreparedIn(a, form(2)) }
-
-func isPreparedIn(a *array.Array, in form) bool {
-	preparations.Lock()
-	defer preparations.Unlock()
-	return preparations.made[keyOf(a, in)] != nil
 }
 
 // waitFor collects garbage until something has happened.

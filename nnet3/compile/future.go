@@ -1,0 +1,130 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/index"
+)
+
+// futureStates bounds the nodes, times the residues of time, that checkFuture tells apart.
+const futureStates = 1 << 12
+
+// A lookup says that a state depends on another one, some frames later.
+type lookup struct {
+	from, to int32
+	later    int
+}
+
+// checkFuture returns an error if the outputs of a request depend on a recurrence that goes on into the future, such
+// as the backward half of a bidirectional LSTM. A chunk can't know it, and IfDefined would just leave it out.
+func (net *network) checkFuture(req *computation.Request) error {
+	needed := make([]bool, len(net.nodes))
+	var todo []int32
+	for i := range req.Outputs {
+		if n := net.nn.NodeIndex(req.Outputs[i].Name); n >= 0 {
+			todo = append(todo, int32(n))
+		}
+	}
+	for len(todo) > 0 {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !needed[n] {
+			needed[n] = true
+			todo = net.nodes[n].sources(todo)
+		}
+	}
+	for i := range net.epochs {
+		// All nodes of an epoch depend on each other.
+		if ep := &net.epochs[i]; ep.recurrent && needed[ep.nodes[0]] {
+			if node, later := net.futureOf(ep); later > 0 {
+				return fmt.Errorf("%w: rows of node %q depend on rows %d frames later, and so on all of the future, which a chunk doesn't know",
+					ErrUnbounded, net.name(node), later)
+			}
+		}
+	}
+	return nil
+}
+
+// futureOf returns a node that depends on itself at a later time, and how many frames later; 0 if there is none.
+func (net *network) futureOf(ep *epoch) (node int32, later int) {
+	// A node may do other things at other times modulo the modulus. Beyond a limit these are mixed, as if each could
+	// follow each.
+	modulus := min(net.nn.Modulus(), lastWindow)
+	residues := modulus
+	if len(ep.nodes)*modulus > futureStates {
+		residues = 1
+	}
+	at := make(map[int32]int32, len(ep.nodes)) // of nodes in the epoch
+	for k, n := range ep.nodes {
+		at[n] = int32(k * residues)
+	}
+	var lookups []lookup
+	for _, n := range ep.nodes {
+		for t := range modulus {
+			net.eachSource(n, t, modulus, func(source int32, later int) {
+				if to, ok := at[source]; ok {
+					r := ((t+later)%residues + residues) % residues
+					lookups = append(lookups, lookup{at[n] + int32(t%residues), to + int32(r), later})
+				}
+			})
+		}
+	}
+	// The latest time that a state leads to is that of at most as many lookups as there are states, unless a cycle of
+	// lookups leads on and on.
+	states := len(ep.nodes) * residues
+	latest, before := make([]int, states), make([]int, states)
+	for round := 0; round <= states; round++ {
+		changed := -1
+		for i, s := range lookups {
+			if v := latest[s.from] + s.later; v > latest[s.to] {
+				latest[s.to], before[s.to], changed = v, i, int(s.to)
+			}
+		}
+		if changed < 0 {
+			return 0, 0
+		}
+		if round < states {
+			continue
+		}
+		// That many lookups back it is on the cycle.
+		for range states {
+			changed = int(lookups[before[changed]].from)
+		}
+		first, cycle := changed, []int32(nil)
+		for len(cycle) == 0 || changed != first {
+			s := lookups[before[changed]]
+			cycle, later, changed = append(cycle, ep.nodes[int(s.from)/residues]), later+s.later, int(s.from)
+		}
+		slices.Sort(cycle)
+		for _, n := range cycle {
+			if net.nodes[n].kind != hiddenNode {
+				return n, later
+			}
+		}
+	}
+	return 0, 0
+}
+
+// eachSource calls do for each row that a row of a node at a time depends on, with how many frames later it is. Rows at
+// fixed times are left out.
+func (net *network) eachSource(node int32, t, modulus int, do func(source int32, later int)) {
+	n := &net.nodes[node]
+	ix, next := index.Index{T: int32(t)}, index.Index{T: int32(t + modulus)}
+	switch n.kind {
+	case rangeNode:
+		do(n.source, 0)
+	case generalNode:
+		for _, in := range n.general.InputIndexes(ix, nil) {
+			do(n.source, int(in.T)-t)
+		}
+	case outputNode, hiddenNode, simpleNode:
+		for i := range n.terms.leaves {
+			source, in := n.terms.resolve(&n.terms.leaves[i], ix)
+			if _, moved := n.terms.resolve(&n.terms.leaves[i], next); moved.T != in.T {
+				do(source, int(in.T)-t)
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package models
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
+)
+
+// A chain is a model of n nodes, each of which reads what the one before computes, or of n that one node reads.
+type chain struct {
+	name  string
+	nodes func(n int) []*onnx.Node
+}
+
+var chains = []chain{
+	{"adds", func(n int) []*onnx.Node {
+		return inRow(n, func(in, out string, _ int) []*onnx.Node {
+			return []*onnx.Node{{Op: "Add", Inputs: []string{in, "x"}, Outputs: []string{out}}}
+		})
+	}},
+	{"adds_of_constants", func(n int) []*onnx.Node {
+		return inRow(n, func(in, out string, k int) []*onnx.Node {
+			return []*onnx.Node{constant(out+"_c", int64(k)), {Op: "Cast", Inputs: []string{out + "_c"}, Outputs: []string{out + "_f"}, Attributes: []*onnx.Attribute{integer("to", int64(onnx.Float))}},
+				{Op: "Add", Inputs: []string{in, out + "_f"}, Outputs: []string{out}}}
+		})
+	}},
+	{"concats", func(n int) []*onnx.Node {
+		return inRow(n, func(in, out string, _ int) []*onnx.Node {
+			return []*onnx.Node{{Op: "Concat", Inputs: []string{in, "x"}, Outputs: []string{out}, Attributes: []*onnx.Attribute{integer("axis", 0)}}}
+		})
+	}},
+	{"concats_of_new_sizes", func(n int) []*onnx.Node {
+		return inRow(n, func(in, out string, k int) []*onnx.Node {
+			return []*onnx.Node{{Op: "Abs", Inputs: []string{[]string{"x", "part"}[min(k, 1)]}, Outputs: []string{out + "_a"}}, {Op: "Compress", Inputs: []string{out + "_a", "c"}, Outputs: []string{out + "_z"}, Attributes: []*onnx.Attribute{integer("axis", 0)}},
+				{Op: "Concat", Inputs: []string{in, out + "_z"}, Outputs: []string{out}, Attributes: []*onnx.Attribute{integer("axis", 0)}}}
+		})
+	}},
+	{"slices", func(n int) []*onnx.Node {
+		return append([]*onnx.Node{constant("one", 1), constant("end", 1<<40), constant("axis", 0)},
+			inRow(n, func(in, out string, _ int) []*onnx.Node {
+				return []*onnx.Node{{Op: "Slice", Inputs: []string{in, "one", "end", "axis"}, Outputs: []string{out}}}
+			})...)
+	}},
+	{"concat_of_slices", func(n int) []*onnx.Node {
+		list := []*onnx.Node{constant("b0", 0)}
+		whole := &onnx.Node{Op: "Concat", Outputs: []string{"y"}, Attributes: []*onnx.Attribute{integer("axis", 0)}}
+		for i := range n {
+			end, out := fmt.Sprint("b", i+1), fmt.Sprint("a", i)
+			list = append(list, constant(end, int64(i+1)), &onnx.Node{Op: "Slice", Inputs: []string{"x", fmt.Sprint("b", i), end, "b0"}, Outputs: []string{out}})
+			whole.Inputs = append(whole.Inputs, out)
+		}
+		return append(list, whole)
+	}},
+}
+
+// inRow returns nodes for x, for what those compute, and so on, to y.
+func inRow(n int, nodes func(in, out string, k int) []*onnx.Node) (list []*onnx.Node) {
+	in := "x"
+	for k := range n {
+		out := fmt.Sprint("a", k)
+		if k == n-1 {
+			out = "y"
+		}
+		list = append(list, nodes(in, out, k)...)
+		in = out
+	}
+	return list
+}
+
+func constant(name string, n int64) *onnx.Node {
+	return &onnx.Node{Op: "Constant", Outputs: []string{name}, Attributes: []*onnx.Attribute{{Name: "value_ints", Type: onnx.AttributeInts, Ints: []int64{n}}}}
+}
+
+func integer(name string, n int64) *onnx.Attribute {
+	return &onnx.Attribute{Name: name, Type: onnx.AttributeInt, Int: n}
+}
+
+// encoded returns the file of a chain.
+func (c chain) encoded(t testing.TB, n int) []byte {
+	t.Helper()
+	value := func(name string, elem onnx.DataType, dims ...*onnx.Dim) *onnx.ValueInfo {
+		return &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: elem, Shape: &onnx.Shape{Dims: dims}}}}
+	}
+	size := &onnx.Dim{Value: new(int64(n + 2))}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Name: c.name, Nodes: c.nodes(n), Inputs: []*onnx.ValueInfo{value("x", onnx.Float, size), value("c", onnx.Bool, size), value("part", onnx.Float, &onnx.Dim{Param: "n"})},
+		Outputs: []*onnx.ValueInfo{value("y", onnx.Float, &onnx.Dim{Param: "m"})},
+	}}
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// standard returns the passes of the default query.
+func standard(t testing.TB) *optdb.Optimizer {
+	t.Helper()
+	q, err := optdb.ParseQuery("+fast_run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt, err := passes.Default().Build(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opt
+}
+
+// TestChainsAreLinear: reading, optimizing, writing and lowering a model that is eight times as large allocates
+// about eight times as much. Bytes stand for time, which depends on what else the machine does.
+func TestChainsAreLinear(t *testing.T) {
+	opt := standard(t)
+	small := longtest.Of(300, 3000)
+	for _, c := range chains {
+		t.Run(c.name, func(t *testing.T) {
+			used := func(n int) uint64 {
+				data := c.encoded(t, n)
+				return alloctest.Bytes(func() {
+					if err := pipeline(t.Context(), data, opt); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			used(10) // rules are compiled when they are first used
+			if a, b := used(small), used(8*small); b > 12*a {
+				t.Errorf("%d nodes take %d bytes, and %d take %d, %d times as many", small, a, 8*small, b, b/a)
+			}
+		})
+	}
+}
+
+// BenchmarkChains shows how time grows with the number of nodes.
+func BenchmarkChains(b *testing.B) {
+	opt := standard(b)
+	for _, c := range chains {
+		for _, n := range []int{1_000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				data := c.encoded(b, n)
+				for b.Loop() {
+					if err := pipeline(b.Context(), data, opt); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

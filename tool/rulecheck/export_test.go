@@ -1,3 +1,0 @@
-package rulecheck
-
-var Canonical = canonical
