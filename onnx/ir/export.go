@@ -3,7 +3,6 @@ package ir
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,24 +13,37 @@ import (
 
 // Export returns the model of a graph. Inputs and outputs are those of the model that the graph is
 // from, with their names and, unless sizes were given, with their types. If nothing has changed, it is
-// that model itself. It shares the tensors and other parts of that model, which must not change.
+// that model itself. A call of a function of the model is written again if nothing that it became has
+// changed; else its nodes are where it was. It shares the tensors and other parts of that model, which must not change.
 func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	s := SourceOf(g)
 	if s.imported == g && g.Commits() == 0 && !s.fixed && !s.unsorted {
 		return s.Model, nil
 	}
-	root, err := Regions(g)
-	if err != nil {
-		return nil, err
+	e := &exporter{
+		Source: s, taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string),
+		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
-	e := &exporter{Source: s, opset: s.version(g), taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string)}
+	e.opset = e.version(g, s.opsets[""])
+	// In a model that is raised, fewer functions are kept, and what they become may need more.
+	for n := s.opsets[""]; e.opset != n; {
+		n, e.raised = e.opset, e.opset
+		clear(e.contracted)
+		e.opset = e.version(g, n)
+	}
 	m := *s.Model
 	if e.opset > s.opsets[""] {
 		e.raise(&m)
 	}
-	w := &writer{exporter: e, graph: g, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: new(nameScope)}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
-	m.Graph = w.main(root)
-	m.Functions = nil // their nodes are where they were called
+	e.format = m.IRVersion
+	calling := e.calling(g)
+	root, err := Regions(calling)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{exporter: e, graph: calling, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: new(nameScope)}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	m.Graph = w.main(root, s.imported == g)
+	e.finish(&m)
 	return &m, errors.Join(e.faults...)
 }
 
@@ -42,7 +54,13 @@ type exporter struct {
 	taken     map[string][]*nameScope
 	hints     map[string]bool   // names of values in any graph
 	constants map[*Value]string // all of them are in the main graph
-	faults    []error
+	// contracted are graphs with calls of functions, by the graphs without.
+	contracted map[*fgraph.FunctionGraph]*fgraph.FunctionGraph
+	raised     int64 // the version of ONNX's operators that calls must have been written for, 0 for any
+	versioned  []versioned
+	domains    map[string]int64 // that the model does not have
+	format     int64            // the version of the file format
+	faults     []error
 }
 
 // A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
@@ -86,9 +104,6 @@ func (e *exporter) fresh(base string, scopes ...*nameScope) string {
 
 // raise raises the version of ONNX's operators, which an operator asks for that rules have made.
 func (e *exporter) raise(m *onnx.Model) {
-	if e.opset > e.latest {
-		e.faults = append(e.faults, fmt.Errorf("the graph has operators of version %d, and others that mean something else after version %d", e.opset, e.latest))
-	}
 	m.IRVersion = max(m.IRVersion, formatOf(e.opset))
 	m.Opsets = slices.Clone(m.Opsets)
 	for i, o := range m.Opsets {
@@ -109,8 +124,8 @@ type writer struct {
 	nodeNames map[nodeKey]*fgraph.Apply // whose the names of nodes are
 }
 
-// main writes the main graph.
-func (w *writer) main(r *Region) *onnx.Graph {
+// main writes the main graph, which may be the one that was imported.
+func (w *writer) main(r *Region, imported bool) *onnx.Graph {
 	old, scope := w.Model.Graph, w.scopes[r]
 	g := *old
 	g.Nodes, g.Initializers, g.SparseInitializers, g.Inputs, g.Outputs = nil, nil, nil, nil, nil
@@ -119,7 +134,7 @@ func (w *writer) main(r *Region) *onnx.Graph {
 		w.names[v] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
 	}
 	outputs := make([]string, len(w.graph.Outputs()))
-	own := w.imported == w.graph && len(outputs) == len(old.Outputs)
+	own := imported && len(outputs) == len(old.Outputs)
 	for i, v := range w.graph.Outputs() {
 		if own {
 			outputs[i] = w.take(old.Outputs[i].Name, scope)
@@ -163,6 +178,7 @@ func (w *writer) main(r *Region) *onnx.Graph {
 
 // hint notes the names that values of a graph would like to have, and of the bodies in it.
 func (e *exporter) hint(g *fgraph.FunctionGraph) {
+	g = e.calling(g)
 	for v := range g.Variables() {
 		e.hints[v.Name()] = true
 	}
@@ -296,6 +312,7 @@ func (w *writer) inOldOrder(g *onnx.Graph) {
 // written appends the constants of a graph and of the bodies in it that are values in the file. One that
 // all its clients take as an attribute in this version is not.
 func (e *exporter) written(g *fgraph.FunctionGraph, list []*fgraph.Variable) []*fgraph.Variable {
+	g = e.calling(g)
 	for v := range g.Variables() {
 		if ValueOf(v) != nil && slices.ContainsFunc(v.Clients(), e.readsValue) {
 			list = append(list, v)
@@ -316,7 +333,7 @@ func (e *exporter) readsValue(c fgraph.Client) bool {
 	}
 	op := c.Apply.Op().(*Op)
 	m, ok := movedSince[op.Type]
-	return !ok || op.Domain != "" || op.Legacy != 0 || e.opset >= m.version ||
+	return !ok || op.Domain != "" || op.Legacy != 0 || e.versionOf(c.Apply) >= m.version ||
 		!slices.ContainsFunc(m.list, func(a moved) bool { return a.input == c.Index })
 }
 

@@ -41,7 +41,8 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 		n.Name = w.nodeName(a, r, old.node.Name)
 	}
 	known, captured := op.Split(a.Inputs())
-	attributes, in, err := denormalize(op, w.opset, known)
+	version := w.versionOf(a)
+	attributes, in, err := denormalize(op, version, known)
 	if err != nil {
 		w.faults = append(w.faults, fmt.Errorf("node %s: %w", n.Name, err))
 		return n
@@ -60,6 +61,10 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	for _, v := range a.Outputs() {
 		n.Outputs = append(n.Outputs, w.names[v])
 	}
+	if version != w.ownVersion(op.Domain) {
+		return w.versionedCall(n, op, version)
+	}
+	w.noteDomain(a)
 	return n
 }
 
@@ -194,14 +199,15 @@ func (outer *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx
 		g, inputs, outputs = &c, c.Inputs, c.Outputs
 		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Inputs, g.Outputs = nil, nil, nil, nil, nil, nil
 	}
-	root, err := Regions(b.Graph)
+	graph := outer.calling(b.Graph)
+	root, err := Regions(graph)
 	if err != nil {
 		outer.faults = append(outer.faults, err)
 		return g
 	}
 	scope := &nameScope{outer.scopes[r], outer.scopes[r].depth + 1}
-	w := &writer{exporter: outer.exporter, graph: b.Graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
-	for i, v := range b.Graph.Inputs() {
+	w := &writer{exporter: outer.exporter, graph: graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	for i, v := range graph.Inputs() {
 		if i >= b.Params {
 			w.names[v] = outer.name(captured[i-b.Params])
 			continue
@@ -214,6 +220,6 @@ func (outer *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx
 		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v]))
 	}
 	w.nameValues(root)
-	w.inner(g, outputs, root, b.Graph.Outputs())
+	w.inner(g, outputs, root, graph.Outputs())
 	return g
 }

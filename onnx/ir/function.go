@@ -45,7 +45,8 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 		im.stopped = true
 		return nil, fmt.Errorf("the functions of the model are more than %d nodes where they are called", maxInlined)
 	}
-	fr := &frame{caller: s.frame, depth: s.depth + 1, function: f, opsets: opsetsOf(f.Opsets), attributes: make(map[string]*onnx.Attribute)}
+	c := im.noteCall(i, n, f, in, s)
+	fr := &frame{caller: s.frame, call: c, depth: s.depth + 1, function: f, opsets: opsetsOf(f.Opsets), attributes: make(map[string]*onnx.Attribute)}
 	for _, a := range slices.Concat(f.Defaults, n.Attributes) {
 		fr.attributes[a.Name] = a
 	}
@@ -57,6 +58,7 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 		}
 	}
 	im.nodes(f.Nodes, inner)
+	c.last = len(im.source.nodes)
 	outputs := make([]*fgraph.Variable, len(n.Outputs))
 	for k, name := range n.Outputs {
 		if k >= len(f.Outputs) || name == "" {
@@ -75,7 +77,51 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 			return nil, fmt.Errorf("nothing computes output %s of the function %s", f.Outputs[k], f.Name)
 		}
 	}
+	// A graph among the attributes would see other names in a call. Programs that know no overloads may take
+	// calls of these in functions for endless recursion.
+	if !c.overloads && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
+		c.outputs = refsOf(outputs)
+	}
 	return outputs, nil
+}
+
+// noteCall notes a node that calls a function, for Export.
+func (im *importer) noteCall(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Variable, s *scope) *functionCall {
+	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in))}
+	read := im.namesIn(f)
+	for k := range in {
+		c.unread[k] = k >= len(f.Inputs) || !read[f.Inputs[k]]
+	}
+	im.source.calls = true
+	if im.overloads[qualified(n.Domain, n.Op)] > 1 {
+		for o := s.call; o != nil; o = o.outer {
+			o.overloads = true
+		}
+	}
+	im.source.nodes = append(im.source.nodes, imported{
+		node: n, path: s.path, index: i, branch: s.branch,
+		op:       im.Operators.newOp(Op{Type: n.Op, Domain: domainOf(n.Domain), Overload: n.Overload, Attributes: slices.Clone(n.Attributes), Outputs: len(n.Outputs)}),
+		function: &inFunction{is: c, in: s.call, opsets: s.opsets, graph: s.made.number},
+	})
+	return c
+}
+
+// namesIn returns the names that nodes of a function use, or that are outputs.
+func (im *importer) namesIn(f *onnx.Function) map[string]bool {
+	names := im.read[f]
+	if names == nil {
+		names = make(map[string]bool)
+		for _, n := range f.Nodes {
+			for _, name := range im.reads(n) {
+				names[name] = true
+			}
+		}
+		for _, name := range f.Outputs {
+			names[name] = true
+		}
+		im.read[f] = names
+	}
+	return names
 }
 
 // resolved returns a node of a function with the attributes that it refers to. One that the call leaves

@@ -49,7 +49,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -59,20 +59,21 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	}
 	for _, f := range m.Functions {
 		im.functions[functionName(f.Domain, f.Name, f.Overload)] = f
+		im.overloads[qualified(f.Domain, f.Name)]++
 	}
-	root := im.scope(nil, new(graphOf), &frame{opsets: im.source.opsets})
+	root := im.scope(nil, im.newGraph(), &frame{opsets: im.source.opsets})
 	inputs := im.inputs(m.Graph, root)
 	im.graph(m.Graph, root)
 	outputs := make([]*fgraph.Variable, len(m.Graph.Outputs))
 	for i, out := range m.Graph.Outputs {
-		if outputs[i] = root.vars[out.Name]; outputs[i] == nil && !root.failed[out.Name] {
+		if outputs[i] = root.vars[out.Name]; outputs[i] == nil && !root.failed[out.Name] && !im.stopped {
 			im.fault("output "+out.Name, errors.New("nothing computes it"))
 		}
 	}
 	if err := errors.Join(im.faults...); err != nil {
 		return nil, fmt.Errorf("%w:\n%w", ErrModel, err)
 	}
-	g, err := fgraph.NewInOrder(inputs, outputs, live(root.made.applies, outputs), im.source)
+	g, err := fgraph.NewInOrder(inputs, outputs, im.live(root.made.applies, outputs), im.source)
 	im.source.imported = g
 	return g, err
 }
@@ -94,11 +95,14 @@ func domainOf(name string) string {
 }
 
 // live returns the applies that outputs depend on, in the order in which they were made.
-func live(applies []*fgraph.Apply, outputs []*fgraph.Variable) []*fgraph.Apply {
+func (im *importer) live(applies []*fgraph.Apply, outputs []*fgraph.Variable) []*fgraph.Apply {
 	needed := make(map[*fgraph.Apply]bool)
 	seen := make(map[*fgraph.Variable]bool)
 	fgraph.Walk(outputs, func(v *fgraph.Variable) bool { return seen[v] }, func(a *fgraph.Apply) {
 		needed[a] = true
+		if f := im.source.nodes[a.Origin()].function; f != nil {
+			f.live = true
+		}
 		for _, v := range a.Outputs() {
 			seen[v] = true
 		}
@@ -112,7 +116,10 @@ type importer struct {
 	source    *Source
 	functions map[string]*onnx.Function
 	inlined   int                      // nodes of functions
+	graphs    int                      // how many there are: the main one and bodies
 	free      map[*onnx.Graph][]string // of graphs in nodes
+	read      map[*onnx.Function]map[string]bool
+	overloads map[string]int // how many functions of a name there are
 	faults    []error
 	stopped   bool // by a fault that would only be repeated
 }
@@ -136,6 +143,7 @@ type scope struct {
 // A graphOf collects the applies of a graph. Branches of Ifs and functions belong to the graph that
 // they are in, and a body is one of its own.
 type graphOf struct {
+	number  int
 	applies []*fgraph.Apply
 	// captured are the values from around a body, in order, and what they are in it.
 	captured []*fgraph.Variable
@@ -147,8 +155,15 @@ type frame struct {
 	caller     *frame
 	depth      int
 	function   *onnx.Function
+	call       *functionCall // that of the function
 	opsets     map[string]int64
 	attributes map[string]*onnx.Attribute // that nodes may refer to
+}
+
+// newGraph returns a graph without applies.
+func (im *importer) newGraph() *graphOf {
+	im.graphs++
+	return &graphOf{number: im.graphs}
 }
 
 // scope returns a new scope in another one, or without any names.
@@ -407,7 +422,9 @@ func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, er
 		return nil, err
 	}
 	im.source.nodes[origin].op = op
-	im.source.latest = min(im.source.latest, op.latest())
+	if s.opsets[""] == im.source.opsets[""] { // others can't be written as they are in any case
+		im.source.latest = min(im.source.latest, op.latest())
+	}
 	a, err := im.Operators.Apply(op, in...)
 	if err != nil && s.lenient {
 		a, err = fgraph.NewApply(op, in, slices.Repeat([]fgraph.Type{Type{}}, op.Outputs)...), nil
@@ -417,6 +434,9 @@ func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, er
 	}
 	a = im.declared(a, n, s)
 	a.SetOrigin(origin)
+	if s.call != nil {
+		im.source.nodes[origin].function = &inFunction{in: s.call, opsets: s.opsets, graph: s.made.number, inputs: refsOf(a.Inputs())}
+	}
 	s.made.applies = append(s.made.applies, a)
 	return a.Outputs(), nil
 }

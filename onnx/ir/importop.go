@@ -104,7 +104,7 @@ func (im *importer) results(g *onnx.Graph, s *scope) ([]*fgraph.Variable, error)
 
 // body imports a graph in a node as a body, and returns the values that it captures.
 func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op Op, s *scope) (*Body, []*fgraph.Variable, error) {
-	inner := im.scope(s, new(graphOf), s.frame)
+	inner := im.scope(s, im.newGraph(), s.frame)
 	inner.path, inner.branch, inner.lenient = s.path+op.Type+"/"+name+"/", nil, true
 	params := make([]*fgraph.Variable, len(g.Inputs))
 	for i, p := range g.Inputs {
@@ -129,7 +129,7 @@ func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op O
 	for _, v := range inner.made.captured {
 		inputs = append(inputs, inner.made.inside[v])
 	}
-	graph, err := fgraph.NewInOrder(inputs, outputs, live(inner.made.applies, outputs), im.source.For())
+	graph, err := fgraph.NewInOrder(inputs, outputs, im.live(inner.made.applies, outputs), im.source.For())
 	if err != nil {
 		return nil, nil, fmt.Errorf("its %s: %w", name, err)
 	}

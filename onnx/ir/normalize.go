@@ -173,7 +173,7 @@ func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
 
 // denormalize makes attributes of inputs that a version of ONNX does not have yet.
 func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribute, []*fgraph.Variable, error) {
-	if changedBefore[op.Type] == softmaxVersion && op.Legacy == 0 && version < softmaxVersion && op.Attribute("axis") == nil {
+	if op.Domain == "" && changedBefore[op.Type] == softmaxVersion && op.Legacy == 0 && version < softmaxVersion && op.Attribute("axis") == nil {
 		// The default was another one.
 		return append(slices.Clone(op.Attributes), Int("axis", int64(TypeOf(in[0]).Rank()-1))), in, nil
 	}

@@ -43,6 +43,7 @@ type origins struct {
 	constants   map[*Value]*onnx.Node
 	symbols     map[string]bool // the names of symbols
 	contributed bool            // the model has the operator of that name in a version that lacks it
+	calls       bool            // there are calls of functions among the nodes
 }
 
 // An Evaluator computes ops.
@@ -58,6 +59,8 @@ type imported struct {
 	path   string    // of the graph that it is in: "node 3, If/then_branch/"
 	index  int       // in that graph
 	branch *branchOf // that it is in, nil for none
+	// function is what is known of a node of a function, or of one that calls a function, else nil.
+	function *inFunction
 }
 
 // A branchOf is a branch of an If of the model: the first or the second one, k, of the node of an origin.

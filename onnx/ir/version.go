@@ -66,21 +66,80 @@ func (s *Source) Permits(op string) bool {
 	return n <= own || n <= min(s.latest, s.raise) && own >= 7
 }
 
-// version returns the version of ONNX's operators that a graph needs, at least that of the model.
-func (s *Source) version(g *fgraph.FunctionGraph) int64 {
-	n := s.opsets[""]
-	for a := range g.Applies() {
+// formsSince are attributes that operators have since a later version than themselves, by operator and name.
+var formsSince = map[string]map[string]int64{
+	"ArgMax": {"select_last_index": 12}, "ArgMin": {"select_last_index": 12},
+	"AveragePool": {"ceil_mode": 10, "dilations": 19}, "MaxPool": {"ceil_mode": 10, "dilations": 10},
+	"BatchNormalization": {"training_mode": 14},
+	"Cast":               {"saturate": 19}, "CastLike": {"saturate": 19},
+	"DepthToSpace": {"mode": 11}, "TopK": {"largest": 11, "sorted": 11},
+	"GRU": {"layout": 14}, "LSTM": {"layout": 14}, "RNN": {"layout": 14},
+	"QuantizeLinear": {"axis": 13, "saturate": 19, "block_size": 21, "output_dtype": 21}, "DequantizeLinear": {"axis": 13, "block_size": 21},
+	"Reshape": {"allowzero": 14}, "Resize": {"antialias": 18, "axes": 18, "keep_aspect_ratio_policy": 18},
+	"ScatterElements": {"reduction": 16}, "ScatterND": {"reduction": 16},
+	"Shape": {"end": 15, "start": 15}, "Split": {"num_outputs": 18},
+}
+
+// needs returns the first version of ONNX's operators that can express an apply, as far as that is known,
+// 1 for other domains. What the model itself has is taken to be in its version: ONNX Runtime writes
+// operators of newer ones.
+func (s *Source) needs(a *fgraph.Apply) int64 {
+	op := a.Op().(*Op)
+	if op.Domain != "" || op.Legacy != 0 {
+		return 1
+	}
+	n := int64(1)
+	f := s.inFunction(a)
+	if own := f == nil || f.opsets[""] == s.opsets[""]; !(own && s.unchanged(a)) && !(s.contributed && op.Type == contributed) {
+		n = op.since()
+	}
+	switch op.Type {
+	case "Softmax", "LogSoftmax", "Hardmax":
+		if s.opsets[""] < softmaxVersion && !alongLast(a) {
+			n = softmaxVersion
+		}
+	case "Pad":
+		if len(a.Inputs()) > 3 { // axes
+			n = 18
+		}
+	}
+	// Before it was an input, it had to be known.
+	if m, ok := movedSince[op.Type]; ok {
+		for _, b := range m.list {
+			if b.input < len(a.Inputs()) && !a.Inputs()[b.input].IsConstant() {
+				n = max(n, m.version)
+			}
+		}
+	}
+	return n
+}
+
+// since returns the first version of ONNX's operators that has an operator with such attributes.
+func (op *Op) since() int64 {
+	n := Since(op.Type)
+	if forms := formsSince[op.Type]; forms != nil {
+		for _, b := range op.Attributes {
+			n = max(n, forms[b.Name])
+		}
+	}
+	return n
+}
+
+// version returns the version of ONNX's operators that graphs are written for: what they need, but at
+// least that of the model, and no version in which nodes of the model mean something else. A model that
+// has none, since all its nodes call functions, gets the newest of those.
+func (e *exporter) version(g *fgraph.FunctionGraph, n int64) int64 {
+	for a := range e.calling(g).Applies() {
 		op := a.Op().(*Op)
 		for _, b := range op.Bodies {
-			n = max(n, s.version(b.Graph))
+			n = e.version(b.Graph, n)
 		}
-		if op.Domain == "" && !(s.contributed && op.Type == contributed) {
-			n = max(n, Since(op.Type))
-			switch op.Type {
-			case "Softmax", "LogSoftmax", "Hardmax":
-				if op.Legacy == 0 && !alongLast(a) {
-					n = max(n, changedBefore[op.Type])
-				}
+		if k := e.needs(a); k <= e.latest {
+			n = max(n, k)
+		}
+		if e.opsets[""] == 0 {
+			if f := e.inFunction(a); f != nil {
+				n = max(n, f.opsets[""])
 			}
 		}
 	}
