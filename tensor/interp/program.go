@@ -28,6 +28,17 @@ type Step struct {
 	In, Out []int         // slots
 }
 
+// Arguments returns the values of the inputs, of values by slot.
+func (s *Step) Arguments(values []*array.Array) []*array.Array {
+	list := make([]*array.Array, len(s.In))
+	for i, slot := range s.In {
+		if slot != unread {
+			list[i] = values[slot]
+		}
+	}
+	return list
+}
+
 // Slots returns the slots of variables. Those that have none get the next ones.
 func (p *Program) Slots(vars []*fgraph.Variable) []int {
 	if p.slots == nil {
@@ -104,16 +115,7 @@ func (p *Program) Start(first ...*array.Array) *State {
 func (s *State) Of(v *fgraph.Variable) *array.Array { return s.Values[s.program.slots[v]] }
 
 // Arguments returns the values of the inputs of step n.
-func (s *State) Arguments(n int) []*array.Array {
-	in := s.program.Steps[n].In
-	list := make([]*array.Array, len(in))
-	for i, slot := range in {
-		if slot != unread {
-			list[i] = s.Values[slot]
-		}
-	}
-	return list
-}
+func (s *State) Arguments(n int) []*array.Array { return s.program.Steps[n].Arguments(s.Values) }
 
 // Run computes step n with a kernel.
 func (s *State) Run(ws *array.Workspace, n int, k tensor.Kernel) error {
@@ -135,9 +137,7 @@ func (s *State) Put(n int, out []*array.Array) error {
 		return fmt.Errorf("%w: values of %d bytes", ErrMemory, s.bytes)
 	}
 	for _, slot := range step.In {
-		if slot != unread {
-			s.release(slot)
-		}
+		s.release(slot)
 	}
 	for _, slot := range step.Out {
 		if s.left[slot] == 0 {
@@ -152,6 +152,9 @@ func (s *State) release(slot int) {
 	for todo := []int{slot}; len(todo) > 0; {
 		slot := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		if slot == unread {
+			continue
+		}
 		s.left[slot]--
 		maker := s.program.maker[slot]
 		if s.left[slot] > 0 || maker < 0 {
@@ -165,11 +168,7 @@ func (s *State) release(slot int) {
 		// does not hold what it would have read.
 		step := &s.program.Steps[maker]
 		if !slices.ContainsFunc(step.Out, func(slot int) bool { return s.left[slot] > 0 }) {
-			for _, slot := range step.In {
-				if slot != unread {
-					todo = append(todo, slot)
-				}
-			}
+			todo = append(todo, step.In...)
 		}
 	}
 }
@@ -199,10 +198,8 @@ func (s *State) needed(n int) []int {
 		taken, other = other, taken
 	}
 	for i, slot := range other {
-		if slot != unread {
-			other[i] = unread
-			s.release(slot)
-		}
+		other[i] = unread
+		s.release(slot)
 	}
 	return taken
 }

@@ -144,11 +144,3 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 	}
 	return t
 }
-
-func (s *step) inputs(values []*array.Array) []*array.Array {
-	list := make([]*array.Array, len(s.In))
-	for i, k := range s.In {
-		list[i] = values[k]
-	}
-	return list
-}

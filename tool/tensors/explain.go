@@ -167,7 +167,7 @@ func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool
 		if d := outType(s.Apply); !s.kind.overflows || !d.IsFloat() || !counts(d) {
 			continue
 		}
-		arguments := s.argumentsOf(s.inputs(t.values))
+		arguments := s.argumentsOf(s.Arguments(t.values))
 		for _, k := range s.Out {
 			a := t.values[k]
 			for e := range a.Len() {
@@ -216,7 +216,7 @@ func (c *circuit) wraps(t trace, counts func(array.DType) bool) bool {
 func (s *step) wraps(values []*array.Array) bool {
 	below, above := integerLimits(outType(s.Apply))
 	beyond := func(v float64) bool { return v <= below || v >= above }
-	in := s.inputs(values)
+	in := s.Arguments(values)
 	op := s.Apply.Op().(tensor.Op)
 	if e, ok := op.(tensor.Elemwise); ok && e.Op == array.Cast {
 		return !e.To.Holds(in[0].DType()) && has(in[0], func(_ array.DType, v float64) bool { return beyond(v) && !math.IsInf(v, 0) })

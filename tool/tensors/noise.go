@@ -157,7 +157,7 @@ func inexact(v *variable) bool {
 // disturb moves the results of a step by an error that rounding can have: of the type of the
 // result or, if that is smaller, of a part least of it.
 func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
-	ins := s.inputs(values)
+	ins := s.Arguments(values)
 	arguments := s.argumentsOf(ins)
 	e := s.deviations(ins, noise)
 	for _, k := range s.Out {
