@@ -1,9 +1,39 @@
 package tensor
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
+
+// ErrPanic is the error of a kernel that panics.
+var ErrPanic = errors.New("panic")
+
+// Run runs the kernel of an apply once. The values of the inputs stay as they are, even if the op overwrites
+// one. Results may be views of them.
+func Run(a *fgraph.Apply, k Kernel, ws *array.Workspace, in []*array.Array) (out []*array.Array, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, fmt.Errorf("%w: %v", ErrPanic, p)
+		}
+	}()
+	if d, ok := a.Op().(fgraph.Destroyer); ok {
+		for i, alias := range d.DestroyMap() {
+			if i == 0 {
+				in = slices.Clone(in)
+			}
+			in[alias.Input] = in[alias.Input].Clone()
+		}
+	}
+	out = make([]*array.Array, len(a.Outputs()))
+	for i := range out {
+		out[i] = new(array.Array)
+	}
+	return out, k(ws, in, out)
+}
 
 // Fold computes the outputs of an apply whose inputs are constants, within 256 megabytes. The arrays
 // are the caller's.
@@ -12,15 +42,12 @@ func Fold(a *fgraph.Apply) ([]*array.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
+	in := make([]*array.Array, len(a.Inputs()))
 	for i, v := range a.Inputs() {
 		in[i] = ConstantOf(v)
 	}
-	for i := range out {
-		out[i] = new(array.Array)
-	}
-	ws := array.Workspace{MaxBytes: 1 << 28}
-	if err := k(&ws, in, out); err != nil {
+	out, err := Run(a, k, &array.Workspace{MaxBytes: 1 << 28}, in)
+	if err != nil {
 		return nil, err
 	}
 	for i, o := range out {

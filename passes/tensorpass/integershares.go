@@ -23,15 +23,15 @@ func (t *trial) shares(ctx context.Context, products, draw int) ([][]float64, er
 	var shares [][]float64
 	for _, d := range t.draws[t.first(draw) : draw+1] {
 		before := shares
-		shares = make([][]float64, len(t.uses))
+		shares = make([][]float64, t.g.NumVariableIDs())
 		if d.continues {
 			for _, c := range t.carried {
 				shares[t.g.Inputs()[c.in].ID()] = before[t.g.Outputs()[c.out].ID()]
 			}
 		}
-		exact, other = t.world(t.g, t.after(exact, d)), t.world(t.g, t.after(other, d))
+		exact, other = t.world(t.after(exact, d)), t.world(t.after(other, d))
 		s := sharing{t: t, exact: exact, other: other, shares: shares, products: products}
-		for n := range t.order {
+		for n := range t.program.Steps {
 			if err := context.Cause(ctx); err != nil {
 				return nil, err
 			}
@@ -57,20 +57,12 @@ type sharing struct {
 
 // step computes an apply in both worlds.
 func (s *sharing) step(n int) error {
-	a := s.t.order[n]
-	in, err := s.exact.arguments(a)
-	if err != nil {
-		return err
-	}
-	changed, err := s.other.arguments(a)
-	if err != nil {
-		return err
-	}
+	a, in, changed := s.t.program.Steps[n].Apply, s.exact.Arguments(n), s.other.Arguments(n)
 	k, err := s.t.kernel(n)
 	if err != nil {
 		return err
 	}
-	exact, err := run(a, s.t.kernels[n], in)
+	exact, err := run(a, s.t.program.Steps[n].Kernel, in)
 	if err != nil {
 		return err
 	}
@@ -93,15 +85,15 @@ func (s *sharing) step(n int) error {
 			return err
 		}
 	}
-	if err := s.exact.keep(a, exact); err != nil {
+	if err := s.exact.Put(n, exact); err != nil {
 		return err
 	}
-	return s.other.keep(a, other)
+	return s.other.Put(n, other)
 }
 
 // divide finds the shares of the results of an apply, of whose inputs some have an error.
 func (s *sharing) divide(n int, off []int, in, changed, exact, other []*array.Array) error {
-	a, p := s.t.order[n], s.t.product[n]
+	a, p := s.t.program.Steps[n].Apply, s.t.product[n]
 	for _, v := range a.Outputs() {
 		s.shares[v.ID()] = make([]float64, s.products)
 	}
@@ -127,7 +119,7 @@ func (s *sharing) divide(n int, off []int, in, changed, exact, other []*array.Ar
 			one := slices.Clone(in)
 			one[i] = changed[i]
 			var err error
-			if through, err = run(a, s.t.kernels[n], one); err != nil {
+			if through, err = run(a, s.t.program.Steps[n].Kernel, one); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 // trialBytes bounds what the values of a graph take at a time.
@@ -19,11 +20,9 @@ var errNoTrial = errors.New("tensorpass: the graph can't be computed on random i
 // A trial computes a graph on drawn inputs, with products in given precisions.
 type trial struct {
 	g       *fgraph.FunctionGraph
-	order   []*apply
-	kernels []tensor.Kernel // by apply, with products of float32s
-	product []*noisyProduct // by apply
+	program interp.Program  // with products of float32s
+	product []*noisyProduct // by step
 	integer map[*noisyProduct]map[kernel.Precision]tensor.Kernel
-	uses    []int // by variable, and one more for what is kept
 	seen    []*variable
 	carried []carried
 	draws   []*draw
@@ -31,7 +30,8 @@ type trial struct {
 
 // newTrial returns a trial of a graph with some products of integers.
 func newTrial(g *fgraph.FunctionGraph, list []*noisyProduct) (*trial, error) {
-	t := &trial{g: g, integer: make(map[*noisyProduct]map[kernel.Precision]tensor.Kernel), uses: make([]int, g.NumVariableIDs())}
+	t := &trial{g: g, integer: make(map[*noisyProduct]map[kernel.Precision]tensor.Kernel)}
+	t.program.Slots(g.Inputs())
 	by := make(map[*apply]*noisyProduct)
 	for _, p := range list {
 		by[p.apply] = p
@@ -44,11 +44,9 @@ func newTrial(g *fgraph.FunctionGraph, list []*noisyProduct) (*trial, error) {
 		if destroys(a.Op()) || err != nil {
 			return nil, errors.Join(err, errNoTrial)
 		}
-		t.order, t.kernels, t.product = append(t.order, a), append(t.kernels, k), append(t.product, p)
+		t.program.Add(a, k)
+		t.product = append(t.product, p)
 		cost += tensor.Cost(a)
-		for _, v := range a.Inputs() {
-			t.uses[v.ID()]++
-		}
 	}
 	for _, v := range g.Outputs() {
 		t.see(v)
@@ -63,7 +61,7 @@ func newTrial(g *fgraph.FunctionGraph, list []*noisyProduct) (*trial, error) {
 
 // see adds a variable to those that are compared.
 func (t *trial) see(v *variable) {
-	t.uses[v.ID()]++ // the value of an output is kept
+	t.program.Keep(v)
 	if typeOf(v).DType().IsFloat() && !typeOf(v).IsCSR() && !slices.Contains(t.seen, v) {
 		t.seen = append(t.seen, v)
 	}
@@ -100,16 +98,16 @@ func compileProduct(a *apply, p *noisyProduct, to kernel.Precision) (tensor.Kern
 	return tensor.Compile(other)
 }
 
-// kernel returns what computes an apply with products in the precisions that they are to have.
+// kernel returns what computes a step with products in the precisions that they are to have.
 func (t *trial) kernel(n int) (tensor.Kernel, error) {
-	p := t.product[n]
+	p, s := t.product[n], t.program.Steps[n]
 	if p == nil || p.to == kernel.Float32 {
-		return t.kernels[n], nil
+		return s.Kernel, nil
 	}
 	k := t.integer[p][p.to]
 	if k == nil {
 		var err error
-		if k, err = compileProduct(t.order[n], p, p.to); err != nil {
+		if k, err = compileProduct(s.Apply, p, p.to); err != nil {
 			return nil, err
 		}
 		t.integer[p][p.to] = k
@@ -118,92 +116,30 @@ func (t *trial) kernel(n int) (tensor.Kernel, error) {
 }
 
 // A world is the values of a graph while it is computed.
-type world struct {
-	values []*array.Array // by variable
-	left   []int          // uses that are to come, by variable
-	bytes  int
-	most   int
-}
+type world = interp.State
 
-func (t *trial) world(g *fgraph.FunctionGraph, inputs []*array.Array) *world {
-	w := &world{values: make([]*array.Array, len(t.uses)), left: slices.Clone(t.uses), most: trialBytes}
-	for i, v := range g.Inputs() {
-		w.values[v.ID()] = inputs[i]
-	}
+// world returns the values before the first step.
+func (t *trial) world(inputs []*array.Array) *world {
+	w := t.program.Start(inputs...)
+	w.MaxBytes = trialBytes
 	return w
-}
-
-// of returns the value of a variable.
-func (w *world) of(v *variable) *array.Array {
-	if c := tensor.ConstantOf(v); c != nil {
-		return c
-	}
-	return w.values[v.ID()]
-}
-
-// arguments returns the values of the inputs of an apply.
-func (w *world) arguments(a *apply) ([]*array.Array, error) {
-	in := make([]*array.Array, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		if in[i] = w.of(v); in[i] == nil {
-			return nil, errNoTrial
-		}
-	}
-	return in, nil
 }
 
 // run runs a kernel.
 func run(a *apply, k tensor.Kernel, in []*array.Array) ([]*array.Array, error) {
-	ws := array.Workspace{MaxBytes: trialBytes}
-	out := make([]*array.Array, len(a.Outputs()))
-	for i := range out {
-		out[i] = new(array.Array)
-	}
-	return out, k(&ws, in, out)
-}
-
-// keep stores the outputs of an apply, and drops what nobody reads any more.
-func (w *world) keep(a *apply, out []*array.Array) error {
-	for i, v := range a.Outputs() {
-		w.values[v.ID()] = out[i]
-		w.bytes += sizeOf(out[i])
-	}
-	if w.bytes > w.most {
-		return errNoTrial
-	}
-	drop := func(v *variable) {
-		if w.left[v.ID()] == 0 && v.Owner() != nil && w.values[v.ID()] != nil {
-			w.bytes -= sizeOf(w.values[v.ID()])
-			w.values[v.ID()] = nil
-		}
-	}
-	for _, v := range a.Inputs() {
-		w.left[v.ID()]--
-		drop(v)
-	}
-	for _, v := range a.Outputs() {
-		drop(v)
-	}
-	return nil
-}
-
-func sizeOf(a *array.Array) int {
-	if a.IsCSR() {
-		return 0
-	}
-	return a.Len() * a.DType().Size()
+	return tensor.Run(a, k, &array.Workspace{MaxBytes: trialBytes}, in)
 }
 
 // compute returns the values of a graph for some inputs, with products in the precisions that they are to have.
 func (t *trial) compute(ctx context.Context, inputs []*array.Array) (*world, error) {
-	w := t.world(t.g, inputs)
-	for n, a := range t.order {
+	w := t.world(inputs)
+	for n := range t.program.Steps {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
 		k, err := t.kernel(n)
 		if err == nil {
-			err = w.step(a, k)
+			err = w.Run(&array.Workspace{MaxBytes: trialBytes}, n, k)
 		}
 		if err != nil {
 			return nil, err
@@ -212,24 +148,11 @@ func (t *trial) compute(ctx context.Context, inputs []*array.Array) (*world, err
 	return w, nil
 }
 
-// step computes an apply.
-func (w *world) step(a *apply, k tensor.Kernel) error {
-	in, err := w.arguments(a)
-	if err != nil {
-		return err
-	}
-	out, err := run(a, k, in)
-	if err != nil {
-		return err
-	}
-	return w.keep(a, out)
-}
-
 // results returns the compared values.
 func (t *trial) results(w *world) []*array.Array {
 	list := make([]*array.Array, len(t.seen))
 	for i, v := range t.seen {
-		list[i] = w.of(v)
+		list[i] = w.Of(v)
 	}
 	return list
 }
@@ -241,7 +164,7 @@ func (t *trial) after(before *world, d *draw) []*array.Array {
 	}
 	list := slices.Clone(d.inputs)
 	for _, c := range t.carried {
-		list[c.in] = before.of(t.g.Outputs()[c.out])
+		list[c.in] = before.Of(t.g.Outputs()[c.out])
 	}
 	return list
 }
@@ -256,8 +179,8 @@ func (t *trial) prepare(ctx context.Context) error {
 	if len(t.draws) <= sideBySide && !slices.ContainsFunc(t.draws, func(d *draw) bool { return d.continues }) {
 		worlds := make([]*world, len(t.draws))
 		for i, d := range t.draws {
-			worlds[i] = t.world(t.g, d.inputs)
-			worlds[i].most /= len(worlds)
+			worlds[i] = t.world(d.inputs)
+			worlds[i].MaxBytes /= int64(len(worlds))
 		}
 		// Values that are too large together may not be so one by one.
 		err := t.floats(ctx, worlds, true)
@@ -266,13 +189,13 @@ func (t *trial) prepare(ctx context.Context) error {
 				d.exact = t.results(worlds[i])
 			}
 		}
-		if !errors.Is(err, errNoTrial) {
+		if !errors.Is(err, interp.ErrMemory) {
 			return err
 		}
 	}
 	var w *world
 	for _, d := range t.draws {
-		w = t.world(t.g, t.after(w, d))
+		w = t.world(t.after(w, d))
 		if err := t.floats(ctx, []*world{w}, false); err != nil {
 			return err
 		}
@@ -283,17 +206,18 @@ func (t *trial) prepare(ctx context.Context) error {
 
 // floats computes worlds with float32s, and keeps no weights for others if they are the last.
 func (t *trial) floats(ctx context.Context, worlds []*world, last bool) (err error) {
-	for n, a := range t.order {
+	for n := range t.program.Steps {
+		s := &t.program.Steps[n]
 		for _, w := range worlds {
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			if err := w.step(a, t.kernels[n]); err != nil {
+			if err := w.Run(&array.Workspace{MaxBytes: trialBytes}, n, s.Kernel); err != nil {
 				return err
 			}
 		}
 		if p := t.product[n]; p != nil && last {
-			if t.kernels[n], err = compileProduct(a, p, kernel.Float32); err != nil {
+			if s.Kernel, err = compileProduct(s.Apply, p, kernel.Float32); err != nil {
 				return err
 			}
 		}

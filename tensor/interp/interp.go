@@ -8,14 +8,17 @@
 // depend on inputs, nodes of constants, a few draws. What is run again and again is compiled, by
 // package exec.
 //
-// An Interpreter is for one goroutine.
+// An Interpreter finds out by itself what it has to compute. Who computes everything, perturbs values on the
+// way or has other kernels runs the steps of a Program one by one, in a State.
+//
+// An Interpreter and a State are for one goroutine.
 package interp
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
@@ -25,7 +28,7 @@ import (
 // ErrInput means that a value depends on an input that has none.
 var ErrInput = errors.New("interp: an input without a value")
 
-// ErrMemory means that more values would have to be kept than KeepAll allows.
+// ErrMemory means that there would be more values at a time than KeepAll or MaxBytes allows.
 var ErrMemory = errors.New("interp: too much memory")
 
 // An Interpreter has the values of variables, which may belong to no graph yet.
@@ -49,124 +52,97 @@ func New(ctx context.Context) *Interpreter {
 // Set gives a variable a value, which must not change.
 func (in *Interpreter) Set(v *fgraph.Variable, a *array.Array) { in.values[v] = a }
 
-// Value returns the value of a variable, which must not be changed. Of an IfElse only the branch that is
-// taken is computed.
+// Value returns the value of a variable, which must not be changed.
 func (in *Interpreter) Value(v *fgraph.Variable) (*array.Array, error) {
-	if a := in.of(v); a != nil {
+	if a := in.values[v]; a != nil {
 		return a, nil
 	}
-	var large []*fgraph.Variable
-	for stack := []*fgraph.Variable{v}; len(stack) > 0; {
-		if err := in.ctx.Err(); err != nil {
+	list, err := in.Values([]*fgraph.Variable{v})
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// Values returns the values of several variables. Of an IfElse only the branch that is taken is computed.
+func (in *Interpreter) Values(vars []*fgraph.Variable) ([]*array.Array, error) {
+	s := in.start(vars)
+	p := s.program
+	stack := p.Slots(vars)
+	for slices.Reverse(stack); len(stack) > 0; {
+		if in.ctx.Err() != nil {
 			return nil, context.Cause(in.ctx)
 		}
+		// What is on the stack has a step that is to read it, or was asked for, and is not dropped meanwhile.
 		top := stack[len(stack)-1]
-		if in.of(top) != nil {
+		if s.Values[top] != nil {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		a := top.Owner()
-		if a == nil {
-			return nil, fmt.Errorf("%w: %v", ErrInput, top)
+		n, before := p.maker[top], len(stack)
+		if n < 0 {
+			return nil, fmt.Errorf("%w: %v", ErrInput, p.vars[top])
 		}
-		before := len(stack)
-		for _, x := range in.needed(a) {
-			if in.of(x) == nil {
-				stack = append(stack, x)
+		for _, slot := range s.needed(n) {
+			if s.Values[slot] == nil {
+				stack = append(stack, slot)
 			}
 		}
 		if len(stack) > before {
 			continue
 		}
-		if err := in.apply(a); err != nil {
+		if err := in.step(s, n); err != nil {
 			return nil, err
 		}
-		for _, x := range a.Outputs() {
-			if b := int64(in.values[x].Bytes()); in.KeepAll == 0 && b > small {
-				large = append(large, x)
-			} else if in.bytes += b; in.bytes > max(in.KeepAll, 1<<30) {
-				return nil, fmt.Errorf("%w: values of %d bytes", ErrMemory, in.bytes)
-			}
+	}
+	list := make([]*array.Array, len(vars))
+	for i, v := range vars {
+		list[i] = s.Of(v)
+		in.values[v] = list[i]
+	}
+	return list, nil
+}
+
+// start returns a state of all that may be needed for some variables. What an IfElse does not need is found on
+// the way: which branch that is may depend on another IfElse.
+func (in *Interpreter) start(vars []*fgraph.Variable) *State {
+	var p Program
+	p.Keep(vars...)
+	p.Append(vars, func(v *fgraph.Variable) bool { return in.values[v] != nil })
+	s := p.Start()
+	for slot, v := range p.vars {
+		if a := in.values[v]; a != nil {
+			s.Values[slot] = a
 		}
 	}
-	a := in.values[v]
-	for _, x := range large {
-		delete(in.values, x)
-	}
-	in.values[v] = a
-	return a, nil
+	return s
 }
 
 // small is the size of values that are kept in any case, in bytes: sizes, conditions, axes.
 const small = 1 << 12
 
-// of returns a value that is known, or nil.
-func (in *Interpreter) of(v *fgraph.Variable) *array.Array {
-	if a := in.values[v]; a != nil {
-		return a
-	}
-	return tensor.ConstantOf(v)
-}
-
-// needed returns the inputs of an apply that have to be known next: of an IfElse the condition, and then
-// those of one branch.
-func (in *Interpreter) needed(a *fgraph.Apply) []*fgraph.Variable {
-	op, ok := a.Op().(tensor.IfElseOp)
-	if !ok {
-		return a.Inputs()
-	}
-	condition := in.of(a.Inputs()[0])
-	switch {
-	case condition == nil:
-		return a.Inputs()[:1]
-	case condition.Int(0) != 0:
-		return a.Inputs()[1:][:op.Outputs]
-	}
-	return a.Inputs()[1+op.Outputs:]
-}
-
-// apply computes the results of an apply.
-func (in *Interpreter) apply(a *fgraph.Apply) error {
+// step computes a step. Its kernel is not kept: it may have prepared weights.
+func (in *Interpreter) step(s *State, n int) error {
+	a := s.program.Steps[n].Apply
 	k, err := tensor.Compile(a)
 	if err != nil {
 		return err
 	}
-	args := make([]*array.Array, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		args[i] = in.of(v) // nil in the other branch of an IfElse
-	}
-	out, err := Run(a, k, &array.Workspace{MaxBytes: in.MaxBytes}, args)
+	out, err := tensor.Run(a, k, &array.Workspace{MaxBytes: in.MaxBytes}, s.Arguments(n))
 	if err != nil {
 		return fmt.Errorf("%v: %w", a.Op(), err)
 	}
 	for i, v := range a.Outputs() {
+		b := int64(out[i].Bytes())
+		if in.KeepAll == 0 && b > small || in.values[v] != nil {
+			continue
+		}
 		in.values[v] = out[i]
-	}
-	return nil
-}
-
-// Run runs the kernel of an apply for values of its inputs, which stay as they are even if the op
-// overwrites one. What a kernel panics with is an error.
-func Run(a *fgraph.Apply, k tensor.Kernel, ws *array.Workspace, in []*array.Array) (out []*array.Array, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			fault, ok := p.(runtime.Error)
-			if !ok {
-				panic(p)
-			}
-			err = fault
-		}
-	}()
-	if d, ok := a.Op().(fgraph.Destroyer); ok {
-		for _, alias := range d.DestroyMap() {
-			in[alias.Input] = in[alias.Input].Clone()
+		if in.bytes += b; in.bytes > max(in.KeepAll, 1<<30) {
+			return fmt.Errorf("%w: values of %d bytes", ErrMemory, in.bytes)
 		}
 	}
-	out = make([]*array.Array, len(a.Outputs()))
-	for i := range out {
-		out[i] = new(array.Array)
-	}
-	return out, k(ws, in, out)
+	return s.Put(n, out)
 }
 
 // A Body computes a graph that an op holds, see tensor.Nesting.
@@ -179,16 +155,4 @@ func (b Body) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, er
 		in.Set(v, args[i])
 	}
 	return in.Values(b.Graph.Outputs())
-}
-
-// Values returns the values of several variables.
-func (in *Interpreter) Values(vars []*fgraph.Variable) ([]*array.Array, error) {
-	list := make([]*array.Array, len(vars))
-	for i, v := range vars {
-		var err error
-		if list[i], err = in.Value(v); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }

@@ -1,6 +1,7 @@
 package tensortest
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 
@@ -213,7 +214,7 @@ func (g *Generator) compute(v *variable) (*array.Array, bool) {
 
 // apply computes an apply of known inputs, and reports whether to keep it.
 func (g *Generator) apply(a *fgraph.Apply) bool {
-	in, out := make([]*array.Array, len(a.Inputs())), make([]*array.Array, len(a.Outputs()))
+	in := make([]*array.Array, len(a.Inputs()))
 	for i, v := range a.Inputs() {
 		in[i] = g.values[v]
 	}
@@ -224,11 +225,8 @@ func (g *Generator) apply(a *fgraph.Apply) bool {
 	if err != nil {
 		return false
 	}
-	for i := range out {
-		out[i] = new(array.Array)
-	}
-	var ws array.Workspace
-	if k(&ws, in, out) != nil {
+	out, ok := run(a, k, in)
+	if !ok {
 		return false
 	}
 	for i := range out {
@@ -243,6 +241,15 @@ func (g *Generator) apply(a *fgraph.Apply) bool {
 		g.values[v] = out[i]
 	}
 	return true
+}
+
+// run runs the kernel of an apply, and reports whether that has no error.
+func run(a *fgraph.Apply, k tensor.Kernel, in []*array.Array) ([]*array.Array, bool) {
+	out, err := tensor.Run(a, k, new(array.Workspace), in)
+	if errors.Is(err, tensor.ErrPanic) {
+		panic(err) // a fault of the kernel is not to be passed over
+	}
+	return out, err == nil
 }
 
 // moderate reports whether all elements are finite, and neither large nor tiny. It is false for half

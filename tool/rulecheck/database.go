@@ -156,7 +156,8 @@ func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
 func Canonical(d Domain, v *fgraph.Variable) string {
 	texts := make(map[*fgraph.Variable]string)
 	leaf := func(v *fgraph.Variable) string { return fmt.Sprintf("%v:%v", d.Sprint(v), v.Type()) }
-	for _, a := range Order([]*fgraph.Variable{v}, nil) {
+	known := func(v *fgraph.Variable) bool { return texts[v] != "" }
+	fgraph.Walk([]*fgraph.Variable{v}, known, func(a *fgraph.Apply) {
 		args := make([]string, len(a.Inputs()))
 		for i, in := range a.Inputs() {
 			if args[i] = texts[in]; args[i] == "" {
@@ -173,7 +174,7 @@ func Canonical(d Domain, v *fgraph.Variable) string {
 			digest := sha256.Sum256(fmt.Appendf(nil, "%v(%s).%d", a.Op(), strings.Join(args, ", "), i))
 			texts[out] = string(digest[:])
 		}
-	}
+	})
 	if texts[v] == "" {
 		return leaf(v)
 	}

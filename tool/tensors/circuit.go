@@ -2,13 +2,13 @@ package tensors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
@@ -29,79 +29,44 @@ type circuit struct {
 	ctx         context.Context // a run ends with it
 	inputs      []*fgraph.Variable
 	left, right []int // slots of what is compared
+	program     interp.Program
 	steps       []step
-	leftSteps   int // the first steps compute the left side
-	consts      []constant
-	slots       int
+	leftSteps   int         // the first steps compute the left side
 	precision   array.DType // the least exact type in which the left side computes
 	ws          array.Workspace
 }
 
-type constant struct {
-	slot  int
-	value *array.Array
-}
-
 type step struct {
-	apply   *fgraph.Apply
-	kernel  tensor.Kernel
-	in, out []int
-	kind    opKind
+	interp.Step
+	kind opKind
 }
 
 // rounds reports whether a step converts floats to a less exact type.
 func (s step) rounds() bool {
-	e, ok := s.apply.Op().(tensor.Elemwise)
+	e, ok := s.Apply.Op().(tensor.Elemwise)
 	if !ok || e.Op != array.Cast || !e.To.IsFloat() {
 		return false
 	}
-	from := tensor.TypeOf(s.apply.Inputs()[0]).DType()
+	from := tensor.TypeOf(s.Apply.Inputs()[0]).DType()
 	return from.IsFloat() && epsilon(from) < epsilon(e.To)
 }
 
 // newCircuit compiles both sides of a rewrite.
 func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*circuit, error) {
 	c := &circuit{ctx: ctx, inputs: inputs}
-	slot := make(map[*fgraph.Variable]int)
-	place := func(v *fgraph.Variable) int {
-		if _, ok := slot[v]; !ok {
-			slot[v] = c.slots
-			c.slots++
-			if a := tensor.ConstantOf(v); a != nil {
-				c.consts = append(c.consts, constant{slot[v], a})
-			}
-		}
-		return slot[v]
-	}
-	places := func(vars []*fgraph.Variable) []int {
-		list := make([]int, len(vars))
-		for i, v := range vars {
-			list[i] = place(v)
-		}
-		return list
-	}
-	computed := func(v *fgraph.Variable) bool {
-		if v.Owner() == nil {
-			return false
-		}
-		_, ok := slot[v.Owner().Out()]
-		return ok
-	}
 	// The right side shares the slots of what the left one computes: a variable that both use has
 	// one value, and one perturbation. Otherwise the noise of a shared part would count as a
 	// difference of the sides.
-	places(inputs)
+	c.program.Slots(inputs)
 	add := func(vars []*fgraph.Variable) error {
-		for _, a := range rulecheck.Order(vars, computed) {
-			op, ok := a.Op().(tensor.Op)
-			if !ok {
-				return fmt.Errorf("rulecheck: %v can't be computed", a.Op())
+		c.program.Append(vars, nil)
+		for _, s := range c.program.Steps[len(c.steps):] {
+			var err error
+			if s.Kernel, err = tensor.Compile(s.Apply); err != nil {
+				return fmt.Errorf("rulecheck: %v: %w", s.Apply, err)
 			}
-			k, err := tensor.Compile(a)
-			if err != nil {
-				return fmt.Errorf("rulecheck: %v: %w", a, err)
-			}
-			c.steps = append(c.steps, step{a, k, places(a.Inputs()), places(a.Outputs()), kindOf(op, a)})
+			c.steps = append(c.steps, step{s, kindOf(s.Apply.Op().(tensor.Op), s.Apply)})
+			c.program.Keep(s.Apply.Outputs()...) // to be looked at
 		}
 		return nil
 	}
@@ -112,7 +77,7 @@ func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*c
 	if err := add(right); err != nil {
 		return nil, err
 	}
-	c.left, c.right = places(left), places(right)
+	c.left, c.right = c.program.Slots(left), c.program.Slots(right)
 	c.precision = tensor.TypeOf(left[0]).DType().Float()
 	// If the rule drops a conversion to a smaller type, its right side is more exact than the left
 	// one. To perturb the conversion would hide every difference that the rule makes.
@@ -122,7 +87,7 @@ func newCircuit(ctx context.Context, inputs, left, right []*fgraph.Variable) (*c
 		}
 	}
 	for _, s := range c.steps[:c.leftSteps] {
-		if d := outType(s.apply); !s.kind.exact && d.IsFloat() && epsilon(d) > epsilon(c.precision) {
+		if d := outType(s.Apply); !s.kind.exact && d.IsFloat() && epsilon(d) > epsilon(c.precision) {
 			c.precision = d
 		}
 	}
@@ -141,22 +106,10 @@ type trace struct {
 // maxBytes bounds the memory of the left side of a run.
 const maxBytes = 1 << 20
 
-var errPanic = errors.New("panic")
-
-// recovered is deferred to make an error of a panic, which wraps as.
-func recovered(err *error, as error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: %v", as, p)
-	}
-}
-
 // run computes both sides, with noise unless that is nil.
 func (c *circuit) run(args []*array.Array, noise *noise) trace {
-	t := trace{values: make([]*array.Array, c.slots)}
-	copy(t.values, args)
-	for _, k := range c.consts {
-		t.values[k.slot] = k.value
-	}
+	state := c.program.Start(args...)
+	t := trace{values: state.Values}
 	ws := &c.ws
 	ws.Reset()
 	ws.MaxBytes = maxBytes
@@ -171,7 +124,7 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 		if i == c.leftSteps {
 			ws.MaxBytes += 16 * maxBytes // where the left side just fits, the right one has to
 		}
-		if err := s.run(ws, t.values); err != nil {
+		if err := state.Run(ws, i, s.Kernel); err != nil {
 			if i < c.leftSteps {
 				t.leftError = err
 			} else {
@@ -190,32 +143,4 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 		}
 	}
 	return t
-}
-
-// run computes an apply.
-func (s *step) run(ws *array.Workspace, values []*array.Array) (err error) {
-	defer recovered(&err, errPanic)
-	in, out := make([]*array.Array, len(s.in)), make([]*array.Array, len(s.out))
-	for i, k := range s.in {
-		in[i] = values[k]
-	}
-	if d, ok := s.apply.Op().(fgraph.Destroyer); ok {
-		for _, alias := range d.DestroyMap() {
-			// The other side still needs what an op in place destroys.
-			in[alias.Input] = in[alias.Input].Clone()
-		}
-	}
-	for i, k := range s.out {
-		out[i] = new(array.Array)
-		values[k] = out[i]
-	}
-	return s.kernel(ws, in, out)
-}
-
-func (s *step) inputs(values []*array.Array) []*array.Array {
-	list := make([]*array.Array, len(s.in))
-	for i, k := range s.in {
-		list[i] = values[k]
-	}
-	return list
 }

@@ -141,7 +141,7 @@ func (c *circuit) overflowsToNaN(t trace, places []place) bool {
 		}
 	}
 	for i := c.leftSteps; i < len(c.steps); i++ {
-		for _, k := range c.steps[i].out {
+		for _, k := range c.steps[i].Out {
 			if has(t.values[k], func(_ array.DType, v float64) bool { return math.IsInf(v, 0) }) && c.overflows(t, i, i+1, array.DType.IsFloat) {
 				return true
 			}

@@ -17,8 +17,8 @@ func (in *instance) forgiven(t trace, args []*array.Array) bool {
 		return false
 	}
 	integers, floats, smallest, extreme := false, false, false, false
-	for _, k := range in.circuit.consts {
-		floats = floats || k.value.DType().IsFloat()
+	for _, a := range in.circuit.program.Constants() {
+		floats = floats || a.DType().IsFloat()
 	}
 	for _, a := range in.arguments(args) {
 		floats = floats || a.DType().IsFloat()
@@ -43,7 +43,7 @@ func (in *instance) unsigned(t trace, args []*array.Array, places []place) bool 
 		integer = integer || !a.DType().IsFloat() && has(a, isNothing)
 	}
 	for i := range in.circuit.leftSteps { // a size, say
-		for _, k := range in.circuit.steps[i].out {
+		for _, k := range in.circuit.steps[i].Out {
 			integer = integer || isInteger(t.values[k].DType()) && has(t.values[k], isNothing)
 		}
 	}
@@ -164,11 +164,11 @@ func number(a, origin *array.Array, i int) float64 {
 func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool) bool {
 	for i := from; i < to; i++ {
 		s := &c.steps[i]
-		if d := outType(s.apply); !s.kind.overflows || !d.IsFloat() || !counts(d) {
+		if d := outType(s.Apply); !s.kind.overflows || !d.IsFloat() || !counts(d) {
 			continue
 		}
-		arguments := s.argumentsOf(s.inputs(t.values))
-		for _, k := range s.out {
+		arguments := s.argumentsOf(s.Arguments(t.values))
+		for _, k := range s.Out {
 			a := t.values[k]
 			for e := range a.Len() {
 				if v := a.Float(e); v-v == 0 {
@@ -193,7 +193,7 @@ func (in *instance) special(t trace, args []*array.Array) bool {
 	}
 	c := in.circuit
 	for i := range c.leftSteps {
-		for _, k := range c.steps[i].out {
+		for _, k := range c.steps[i].Out {
 			if has(t.values[k], notFinite) || !slices.Contains(c.left, k) && has(t.values[k], isZero) {
 				return true
 			}
@@ -206,7 +206,7 @@ func (in *instance) special(t trace, args []*array.Array) bool {
 // numbers would give.
 func (c *circuit) wraps(t trace, counts func(array.DType) bool) bool {
 	for i := range c.steps {
-		if s := &c.steps[i]; counts(outType(s.apply)) && s.wraps(t.values) {
+		if s := &c.steps[i]; counts(outType(s.Apply)) && s.wraps(t.values) {
 			return true
 		}
 	}
@@ -214,10 +214,10 @@ func (c *circuit) wraps(t trace, counts func(array.DType) bool) bool {
 }
 
 func (s *step) wraps(values []*array.Array) bool {
-	below, above := integerLimits(outType(s.apply))
+	below, above := integerLimits(outType(s.Apply))
 	beyond := func(v float64) bool { return v <= below || v >= above }
-	in := s.inputs(values)
-	op := s.apply.Op().(tensor.Op)
+	in := s.Arguments(values)
+	op := s.Apply.Op().(tensor.Op)
 	if e, ok := op.(tensor.Elemwise); ok && e.Op == array.Cast {
 		return !e.To.Holds(in[0].DType()) && has(in[0], func(_ array.DType, v float64) bool { return beyond(v) && !math.IsInf(v, 0) })
 	}
@@ -225,15 +225,12 @@ func (s *step) wraps(values []*array.Array) bool {
 	// integers, the integer result has wrapped around. This needs no knowledge of the op, and an op
 	// of another package is classified as well.
 	twins := make([]*variable, len(in))
-	slots := make([]int, len(in))
-	state := make([]*array.Array, len(in)+len(s.out))
 	for k, a := range in {
-		v := s.apply.Inputs()[k]
+		v := s.Apply.Inputs()[k]
 		if isInteger(a.DType()) {
-			a = a.Cast(array.Float64)
+			in[k] = a.Cast(array.Float64)
 		}
-		twins[k] = newInput(tensor.TypeOf(v).With(a.DType()), "")
-		slots[k], state[k] = k, a
+		twins[k] = newInput(tensor.TypeOf(v).With(in[k].DType()), "")
 	}
 	a, err := tensor.Make(op, twins...)
 	if err != nil || !outType(a).IsFloat() {
@@ -243,16 +240,12 @@ func (s *step) wraps(values []*array.Array) bool {
 	if err != nil {
 		return false
 	}
-	twin := step{apply: a, kernel: k, in: slots}
-	for i := range s.out {
-		twin.out = append(twin.out, len(in)+i)
-	}
-	var ws array.Workspace
-	if twin.run(&ws, state) != nil {
+	out, err := tensor.Run(a, k, new(array.Workspace), in)
+	if err != nil {
 		return false
 	}
 	pole := s.kind.divides && slices.ContainsFunc(in, func(a *array.Array) bool { return has(a, isNothing) })
-	return has(state[len(in)], func(_ array.DType, v float64) bool { return beyond(v) && !(pole && math.IsInf(v, 0)) })
+	return has(out[0], func(_ array.DType, v float64) bool { return beyond(v) && !(pole && math.IsInf(v, 0)) })
 }
 
 // narrower reports whether the right side computes in a type that is less exact than those of the
@@ -262,7 +255,7 @@ func (c *circuit) narrower(t trace, places []place) bool {
 	// The least exact type in which the right side computes and the left one does not, and its
 	// limits: a value beyond them is lost there.
 	for _, s := range c.steps[c.leftSteps:] {
-		if d := outType(s.apply); d.IsFloat() && (epsilon(d) > epsilon(c.precision) || !c.computesFloats()) && epsilon(d) > eps {
+		if d := outType(s.Apply); d.IsFloat() && (epsilon(d) > epsilon(c.precision) || !c.computesFloats()) && epsilon(d) > eps {
 			eps = epsilon(d)
 			largest, smallest = limits(d)
 		}
@@ -288,8 +281,8 @@ func (c *circuit) mixed() bool {
 	for _, v := range c.inputs {
 		of[tensor.TypeOf(v).DType()] = true
 	}
-	for _, k := range c.consts {
-		of[k.value.DType()] = true
+	for _, a := range c.program.Constants() {
+		of[a.DType()] = true
 	}
 	n, floats := 0, false
 	for d, has := range of {
@@ -304,5 +297,5 @@ func (c *circuit) mixed() bool {
 // computesFloats reports whether the left side has floats at all.
 func (c *circuit) computesFloats() bool {
 	return slices.ContainsFunc(c.inputs, func(v *variable) bool { return tensor.TypeOf(v).DType().IsFloat() }) ||
-		slices.ContainsFunc(c.steps[:c.leftSteps], func(s step) bool { return outType(s.apply).IsFloat() })
+		slices.ContainsFunc(c.steps[:c.leftSteps], func(s step) bool { return outType(s.Apply).IsFloat() })
 }

@@ -157,10 +157,10 @@ func inexact(v *variable) bool {
 // disturb moves the results of a step by an error that rounding can have: of the type of the
 // result or, if that is smaller, of a part least of it.
 func (s *step) disturb(values []*array.Array, noise *noise, least float64) {
-	ins := s.inputs(values)
+	ins := s.Arguments(values)
 	arguments := s.argumentsOf(ins)
 	e := s.deviations(ins, noise)
-	for _, k := range s.out {
+	for _, k := range s.Out {
 		if !values[k].DType().IsFloat() {
 			continue
 		}
@@ -204,7 +204,7 @@ func (s *step) deviations(ins []*array.Array, noise *noise) *deviations {
 	for _, a := range ins {
 		m := magnitude(a)
 		e.terms = max(e.terms, m)
-		if _, reduces := s.apply.Op().(tensor.Reduce); !reduces {
+		if _, reduces := s.Apply.Op().(tensor.Reduce); !reduces {
 			e.product = float64(e.product * max(m, 1))
 		} else if s.kind.multiplies {
 			e.product = float64(e.product * growth(a))
@@ -306,7 +306,7 @@ type arguments struct{ finite, zero, nan bool }
 // argumentsOf returns what is known of the arguments of each element of a result. Those of an op
 // that is not element-wise are all elements.
 func (s *step) argumentsOf(ins []*array.Array) func(out *array.Array, i int) arguments {
-	if _, ok := s.apply.Op().(tensor.Elemwise); !ok {
+	if _, ok := s.Apply.Op().(tensor.Elemwise); !ok {
 		all := arguments{finite: true}
 		for _, a := range ins {
 			all.finite = all.finite && !has(a, notFinite)
