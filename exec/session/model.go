@@ -37,11 +37,7 @@ type Options struct {
 // values. A sequence is given, and returned, as tensors with names of its items, see lower.Item; an optional
 // value without one is left out.
 func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
-	g, err := imported(m, o)
-	if err != nil {
-		return nil, err
-	}
-	return (&source{file: m, nodes: g}).function(ctx, o, inputs)
+	return (&source{file: m}).function(ctx, o, inputs)
 }
 
 // Graph is Model for a graph of nodes, which stays as it is. Its outputs have the names that names says.
@@ -53,18 +49,19 @@ func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Optio
 // that is read transposed as well would be transposed in each run.
 const maxConstants = 64 << 20
 
-// imported returns the graph of a model. What is wrong with a node is found when it is lowered.
-func imported(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
+// imported returns the graph of a model for inputs of some shapes, nil for any. What is wrong with a node is
+// found when it is lowered.
+func imported(m *onnx.Model, o Options, shapes map[string][]ir.Dim) (*fgraph.FunctionGraph, error) {
 	if m.Graph == nil {
 		return nil, fmt.Errorf("%w: the model has no graph", lower.ErrUnsupported)
 	}
-	return ir.Import(m, ir.Options{Operators: o.Types, Dir: o.Dir, Evaluator: lower.Evaluator{Options: o.Options}, Lenient: true})
+	return ir.Import(m, ir.Options{Operators: o.Types, Dir: o.Dir, Evaluator: lower.Evaluator{Options: o.Options}, Shapes: shapes, Lenient: true})
 }
 
 // Unsupported lists what can't be computed in a model, whatever the inputs are, see lower.Unsupported. The
 // error says why the model is no graph.
 func Unsupported(m *onnx.Model, o Options) ([]lower.Gap, error) {
-	g, err := imported(m, o)
+	g, err := imported(m, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +71,7 @@ func Unsupported(m *onnx.Model, o Options) ([]lower.Gap, error) {
 // A source is a model of which functions are made.
 type source struct {
 	file      *onnx.Model           // as it was read, whose memory weights may be in
-	nodes     *fgraph.FunctionGraph // what passes for nodes have made of it whatever the shapes are
+	nodes     *fgraph.FunctionGraph // what passes for nodes have made of it whatever the shapes are; nil if that is not worth it
 	names     []string              // of the outputs, nil for those of the file
 	constants *constants            // that functions have in common; nil if there is one function
 }
@@ -131,21 +128,27 @@ func (s *source) function(ctx context.Context, o Options, inputs map[string]*arr
 // optimized returns the graph as the passes for its nodes make it, for inputs of these shapes.
 func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*array.Array) (*fgraph.FunctionGraph, error) {
 	if o.Optimizer == nil || len(o.Optimizer.Passes(ir.Dialect)) == 0 {
-		return s.nodes, nil
+		return s.general(o)
 	}
 	shapes := make(map[string][]ir.Dim)
-	for _, v := range s.nodes.Inputs() {
-		if a := inputs[v.Name()]; a != nil {
+	for _, in := range s.file.Graph.Inputs { // not the items of sequences
+		if a := inputs[in.Name]; a != nil {
 			for _, n := range a.Shape() {
-				shapes[v.Name()] = append(shapes[v.Name()], ir.Known(int64(n)))
+				shapes[in.Name] = append(shapes[in.Name], ir.Known(int64(n)))
 			}
 		}
 	}
-	g, err := ir.Specialize(s.nodes, shapes)
-	switch {
-	case errors.Is(err, ir.ErrModel):
-		return s.nodes, nil // the inputs don't fit, which is for lowering to say
-	case err != nil:
+	var g *fgraph.FunctionGraph
+	var err error
+	if s.nodes == nil {
+		g, err = imported(s.file, o, shapes)
+	} else {
+		g, err = ir.Specialize(s.nodes, shapes)
+	}
+	if errors.Is(err, ir.ErrModel) {
+		return s.general(o) // if the inputs don't fit, lowering says so
+	}
+	if err != nil {
 		return nil, err
 	}
 	ir.SourceOf(g).AllowGrowth(maxConstants)
@@ -153,6 +156,14 @@ func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*ar
 		return nil, fmt.Errorf("optimizing nodes: %w", err)
 	}
 	return g, nil
+}
+
+// general returns a graph for all shapes, which must not be changed.
+func (s *source) general(o Options) (*fgraph.FunctionGraph, error) {
+	if s.nodes != nil {
+		return s.nodes, nil
+	}
+	return imported(s.file, o, nil)
 }
 
 // forget gives back the memory of weights that are in a mapped file, after products have prepared them, say.

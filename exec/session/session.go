@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -166,19 +167,19 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 // generalize does what passes for nodes can do whatever the shapes are, such as joining weights, once for all
 // functions: most of their work.
 func (s *Session) generalize(ctx context.Context) error {
-	if s.source.nodes != nil {
+	g := s.source.file.Graph
+	if s.source.nodes != nil || s.options.Optimizer == nil || g == nil || !slices.ContainsFunc(g.Inputs, anyShape) {
 		return nil
 	}
-	g, err := imported(s.source.file, s.options)
+	nodes, err := imported(s.source.file, s.options, nil)
 	if err != nil {
 		return err
 	}
-	if o := s.options.Optimizer; o != nil && slices.ContainsFunc(s.source.file.Graph.Inputs, anyShape) {
-		if err := o.Rewrite(ctx, g, nil); err != nil {
-			return fmt.Errorf("optimizing nodes: %w", err)
-		}
+	ir.SourceOf(nodes).AllowGrowth(maxConstants)
+	if err := s.options.Optimizer.Rewrite(ctx, nodes, nil); err != nil {
+		return fmt.Errorf("optimizing nodes: %w", err)
 	}
-	s.source.nodes = g
+	s.source.nodes = nodes
 	return nil
 }
 

@@ -177,7 +177,11 @@ func (s *Source) Where(a *fgraph.Apply) string {
 // output depends on as well, and those of functions where they are called.
 func (s *Source) Nodes(yield func(where string, op *Op) bool) {
 	for i := range s.nodes {
-		if n := &s.nodes[i]; n.op != nil && !yield(n.where(), n.op) {
+		n := &s.nodes[i]
+		if n.op == nil || n.function != nil && n.function.is != nil {
+			continue
+		}
+		if !yield(n.where(), n.op) {
 			return
 		}
 	}
