@@ -10,6 +10,7 @@ import (
 
 // TestBenchStream: the report adds up, as text and as JSON.
 func TestBenchStream(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	model := compute + "tdnnf.mdl"
 	args := []string{"bench", "stream", "--model", model, "--frames-per-chunk=21", "--frame-subsampling-factor=3", "--max-streams=4", "--streams=3", "--seconds=2"}

@@ -3,6 +3,7 @@ package standard_test
 import (
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -49,6 +50,7 @@ func oldONNX(t *testing.T, name string) {
 // TestDefaults: initializers that are inputs are the values with which a model is checked. They stay inputs, and are
 // constants if the flag says so.
 func TestDefaults(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	oldONNX(t, "old.onnx")
 	const verified = "\nverified on random inputs: both models compute the same\n"

@@ -60,7 +60,7 @@ func TestOneDefault(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(nnopt(t, "help", fields[0]).ok(t).stdout) {
-			if strings.HasPrefix(line, "  --") && strings.Count(line, "default") > 1 {
+			if strings.HasPrefix(line, "  --") && strings.Count(line, "(default") > 1 {
 				t.Errorf("%s: %s", fields[0], line)
 			}
 		}

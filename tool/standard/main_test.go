@@ -7,10 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/standard"
 )
 
@@ -41,8 +45,22 @@ func nnopt(t *testing.T, args ...string) result {
 func nnoptWith(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status := standard.Program{}.Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr)
+	program := standard.Program{}
+	if !addsRules(args) {
+		program.Database = database
+	}
+	status := program.Run(context.Background(), args, strings.NewReader(stdin), &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
+}
+
+// database is the database of all calls that add no rules to it, whose rules are made once.
+var database = sync.OnceValues(tool.Always(passes.Default))
+
+// addsRules reports whether a call may add rules to its database.
+func addsRules(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool {
+		return strings.HasPrefix(a, "--rule") || slices.Contains([]string{"rule", "reproduce", "bisect", "reduce", "view"}, a)
+	})
 }
 
 // ok fails the test unless the program succeeded.

@@ -238,6 +238,7 @@ func TestNaN(t *testing.T) {
 // TestOneQuery: a query for a model means the same to all verbs. What it names is never left out, and what
 // models avoid besides is said.
 func TestOneQuery(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	graph := file(t, "zero.graph", `onnx-model: none
 
@@ -429,7 +430,9 @@ func TestBenchONNX(t *testing.T) {
 		t.Errorf("%s: %v", out, err)
 	}
 	bench := func(more ...string) result { return nnopt(t, append([]string{"bench"}, more...)...) }
-	contains(t, bench("onnx", "--profile", "--model", model, "--shape=x=2x3").ok(t).stdout, "run, quickest", "Execution", "<#apply> <name>")
+	if longtest.Enabled() {
+		contains(t, bench("onnx", "--profile", "--model", model, "--shape=x=2x3").ok(t).stdout, "run, quickest", "Execution", "<#apply> <name>")
+	}
 	bench("onnx").fails(t, statusUsage, "--model expected")
 	bench("onnx", "--model", model, "--unit=x").fails(t, statusUsage, "--unit has no meaning for an ONNX model")
 	bench("onnx", "--model", model, "--threads=-1").fails(t, statusUsage, "threads")

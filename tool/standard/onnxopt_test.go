@@ -183,6 +183,7 @@ graph {
 
 // TestSetOthers: flags give sequences and optional values, to run a model and to fix them.
 func TestSetOthers(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	graph := file(t, "set.graph", `onnx-model: none
 

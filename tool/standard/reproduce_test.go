@@ -84,6 +84,7 @@ func longExpression(n int) string {
 // TestReproducers: a fault of a pass over expressions is found by expr, and written to a file that
 // fails in the same way; it is reduced and bisected by a command each.
 func TestReproducers(t *testing.T) {
+	longtest.Only(t)
 	long, shorter := longExpression(330), longExpression(60)
 	if !longtest.Enabled() {
 		long = "exp(x)*y + sqr(tanh(x*y)) - sqrt(abs(y))"

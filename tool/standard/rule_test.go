@@ -38,6 +38,7 @@ func broken(t *testing.T, says string, args ...string) result {
 
 // TestRuleCheckVars: types of names restrict what is tried.
 func TestRuleCheckVars(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	broken(t, "0 of 1", "(sqrt (sqr x)) => (abs x)")
 	nnopt(t, "rule", "check", "--vars", "x: float32 matrix", "(sqrt (sqr x)) => (abs x)").ok(t)
@@ -68,6 +69,7 @@ func TestRuleCheckFile(t *testing.T) {
 
 // TestRuleCheckUsage: what does not parse is a fault of usage.
 func TestRuleCheckUsage(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	for _, c := range []struct{ args, want string }{
 		{"(neg x => x", "1:"}, {"(nge x) => x", "unknown op: nge"}, {"(neg x) => y", "unbound name"}, {"neg x", "is not"}, {"", "a rule, --file or --all expected"},

@@ -117,6 +117,7 @@ func sameExtremes(t *testing.T, got, want []utterance) {
 
 // TestRunSame: neither workers nor the kind of archive change a bit.
 func TestRunSame(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "feats.scp")
@@ -235,6 +236,7 @@ func TestRunFaults(t *testing.T) {
 
 // TestRunRefused: what can't begin leaves no output.
 func TestRunRefused(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	model := smallModel(t, smallRun)
 	features := file(t, "feats", smallFeatures)

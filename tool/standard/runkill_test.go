@@ -17,6 +17,7 @@ import (
 // TestRunKilled: runs that are killed at random points and run again leave the archive and the
 // script of one that was not.
 func TestRunKilled(t *testing.T) {
+	longtest.Only(t)
 	proctest.NeedsPrograms(t)
 	rnd := rand.New(rand.NewPCG(5, 6))
 	t.Chdir(t.TempDir())

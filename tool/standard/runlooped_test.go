@@ -31,6 +31,7 @@ func runLooped(t *testing.T, name string, more ...string) []utterance {
 
 // TestRunLoopedGolden: the verb gives the rows of Kaldi's looped decodable.
 func TestRunLoopedGolden(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	for name := range loopedArgs {
 		want := readTable(t, "ark:"+compute+"looped/"+name+".txt")
@@ -80,6 +81,7 @@ func TestRunLoopedSame(t *testing.T) {
 // TestRunLoopedNumbers: a network whose output is known, at all lengths, with scale, exponential
 // and subsampling.
 func TestRunLoopedNumbers(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	model := smallModel(t, smallRun)
 	in := "ark:" + file(t, "feats", smallFeatures)
@@ -116,6 +118,7 @@ func TestRunLoopedFuture(t *testing.T) {
 
 // TestRunLoopedFaults: what can be scored is scored, and the rest is reported.
 func TestRunLoopedFaults(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	model := smallModel(t, smallRun)
 	withIvector := smallModel(t, "input-node name=input dim=2\ninput-node name=ivector dim=2\noutput-node name=output input=Sum(input, ReplaceIndex(ivector, t, 0))\n")

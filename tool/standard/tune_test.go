@@ -14,6 +14,7 @@ import (
 
 // TestTuneVerb: the verb writes a query that --query @FILE reads, for each kind of subject.
 func TestTuneVerb(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(exampleFiles(t))
 	for _, args := range [][]string{
 		{"--shape", "x=2x3", "model.onnx"},

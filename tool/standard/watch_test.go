@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
@@ -19,6 +20,7 @@ import (
 
 // TestWatch: what the optimizer does can be followed, cut short and asked about.
 func TestWatch(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	config := file(t, "net.config", smallConfig)
 	all := nnopt(t, "compile", "--trace=all", config).ok(t)

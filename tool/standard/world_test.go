@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		standard.Program{}.Main()
 	}
+	debug.SetGCPercent(400) // verbs allocate much and keep little
 	os.Exit(m.Run())
 }
 
@@ -220,6 +222,7 @@ func TestFileLimit(t *testing.T) {
 
 // TestStandardOutput: standard output has no reader any more, or is closed.
 func TestStandardOutput(t *testing.T) {
+	longtest.Only(t)
 	proctest.NeedsPrograms(t)
 	model, feats := smallModel(t, smallRun), "ark:"+file(t, "feats", smallFeatures)
 	for _, c := range []struct {
