@@ -14,7 +14,7 @@ import (
 )
 
 // incomparable is an op that can't be compared.
-type incomparable struct{ numbers []int }
+type incomparable struct{ _ []int }
 
 func (incomparable) String() string { return "incomparable" }
 

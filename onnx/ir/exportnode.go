@@ -191,7 +191,7 @@ func (w *writer) bodies(op *Op, captured []*fgraph.Variable, r *Region) []*onnx.
 }
 
 // body writes a body that is in a region and captures values from around it.
-func (outer *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Graph {
+func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Graph {
 	g := &onnx.Graph{Name: b.Name}
 	var inputs, outputs []*onnx.ValueInfo
 	if b.file != nil {
@@ -199,27 +199,27 @@ func (outer *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx
 		g, inputs, outputs = &c, c.Inputs, c.Outputs
 		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Inputs, g.Outputs = nil, nil, nil, nil, nil, nil
 	}
-	graph := outer.calling(b.Graph)
+	graph := w.calling(b.Graph)
 	root, err := Regions(graph)
 	if err != nil {
-		outer.faults = append(outer.faults, err)
+		w.faults = append(w.faults, err)
 		return g
 	}
-	scope := &nameScope{outer.scopes[r], outer.scopes[r].depth + 1}
-	w := &writer{exporter: outer.exporter, graph: graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	scope := &nameScope{w.scopes[r], w.scopes[r].depth + 1}
+	in := &writer{exporter: w.exporter, graph: graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
 	for i, v := range graph.Inputs() {
 		if i >= b.Params {
-			w.names[v] = outer.name(captured[i-b.Params])
+			in.names[v] = w.name(captured[i-b.Params])
 			continue
 		}
-		w.names[v] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
+		in.names[v] = in.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
 		var info *onnx.ValueInfo
 		if i < len(inputs) {
 			info = inputs[i]
 		}
-		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v]))
+		g.Inputs = append(g.Inputs, in.info(info, v, in.names[v]))
 	}
-	w.nameValues(root)
-	w.inner(g, outputs, root, graph.Outputs())
+	in.nameValues(root)
+	in.inner(g, outputs, root, graph.Outputs())
 	return g
 }
