@@ -36,12 +36,10 @@ var operators = ir.Standard().With(ir.Operator{
 })
 
 // swish computes a node as tensors.
-func swish(n *onnx.Node, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
+func swish(op *ir.Op, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
 	x, scaled := in[0], in[0]
-	for _, a := range n.Attributes {
-		if a.Name == "beta" && a.Float != 1 {
-			scaled = tensor.Mul(tensor.Number(float64(a.Float), x), x)
-		}
+	if beta := op.Float("beta", 1); beta != 1 {
+		scaled = tensor.Mul(tensor.Number(float64(beta), x), x)
 	}
 	return []*fgraph.Variable{tensor.Mul(x, tensor.Map(array.Sigmoid, scaled))}, nil
 }
