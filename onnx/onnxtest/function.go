@@ -57,7 +57,7 @@ func (d *drawing) element(k kind) float64 {
 	case count:
 		return float64(d.IntN(4))
 	}
-	return float64(1+d.IntN(8))/4 - 1
+	return float64(float64(1+d.IntN(8))/4) - 1
 }
 
 func (d *drawing) tensor(name string, k kind) *onnx.Tensor {

@@ -126,7 +126,7 @@ func (s *spread) moved(v any) any {
 		}
 		a := v.Clone()
 		for i := range a.Len() {
-			a.SetFloat(i, a.Float(i)*(1+movement*float64(2*s.rng.IntN(2)-1)))
+			a.SetFloat(i, a.Float(i)*(1+float64(movement*float64(2*s.rng.IntN(2)-1))))
 		}
 		return a
 	case list:
