@@ -21,6 +21,7 @@ type Body struct {
 	Params int
 
 	listed bool        // the attribute is a list of graphs
+	types  []Type      // of the results, as the model declares them; nil if sizes were given, which may be others
 	file   *onnx.Graph // whose name and documentation are kept, nil if the body is of no file
 }
 

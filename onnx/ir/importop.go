@@ -133,7 +133,11 @@ func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op O
 	if err != nil {
 		return nil, nil, fmt.Errorf("its %s: %w", name, err)
 	}
-	return &Body{Name: name, Graph: graph, Params: len(params), file: g}, inner.made.captured, nil
+	b := &Body{Name: name, Graph: graph, Params: len(params), file: g}
+	for _, out := range g.Outputs {
+		b.types = append(b.types, inner.types[out.Name]) // without sizes, if some were given
+	}
+	return b, inner.made.captured, nil
 }
 
 // paramType returns the type of a parameter of a body that declares none, as far as the node says it.

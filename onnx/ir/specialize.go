@@ -94,6 +94,7 @@ func (sp *specializing) apply(a *fgraph.Apply, in []*fgraph.Variable) (*fgraph.A
 				return nil, err
 			}
 			bodies[i] = b.With(g)
+			bodies[i].types = nil
 			captured = captured[b.Captures():]
 		}
 		op = op.WithBodies(bodies...)

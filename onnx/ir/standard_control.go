@@ -41,7 +41,13 @@ func (c *Call) made(body string, k int) Type {
 	if b == nil || k < 0 || k >= len(b.Graph.Outputs()) {
 		return Type{}
 	}
-	return TypeOf(b.Graph.Outputs()[k]).withoutData().numbersOnly()
+	t := TypeOf(b.Graph.Outputs()[k]).withoutData().numbersOnly()
+	if k < len(b.types) {
+		if both, ok := t.Meet(b.types[k]); ok {
+			t = both
+		}
+	}
+	return t
 }
 
 // numbersOnly returns the type without symbols.

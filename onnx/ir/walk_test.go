@@ -16,6 +16,7 @@ import (
 type walk struct {
 	operators *ir.Operators
 	opsets    map[string]int64
+	versions  []*onnx.Opset
 	applies   []*fgraph.Apply
 	// depth is how many branches the walk is in, of which some may never run.
 	depth int
@@ -25,7 +26,7 @@ type walk struct {
 
 // types returns the values of a model by name.
 func (w *walk) types(m *onnx.Model) (scope map[string]*fgraph.Variable, err error) {
-	w.opsets = make(map[string]int64)
+	w.opsets, w.versions = make(map[string]int64), m.Opsets
 	for _, o := range m.Opsets {
 		if o.Domain == "ai.onnx" {
 			o.Domain = ""
@@ -102,7 +103,7 @@ func (w *walk) node(n *onnx.Node, scope map[string]*fgraph.Variable) ([]*fgraph.
 		}
 		op.Attributes = nil
 	}
-	a, err := w.operators.Apply(w.operators.NewOp(op), in...)
+	a, err := w.operators.Apply(w.operators.NewOp(op, w.versions...), in...)
 	if err != nil && w.depth > 0 {
 		a, err = fgraph.NewApply(w.operators.NewOp(op), nil, slices.Repeat([]fgraph.Type{ir.Type{}}, max(op.Outputs, 1))...), nil
 	}
