@@ -33,7 +33,7 @@ var files embed.FS
 
 // Limits of the page.
 const (
-	maxPage   = 7_000_000 // bytes
+	maxPage   = 9_000_000 // bytes
 	maxMemory = 2 << 30   // bytes that the engine may use
 	wasmPage  = 64 << 10  // bytes
 )
