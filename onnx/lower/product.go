@@ -104,7 +104,7 @@ var products = map[string]func(c *call) []*value{
 		if c.has(8) {
 			bias = tensor.Mul(tensor.Cast(c.x(8), array.Float64), tensor.Mul(tensor.Cast(c.x(1), array.Float64), tensor.Cast(c.x(4), array.Float64)))
 		}
-		y := tensor.Conv(x, weights, bias, c.slide(w[2:], c.shape(x)), c.int("group", 1))
+		y := tensor.Conv(x, weights, bias, c.slide(w[2:], x), c.int("group", 1))
 		return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 	},
 	"ConvInteger": func(c *call) []*value {
@@ -122,7 +122,7 @@ var products = map[string]func(c *call) []*value{
 		if c.has(3) {
 			k = tensor.Sub(k, rows(tensor.Cast(c.x(3), array.Float64), len(w)))
 		}
-		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], c.shape(x)), c.int("group", 1)), onnx.Int32)
+		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], x), c.int("group", 1)), onnx.Int32)
 	},
 }
 
@@ -277,7 +277,7 @@ func (c *call) convSums(x, w, zeroX, zeroW, n int) variable {
 	if zx == nil || zw == nil {
 		return nil
 	}
-	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.shape(c.x(x))))
+	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.x(x)))
 }
 
 // single returns an input without dimensions if it has one element, and otherwise as it is.
