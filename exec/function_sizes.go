@@ -148,27 +148,65 @@ func (b *sizeBuilder) compute(v *fgraph.Variable, depth int) int32 {
 	if at, ok := b.inputSize(v); ok {
 		return b.inputs[at]
 	}
-	op, ok := tensor.OpOf(v).(tensor.Elemwise)
-	if !ok || depth > maxSizeDepth || tensor.TypeOf(v).DType() != array.Int64 {
+	a := v.Owner()
+	if a == nil || depth > maxSizeDepth || tensor.TypeOf(v).DType() != array.Int64 || tensor.TypeOf(v).NDim() > 0 {
 		return -1
 	}
-	switch op.Op {
+	switch op := a.Op().(type) {
+	case tensor.Elemwise:
+		if op.Op != array.Cast {
+			return b.operation(op.Op, b.inputsOf(a, depth))
+		}
+	case *tensor.CompositeOp:
+		return b.composite(op.Program(), b.inputsOf(a, depth), slices.Index(a.Outputs(), v))
+	}
+	return -1
+}
+
+// inputsOf returns the values that are the inputs of an apply.
+func (b *sizeBuilder) inputsOf(a *fgraph.Apply, depth int) []int32 {
+	list := make([]int32, len(a.Inputs()))
+	for i, v := range a.Inputs() {
+		list[i] = b.value(v, depth+1)
+	}
+	return list
+}
+
+// operation returns the value of an operation on values, -1 if no program computes it.
+func (b *sizeBuilder) operation(op array.Opcode, in []int32) int32 {
+	switch op {
 	case array.Add, array.Sub, array.Mul, array.IntDiv, array.Maximum, array.Minimum:
 	default:
 		return -1
 	}
-	n := int32(-1)
-	for i, x := range v.Owner().Inputs() {
-		m := b.value(x, depth+1)
-		if m < 0 {
-			return -1
-		}
-		if i > 0 {
-			m = b.emit(sizeOp{op: op.Op, a: n, b: m})
-		}
-		n = m
+	if len(in) == 0 || slices.Contains(in, -1) {
+		return -1
+	}
+	n := in[0]
+	for _, m := range in[1:] {
+		n = b.emit(sizeOp{op: op, a: n, b: m})
 	}
 	return n
+}
+
+// composite returns the value of an output of an element-wise program.
+func (b *sizeBuilder) composite(p *array.Program, values []int32, output int) int32 {
+	for v := range p.Values() {
+		n := int32(-1)
+		switch {
+		case v.Type != array.Int64:
+		case v.Constant != nil:
+			n = b.emit(sizeOp{a: -1, n: v.Constant.Int(0)})
+		case v.Op != array.Cast:
+			args := make([]int32, len(v.Args))
+			for i, k := range v.Args {
+				args[i] = values[k]
+			}
+			n = b.operation(v.Op, args)
+		}
+		values = append(values, n)
+	}
+	return values[p.Results()[output]]
 }
 
 // sizes are what a runner knows of the sizes of its call.

@@ -32,8 +32,11 @@ func (c *call) resize() []*value {
 	if !slices.Contains([]string{"nearest", "linear", "cubic"}, r.mode) {
 		c.fail("%w: mode %s", ErrUnsupported, r.mode)
 	}
+	if c.any != nil && unsized(c.x(0)) {
+		return c.like(r.anySizes(c.x(0)))
+	}
 	r.measure()
-	o := tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
+	o := r.options()
 	switch {
 	case r.mode == "cubic" || r.antialias && r.mode != "nearest" || r.inside && r.mode == "linear":
 		return c.like(r.weighted(c.x(0)))
@@ -47,14 +50,59 @@ func (c *call) resize() []*value {
 	return c.like(tensor.ResizeBy(c.x(0), o, r.scales...))
 }
 
+func (r *resizing) options() tensor.ResizeOptions {
+	return tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
+}
+
+// anySizes resizes a tensor whose sizes are not known by known scales, or to sizes that are computed of those of inputs.
+func (r *resizing) anySizes(x variable) variable {
+	_, _, sizesAt := r.places()
+	simple := r.mode != "cubic" && !r.antialias && !r.inside && r.attribute("axes") == nil && r.text("keep_aspect_ratio_policy", "stretch") == "stretch" &&
+		!slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates)
+	if !simple {
+		r.fail("%w: a Resize of this kind", ErrSizes)
+	}
+	if r.has(sizesAt) {
+		if list := r.elements(sizesAt); len(list) == ndim(x) {
+			return tensor.ResizeTo(x, r.options(), r.scalars(list)...)
+		}
+		r.fail("%w: a Resize without sizes", ErrSizes)
+	}
+	scales := r.readScales()
+	if len(scales) != ndim(x) || slices.ContainsFunc(scales, func(s float64) bool { return !(s > 0 && s <= maxMade) }) {
+		r.fail("scales %v for a %v", scales, x.Type())
+	}
+	return tensor.ResizeBy(x, r.options(), scales...)
+}
+
+// places returns which inputs are the region, the scales and the sizes.
+func (r *resizing) places() (roi, scales, sizes int) {
+	if r.op.Type == "Upsample" || r.opset < 11 {
+		r.coordinates, r.nearest = "asymmetric", "floor"
+		return 4, 1, 4
+	}
+	return 1, 2, 3
+}
+
+// readScales returns the scales, of which there are none if sizes are given.
+func (r *resizing) readScales() []float64 {
+	if a := r.attribute("scales"); a != nil {
+		list := make([]float64, len(a.Floats))
+		for i, v := range a.Floats {
+			list[i] = float64(v)
+		}
+		return list
+	}
+	if _, at, _ := r.places(); r.has(at) {
+		return r.array(at).Floats()
+	}
+	return nil
+}
+
 // measure finds the sizes, or the scales, of all dimensions.
 func (r *resizing) measure() {
 	shape := r.shape(r.x(0))
-	roiAt, scalesAt, sizesAt := 1, 2, 3
-	if r.op.Type == "Upsample" || r.opset < 11 {
-		roiAt, scalesAt, sizesAt = 4, 1, 4
-		r.coordinates, r.nearest = "asymmetric", "floor"
-	}
+	roiAt, _, sizesAt := r.places()
 	axes := r.list("axes")
 	if axes == nil {
 		for i := range shape {
@@ -70,14 +118,7 @@ func (r *resizing) measure() {
 		return
 	}
 	scales := slices.Repeat([]float64{1}, len(shape))
-	var list []float64
-	if a := r.attribute("scales"); a != nil {
-		for _, v := range a.Floats {
-			list = append(list, float64(v))
-		}
-	} else if r.has(scalesAt) {
-		list = r.array(scalesAt).Floats()
-	}
+	list := r.readScales()
 	if len(list) != len(axes) {
 		r.fail("%d scales for %d dimensions", len(list), len(axes))
 	}

@@ -276,7 +276,12 @@ var shapes = map[string]func(c *call) []*value{
 		}
 		// Negative padding cuts off.
 		cut, margins := make([]tensor.Index, n), make([]tensor.Margin, n)
-		for i, size := range c.shape(x) {
+		for i := range n {
+			if cut[i] = tensor.Everything(); before[i] >= 0 && after[i] >= 0 {
+				margins[i] = tensor.Margin{Before: tensor.Int(before[i]), After: tensor.Int(after[i])}
+				continue
+			}
+			size := c.dim(x, i)
 			if before[i] < -size || after[i] < -size || min(before[i], 0)+min(after[i], 0) < -size {
 				c.fail("padding of %d and %d elements cuts off more than the %d of dimension %d", before[i], after[i], size, i)
 			}

@@ -22,9 +22,9 @@ var windows = map[string]func(c *call) []*value{
 		return c.like(tensor.Conv(c.x(0), c.x(1), bias, c.slide(w[2:], c.x(0)), c.int("group", 1)))
 	},
 	"ConvTranspose": func(c *call) []*value {
-		x, w := c.shape(c.x(0)), c.shape(c.x(1))
-		if len(w) < 3 || len(x) != len(w) {
-			c.fail("weights of %d dimensions for %d", len(w), len(x))
+		w := c.shape(c.x(1))
+		if len(w) < 3 || ndim(c.x(0)) != len(w) {
+			c.fail("weights of %d dimensions for %d", len(w), ndim(c.x(0)))
 		}
 		dims := len(w) - 2
 		s := c.slide(w[2:], nil)
@@ -36,6 +36,7 @@ var windows = map[string]func(c *call) []*value{
 		shape := c.list("output_shape")
 		auto := c.text("auto_pad", "NOTSET")
 		if shape != nil || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+			x := c.shape(c.x(0))
 			s.Before, s.After = make([]int, dims), make([]int, dims)
 			for i := range dims {
 				full := at(s.Strides, i, 1)*(x[2+i]-1) + more[i] + (w[2+i]-1)*at(s.Dilations, i, 1) + 1
