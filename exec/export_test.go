@@ -80,3 +80,6 @@ func Homes(f *Function) []Step {
 	}
 	return steps
 }
+
+// Planned returns how many bytes the plan of a runner has.
+func Planned(r *Runner) int64 { return r.memory.memory.Peak() }
