@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/onnx/onnxtest"
+	"github.com/nnopt/nnopt/internal/onnxtest"
 	"github.com/nnopt/nnopt/optdb"
 )
 
