@@ -117,7 +117,7 @@ type Call struct {
 	out       []Type
 }
 
-// errInfer is what Fail panics with.
+// errInfer is what Fail panics with, and ranked, without an error.
 type errInfer struct{ error }
 
 func (c *Call) infer() (err error) {

@@ -109,11 +109,7 @@ func inferConstantOfShape(c *Call) {
 			value = list[0]
 		}
 	}
-	sizes, ok := c.elements(0)
-	if !ok {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	sizes := c.listed(0, elem)
 	for _, d := range sizes {
 		c.notNegative(d)
 	}
