@@ -3,7 +3,6 @@ package ir
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -143,32 +142,22 @@ func (a moved) constant(attribute *onnx.Attribute, elem onnx.DataType) (*fgraph.
 	case a.float && a.scalar && attribute.Type == onnx.AttributeFloat:
 		return scalarFloat(attribute.Float, elem)
 	case a.float && attribute.Type == onnx.AttributeFloats:
-		var raw []byte
-		for _, f := range attribute.Floats {
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
-		}
-		return Constant(NewValue(&onnx.Tensor{Dims: []int64{int64(len(attribute.Floats))}, DataType: onnx.Float, Raw: raw}, ""), ""), nil
+		t := &onnx.Tensor{Dims: []int64{int64(len(attribute.Floats))}, DataType: onnx.Float, Floats: attribute.Floats}
+		return Constant(NewValue(t, ""), ""), nil
 	}
 	return nil, fmt.Errorf("its attribute %s has another type than it should", a.name)
 }
 
 // scalarFloat returns a number as a tensor without dimensions.
 func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
-	t := &onnx.Tensor{DataType: elem}
 	switch elem {
 	case onnx.Undefined:
-		t.DataType = onnx.Float
-		fallthrough
-	case onnx.Float:
-		t.Raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(f))
-	case onnx.Double:
-		t.Raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(f)))
+		elem = onnx.Float
 	case onnx.Float16:
-		t.Raw = binary.LittleEndian.AppendUint16(nil, half.Bits(f))
-	default:
-		return nil, fmt.Errorf("a number for elements of type %v", elem)
+		raw := binary.LittleEndian.AppendUint16(nil, half.Bits(f))
+		return Constant(NewValue(&onnx.Tensor{DataType: elem, Raw: raw}, ""), ""), nil
 	}
-	return Constant(NewValue(t, ""), ""), nil
+	return Scalar(float64(f), elem)
 }
 
 // denormalize makes attributes of inputs that a version of ONNX does not have yet.
@@ -207,19 +196,17 @@ func (a moved) attribute(v *fgraph.Variable) (*onnx.Attribute, bool) {
 		}
 		return Ints(a.name, list...), ok
 	}
-	floats, ok := x.Floats()
-	if raw, err := x.Bytes(); err == nil && x.Tensor != nil && x.Tensor.DataType == onnx.Float16 && a.scalar && len(raw) == 2 {
-		floats, ok = []float64{float64(half.Float32(binary.LittleEndian.Uint16(raw)))}, true
-	}
-	if !ok {
-		return nil, false
-	}
 	if a.scalar {
-		return Float(a.name, float32(slices.Concat(floats, []float64{0})[0])), len(floats) == 1
+		raw, err := x.Bytes()
+		if err != nil || kindOf(x.Tensor.DataType) != floats || x.Len() != 1 {
+			return nil, false
+		}
+		return Float(a.name, float32(numberAt(x.Tensor.DataType, raw))), true
 	}
-	list := make([]float32, len(floats))
-	for i, f := range floats {
-		list[i] = float32(f)
+	list, ok := x.Floats()
+	attribute := &onnx.Attribute{Name: a.name, Type: onnx.AttributeFloats}
+	for _, f := range list {
+		attribute.Floats = append(attribute.Floats, float32(f))
 	}
-	return &onnx.Attribute{Name: a.name, Type: onnx.AttributeFloats, Floats: list}, true
+	return attribute, ok
 }

@@ -117,16 +117,10 @@ func qualified(domain, typ string) string {
 	return domain + "." + typ
 }
 
-func (op *Op) format() string {
-	bodies := make([]string, len(op.Bodies))
-	for i, b := range op.Bodies {
-		bodies[i] = bodyText(b)
-	}
-	return op.textWith(bodies)
-}
+func (op *Op) format() string { return op.textWith(attributeText, bodyTexts(op.Bodies)) }
 
-// textWith returns the text of the op with these texts of its bodies.
-func (op *Op) textWith(bodies []string) string {
+// textWith returns the text of the op with these texts of its attributes and bodies.
+func (op *Op) textWith(attribute func(*onnx.Attribute) string, bodies []string) string {
 	text := op.Name()
 	if op.Overload != "" {
 		text += ":" + op.Overload
@@ -139,7 +133,7 @@ func (op *Op) textWith(bodies []string) string {
 	}
 	parts := make([]string, 0, len(op.Attributes)+len(bodies))
 	for _, a := range op.Attributes {
-		parts = append(parts, a.Name+"="+attributeText(a))
+		parts = append(parts, a.Name+"="+attribute(a))
 	}
 	if parts = append(parts, bodies...); len(parts) > 0 {
 		text += "{" + strings.Join(parts, ", ") + "}"

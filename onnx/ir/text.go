@@ -43,7 +43,7 @@ func (d Text) OpText(op fgraph.Op) (string, error) {
 		}
 		bodies[i] = fmt.Sprintf("%s=%s[%d,%s]", b.Name, kind, b.Params, strconv.Quote(text))
 	}
-	return o.textWith(bodies), nil
+	return o.textWith(attributeText, bodies), nil
 }
 
 // ParseOp returns the op of a text.
@@ -228,33 +228,25 @@ func appendElement(raw []byte, elem onnx.DataType, text string) ([]byte, error) 
 	if err != nil {
 		return raw, err
 	}
-	for i := range elem.Bits() / 8 {
-		raw = append(raw, byte(n>>(8*i)))
-	}
-	return raw, nil
+	return appendInt(raw, elem, n), nil
 }
 
 // Scalar returns a constant of one element, in the number of dimensions given, all of size 1.
 func Scalar(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
-	format := strconv.FormatFloat(f, 'g', -1, 64)
-	if elem != onnx.Float && elem != onnx.Double {
-		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return nil, fmt.Errorf("%v is no %v", f, elem)
-		}
-		format = strconv.FormatInt(int64(f), 10)
-		if elem == onnx.Bool {
-			format = strconv.FormatBool(f != 0)
-		}
-	}
-	if elem.Bits() < 8 {
+	var raw []byte
+	switch k := kindOf(elem); {
+	case elem == onnx.Float:
+		raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(f)))
+	case elem == onnx.Double:
+		raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))
+	case k == 0 || k == floats:
 		return nil, fmt.Errorf("a number of type %v", elem)
-	}
-	if elem == onnx.Float16 || elem == onnx.BFloat16 || elem >= onnx.Complex64 {
-		return nil, fmt.Errorf("a number of type %v", elem)
-	}
-	raw, err := appendElement(nil, elem, format)
-	if err != nil {
-		return nil, err
+	case f != math.Trunc(f) || math.Abs(f) > 1<<53:
+		return nil, fmt.Errorf("%v is no %v", f, elem)
+	case k == bools && f != 0:
+		raw = []byte{1}
+	default:
+		raw = appendInt(nil, elem, int64(f))
 	}
 	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, ""), ""), nil
 }
@@ -283,20 +275,12 @@ func NumberOf(v *fgraph.Variable) (float64, bool) {
 
 // first returns the first element of a tensor of numbers.
 func (x *Value) first() (float64, bool) {
-	t := *x.Tensor
+	t := x.Tensor.DataType
 	raw, err := x.Bytes()
-	size := t.DataType.Bits() / 8
-	if err != nil || size == 0 || len(raw) < size {
+	if kindOf(t) == 0 || t == onnx.Float16 || t == onnx.BFloat16 || t == onnx.Uint64 || err != nil || len(raw) == 0 {
 		return 0, false
 	}
-	one := NewValue(&onnx.Tensor{DataType: t.DataType, Raw: raw[:size]}, "")
-	if list, ok := one.Ints(); ok {
-		return float64(list[0]), true
-	}
-	if list, ok := one.Floats(); ok {
-		return list[0], true
-	}
-	return 0, false
+	return numberAt(t, raw), true
 }
 
 // Filled returns a constant all of whose elements are a number.
