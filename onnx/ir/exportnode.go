@@ -111,7 +111,7 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 		switch {
 		case i < 0:
 			continue
-		case rest[i] == a || len(graphsOf(a)) == 0 && attributeText(a) == attributeText(rest[i]):
+		case rest[i] == a || len(a.Subgraphs()) == 0 && attributeText(a) == attributeText(rest[i]):
 			kept = append(kept, a)
 		default:
 			kept = append(kept, rest[i])

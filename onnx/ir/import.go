@@ -49,7 +49,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), free: make(map[*onnx.Graph][]string), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -115,9 +115,9 @@ type importer struct {
 	Options
 	source    *Source
 	functions map[string]*onnx.Function
-	inlined   int                      // nodes of functions
-	graphs    int                      // how many there are: the main one and bodies
-	free      map[*onnx.Graph][]string // of graphs in nodes
+	inlined   int // nodes of functions
+	graphs    int // how many there are: the main one and bodies
+	uses      onnx.Uses
 	read      map[*onnx.Function]map[string]bool
 	overloads map[string]int // how many functions of a name there are
 	faults    []error
@@ -319,15 +319,17 @@ func symbolized(symbols map[string]bool, t Type, name string) Type {
 // be others.
 func (im *importer) declare(g *onnx.Graph, s *scope) {
 	for _, v := range slices.Concat(g.Values, g.Outputs) {
-		t := FromProto(v.Type)
-		if t.IsTensor() {
-			t = t.numbersOnly()
-		}
-		if im.source.fixed {
-			t = t.elementsOnly()
-		}
-		s.types[v.Name] = t
+		s.types[v.Name] = im.inner(v.Type)
 	}
+}
+
+// inner returns the type that the model declares for a value within a graph.
+func (im *importer) inner(p *onnx.Type) Type {
+	t := FromProto(p).numbersOnly()
+	if im.source.fixed {
+		t = t.elementsOnly()
+	}
+	return t
 }
 
 // elementsOnly returns the type with the number of dimensions of a tensor, but without sizes.
