@@ -31,7 +31,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 			return im.branches(origin, op, n, in, s)
 		}
 		var err error
-		if in, err = normalize(&op, version, in); err != nil {
+		if in, err = normalize(&op, in); err != nil {
 			return nil, nil, err
 		}
 	}

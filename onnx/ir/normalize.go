@@ -37,6 +37,7 @@ var movedSince = map[string]struct {
 	"ReduceMin":       {18, reduced},
 	"ReduceProd":      {18, reduced},
 	"ReduceSumSquare": {18, reduced},
+	"Reshape":         {5, []moved{{"shape", 1, false, false}}},
 	"Slice":           {10, []moved{{"starts", 1, false, false}, {"ends", 2, false, false}, {"axes", 3, false, false}}},
 	"Split":           {13, []moved{{"split", 1, false, false}}},
 	"Squeeze":         {13, reduced},
@@ -54,7 +55,7 @@ const softmaxVersion = 13
 // element-wise operators before version 7 are told by the attributes.
 var changedBefore = map[string]int64{
 	"Softmax": softmaxVersion, "LogSoftmax": softmaxVersion, "Hardmax": softmaxVersion, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
-	"DFT": 20, "PRelu": 7, "RoiAlign": 16, "Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
+	"DFT": 20, "PRelu": 7, "RoiAlign": 16, "Dropout": 7, "Split": 2, "Pad": 2, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
 }
 
 // legacy returns the version of an operator if its meaning is not today's.
@@ -106,13 +107,13 @@ func alongLast(a *fgraph.Apply) bool {
 	return axis == -1 || n > 0 && axis == n-1
 }
 
-// normalize makes inputs of attributes that became some. elem is the type of the first input.
-func normalize(op *Op, version int64, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
-	m, ok := movedSince[op.Type]
-	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
+// normalize makes inputs of attributes that became some: also in versions that have the inputs, or nobody would see
+// the attributes.
+func normalize(op *Op, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
+	if op.Domain != "" || op.Legacy != 0 {
 		return in, nil
 	}
-	for _, a := range m.list {
+	for _, a := range movedSince[op.Type].list {
 		attribute := op.Attribute(a.name)
 		if attribute == nil {
 			continue

@@ -164,14 +164,6 @@ func (o *origins) origin(a *fgraph.Apply) *imported {
 	return nil
 }
 
-// NodeOf returns the node of the model that an apply comes from, or nil.
-func (s *Source) NodeOf(a *fgraph.Apply) *onnx.Node {
-	if old := s.origin(a); old != nil {
-		return old.node
-	}
-	return nil
-}
-
 // Where says which node of the model an apply comes from, such as "node 3, If/then_branch/node 0, Neg":
 // the number of a node in its graph, its operator and its name. It is the op if there is no such node.
 func (s *Source) Where(a *fgraph.Apply) string {

@@ -82,10 +82,7 @@ var products = map[string]func(c *call) []*value{
 		return []*value{{v: c.quantize(tensor.Matmul(a, b), c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 	},
 	"QLinearConv": func(c *call) []*value {
-		w := c.shape(c.x(3))
-		if len(w) < 3 {
-			c.fail("weights of %d dimensions", len(w))
-		}
+		w := c.weights(3)
 		if sums := c.convSums(0, 3, 2, 5, len(w)); sums != nil && ndim(c.single(1)) == 0 {
 			y := tensor.Cast(sums, array.Float64)
 			if c.has(8) {
@@ -108,10 +105,7 @@ var products = map[string]func(c *call) []*value{
 		return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
 	},
 	"ConvInteger": func(c *call) []*value {
-		w := c.shape(c.x(1))
-		if len(w) < 3 {
-			c.fail("weights of %d dimensions", len(w))
-		}
+		w := c.weights(1)
 		if sums := c.convSums(0, 1, 2, 3, len(w)); sums != nil {
 			return c.out(sums, onnx.Int32)
 		}
@@ -128,14 +122,10 @@ var products = map[string]func(c *call) []*value{
 
 // reduceAll reduces a tensor to a scalar.
 func reduceAll(op array.Reduction, x variable) variable {
-	var axes []int
-	for i := range ndim(x) {
-		axes = append(axes, i)
-	}
-	if len(axes) == 0 {
+	if ndim(x) == 0 {
 		return x
 	}
-	return tensor.ReduceOver(op, x, axes...)
+	return tensor.ReduceOver(op, x, count(0, ndim(x))...)
 }
 
 // rows gives a vector of a number for each first index, or a scalar, so many dimensions.
@@ -143,12 +133,7 @@ func rows(v variable, n int) variable {
 	if ndim(v) == 0 {
 		return v
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = -1
-	}
-	order[0] = 0
-	return tensor.DimShuffle(v, order...)
+	return asDim(v, 0, n)
 }
 
 // along returns an input that is a scalar, a vector along the axis of the attribute, or has a number for
@@ -165,12 +150,7 @@ func (c *call) along(k int, x variable) variable {
 		if c.shape(v)[0] == 1 {
 			return c.reshape(v, nil)
 		}
-		order := make([]int, ndim(x))
-		for i := range order {
-			order[i] = -1
-		}
-		order[c.axis(c.int("axis", 1), ndim(x))] = 0
-		return tensor.DimShuffle(v, order...)
+		return asDim(v, c.axis(c.int("axis", 1), ndim(x)), ndim(x))
 	}
 	c.fail("%d dimensions of scales", ndim(v))
 	return nil
@@ -188,9 +168,8 @@ func (c *call) blocks(v, x variable, block int) variable {
 		c.fail("scales of shape %v for blocks of %d along %d of %v", have, block, axis, shape)
 	}
 	c.bounded(append(slices.Clone(shape), min(block, max(shape[axis], 1))))
-	indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axis+1)
-	indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(shape[axis]), 1)
-	return tensor.Subtensor(tensor.Repeat(v, tensor.Int(min(block, max(shape[axis], 1))), axis), indexes...)
+	repeated := tensor.Repeat(v, tensor.Int(min(block, max(shape[axis], 1))), axis)
+	return part(repeated, axis, tensor.SliceOf(tensor.Int(0), tensor.Int(shape[axis]), 1))
 }
 
 func (c *call) alongOr(k int, x variable) variable {
