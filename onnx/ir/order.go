@@ -74,13 +74,3 @@ func depthFirst[T comparable](list []T, needs func(T) []T, circle func(path []T)
 	}
 	return order
 }
-
-// sees reports whether a name is known before any node is imported.
-func (s *scope) sees(name string) bool {
-	for ; s != nil; s = s.outer {
-		if s.vars[name] != nil {
-			return true
-		}
-	}
-	return false
-}

@@ -198,5 +198,13 @@ func whereOf(i int, n *onnx.Node) string {
 	return where
 }
 
-// Default returns the initializer that an input has if whoever runs the model gives it no value, or nil.
-func (s *Source) Default(name string) *onnx.Tensor { return s.initializer(name) }
+// Initializer returns an initializer of the model, or nil. Of an input it is the value that it has if whoever runs
+// the model gives it none.
+func (s *Source) Initializer(name string) *onnx.Tensor {
+	for _, t := range s.Model.Graph.Initializers {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}

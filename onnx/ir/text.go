@@ -107,21 +107,11 @@ func (d Text) DataText(_ fgraph.Type, data any) (string, error) {
 			return text, nil
 		}
 	}
-	if x.Tensor != nil && d.Source != nil && d.Source.initializer(x.Tensor.Name) == x.Tensor {
+	if x.Tensor != nil && d.Source != nil && d.Source.Initializer(x.Tensor.Name) == x.Tensor {
 		return "@" + strconv.Quote(x.Tensor.Name), nil
 	}
 	text, err := dataText(x)
 	return "base64 " + text, err
-}
-
-// initializer returns an initializer of the model, or nil.
-func (s *Source) initializer(name string) *onnx.Tensor {
-	for _, t := range s.Model.Graph.Initializers {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
 }
 
 // ParseData returns the value of a constant.
@@ -135,10 +125,10 @@ func (d Text) ParseData(t fgraph.Type, text string) (any, error) {
 	}
 	if name, ok := strings.CutPrefix(text, "@"); ok {
 		name, err := strconv.Unquote(name)
-		if err != nil || d.Source == nil || d.Source.initializer(name) == nil {
+		if err != nil || d.Source == nil || d.Source.Initializer(name) == nil {
 			return nil, fmt.Errorf("the model has no initializer %.100s", text)
 		}
-		return NewValue(d.Source.initializer(name), d.Source.Dir), nil
+		return NewValue(d.Source.Initializer(name), d.Source.Dir), nil
 	}
 	if coded, ok := strings.CutPrefix(text, "base64 "); ok {
 		return parseBytes(u, coded)

@@ -205,11 +205,10 @@ var shapes = map[string]func(c *call) []*value{
 		if len(s) != 4 || b <= 0 || s[1]%(b*b) != 0 {
 			c.fail("blocks of %d of shape %v", b, s)
 		}
-		if c.text("mode", "DCR") == "CRD" {
-			y := tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
-			return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
-		}
 		y := tensor.DimShuffle(c.reshape(x, []int{s[0], b, b, s[1] / (b * b), s[2], s[3]}), 0, 3, 4, 1, 5, 2)
+		if c.text("mode", "DCR") == "CRD" {
+			y = tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
+		}
 		return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
 	},
 	"SpaceToDepth": func(c *call) []*value {
