@@ -181,6 +181,9 @@ func (c *call) shape(v *fgraph.Variable) []int {
 	if !slices.Contains(shape, tensor.Unknown) {
 		return shape
 	}
+	if c.any != nil {
+		c.fail("%w: %v", ErrSizes, v.Type())
+	}
 	a, err := c.valueOf(tensor.Shape(v))
 	if err != nil {
 		c.fail("a shape: %w", err)
@@ -256,10 +259,7 @@ func sizes(list []int) []*fgraph.Variable {
 
 // reshape gives a tensor another shape.
 func (c *call) reshape(v *fgraph.Variable, shape []int) *fgraph.Variable {
-	if len(shape) > array.MaxDims {
-		c.fail("%w: %d dimensions", ErrUnsupported, len(shape))
-	}
-	return tensor.Reshape(v, sizes(shape)...)
+	return c.reshapeTo(v, numbers(shape))
 }
 
 // number returns a number of the type of x.

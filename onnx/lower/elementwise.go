@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -240,10 +241,10 @@ func hardSigmoid(x variable, alpha, beta float64) variable {
 // from the axis on are one.
 func (c *call) softmax(f func(variable) variable) []*value {
 	x := c.x(0)
-	n, shape := ndim(x), c.shape(x)
+	n, dims := ndim(x), c.dims(x)
 	if c.opset < 13 {
 		axis := c.axis(c.int("axis", 1), max(n, 1))
-		return c.like(c.reshape(f(c.reshape(x, []int{product(shape[:axis]), product(shape[axis:])})), shape))
+		return c.like(c.reshapeTo(f(c.reshapeTo(x, []ir.Dim{together(dims[:axis]), together(dims[axis:])})), dims))
 	}
 	return c.like(c.alongAxis(f, x, c.axis(c.int("axis", -1), n)))
 }
@@ -252,8 +253,9 @@ func (c *call) softmax(f func(variable) variable) []*value {
 func (c *call) alongAxis(f func(variable) variable, x variable, axis int) variable {
 	n := ndim(x)
 	last := tensor.MoveAxes(x, []int{axis}, []int{n - 1})
-	moved := c.shape(last)
-	y := c.reshape(f(c.reshape(last, []int{product(moved[:n-1]), moved[n-1]})), moved)
+	dims := c.dims(x)
+	moved := append(slices.Delete(slices.Clone(dims), axis, axis+1), dims[axis])
+	y := c.reshapeTo(f(c.reshapeTo(last, []ir.Dim{together(moved[:n-1]), moved[n-1]})), moved)
 	return tensor.MoveAxes(y, []int{n - 1}, []int{axis})
 }
 

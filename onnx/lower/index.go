@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -12,13 +13,15 @@ var indexing = map[string]func(c *call) []*value{
 	"Gather": func(c *call) []*value {
 		x := c.x(0)
 		axis := c.axis(c.int("axis", 0), ndim(x))
-		indexes := c.index(c.x(1), c.shape(x)[axis])
+		dims := c.dims(x)
+		indexes := c.index(c.x(1), dims[axis])
 		n := ndim(indexes)
 		// The indexed dimension comes first, and the new ones go back to its place.
 		first := tensor.MoveAxes(x, []int{axis}, []int{0})
-		y := tensor.Take(first, c.flat(indexes))
-		shape := c.shape(first)[1:]
-		y = c.reshape(y, append(c.shape(indexes), shape...))
+		at := c.dims(c.x(1))
+		y := tensor.Take(first, c.reshapeTo(indexes, []ir.Dim{together(at)}))
+		dims = slices.Delete(slices.Clone(dims), axis, axis+1)
+		y = c.reshapeTo(y, append(at, dims...))
 		var from, to []int
 		for i := range n {
 			from, to = append(from, i), append(to, axis+i)
@@ -26,13 +29,13 @@ var indexing = map[string]func(c *call) []*value{
 		if n > 0 {
 			y = tensor.MoveAxes(y, from, to)
 		} else {
-			y = c.reshape(y, shape)
+			y = c.reshapeTo(y, dims)
 		}
 		return c.like(y)
 	},
 	"GatherElements": func(c *call) []*value {
 		axis := c.axis(c.int("axis", 0), ndim(c.x(0)))
-		return c.like(tensor.GatherElements(c.x(0), c.index(c.x(1), c.shape(c.x(0))[axis]), axis))
+		return c.like(tensor.GatherElements(c.x(0), c.index(c.x(1), c.dims(c.x(0))[axis]), axis))
 	},
 	"GatherND": func(c *call) []*value {
 		if c.int("batch_dims", 0) == 0 {
@@ -48,7 +51,7 @@ var indexing = map[string]func(c *call) []*value{
 	"OneHot": func(c *call) []*value {
 		depth := int(c.one(1))
 		c.bounded(append([]int{depth}, c.shape(c.x(0))...))
-		x := c.index(tensor.Cast(c.x(0), array.Int64), depth)
+		x := c.index(tensor.Cast(c.x(0), array.Int64), ir.Known(int64(depth)))
 		axis := c.axis(c.int("axis", -1), ndim(x)+1)
 		classes := slices.Repeat([]int{1}, ndim(x)+1)
 		classes[axis] = depth
@@ -99,9 +102,9 @@ var indexing = map[string]func(c *call) []*value{
 		if n < 2 {
 			c.fail("%d dimensions", n)
 		}
-		shape := c.shape(x)
+		sizes := c.scalars(c.dims(x))
 		upper := c.bool("upper", true)
-		rows, columns := arange(shape[n-2]), arange(shape[n-1])
+		rows, columns := tensor.ARange(tensor.Int(0), sizes[n-2], tensor.Int(1)), tensor.ARange(tensor.Int(0), sizes[n-1], tensor.Int(1))
 		d := tensor.Sub(tensor.DimShuffle(columns, -1, 0), tensor.DimShuffle(rows, 0, -1))
 		keep := tensor.Map(array.Ge, d, number(float64(k), d))
 		if !upper {
@@ -133,9 +136,13 @@ var indexing = map[string]func(c *call) []*value{
 }
 
 // index makes indexes that count from the end count from the beginning.
-func (c *call) index(v variable, n int) variable {
+func (c *call) index(v variable, n ir.Dim) variable {
 	v = tensor.Cast(v, array.Int64)
-	return tensor.Switch(tensor.Map(array.Lt, v, number(0, v)), tensor.Add(v, number(float64(n), v)), v)
+	count := tensor.PadLeft(c.size(n), ndim(v))
+	if k, ok := n.Number(); ok {
+		count = number(float64(k), v)
+	}
+	return tensor.Switch(tensor.Map(array.Lt, v, number(0, v)), tensor.Add(v, count), v)
 }
 
 // takeAlong takes elements along a dimension.

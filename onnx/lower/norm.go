@@ -122,8 +122,8 @@ var norms = map[string]func(c *call) []*value{
 // perChannel checks that inputs have a number for each channel of x, of which there is one if it has one dimension.
 func (c *call) perChannel(x variable, inputs ...int) {
 	n := 1
-	if shape := c.shape(x); len(shape) > 1 {
-		n = shape[1]
+	if ndim(x) > 1 {
+		n = c.dim(x, 1)
 	}
 	for _, k := range inputs {
 		if s := c.shape(c.x(k)); !slices.Equal(s, []int{n}) {

@@ -94,7 +94,7 @@ var products = map[string]func(c *call) []*value{
 		if c.has(8) {
 			bias = tensor.Mul(c.floats(8), tensor.Mul(c.floats(1), c.floats(4)))
 		}
-		return c.requantized(tensor.Conv(x, weights, bias, c.slide(w[2:], c.shape(x)), c.int("group", 1)))
+		return c.requantized(tensor.Conv(x, weights, bias, c.slide(w[2:], x), c.int("group", 1)))
 	},
 	"ConvInteger": func(c *call) []*value {
 		w := c.weights(1)
@@ -108,7 +108,7 @@ var products = map[string]func(c *call) []*value{
 		if c.has(3) {
 			k = tensor.Sub(k, rows(c.floats(3), len(w)))
 		}
-		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], c.shape(x)), c.int("group", 1)), onnx.Int32)
+		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], x), c.int("group", 1)), onnx.Int32)
 	},
 }
 
@@ -252,7 +252,7 @@ func (c *call) convSums(x, w, zeroX, zeroW, n int) variable {
 	if zx == nil || zw == nil {
 		return nil
 	}
-	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.shape(c.x(x))))
+	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.x(x)))
 }
 
 // single returns an input without dimensions if it has one element, and otherwise as it is.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -61,27 +62,37 @@ func (c *call) reduce(f func(x variable, axes ...int) variable, axes []int) []*v
 		y = f(x, axes...)
 	}
 	if c.bool("keepdims", true) {
-		shape := c.shape(x)
-		for _, a := range axes {
-			shape[a] = 1
-		}
-		y = c.reshape(y, shape)
+		y = c.keepDims(y, x, axes...)
 	}
 	return c.like(y)
+}
+
+// keepDims gives a reduction of x over some axes as many dimensions as x.
+func (c *call) keepDims(y, x variable, axes ...int) variable {
+	if c.any != nil && unsized(x) {
+		axes = slices.Clone(axes)
+		slices.Sort(axes)
+		return tensor.ExpandDims(y, axes...)
+	}
+	shape := c.shape(x)
+	for _, a := range axes {
+		shape[a] = 1
+	}
+	return c.reshape(y, shape)
 }
 
 // extreme lowers ReduceMax and ReduceMin, whose result is the smallest or largest number of the type where
 // there are no elements.
 func (c *call) extreme(op array.Reduction, axes []int) []*value {
 	reduce := func(x variable, axes ...int) variable { return tensor.ReduceOver(op, x, axes...) }
-	shape := c.shape(c.x(0))
+	dims := c.dims(c.x(0))
 	if len(axes) == 0 && !c.bool("noop_with_empty_axes", false) {
-		axes = count(0, len(shape))
+		axes = count(0, len(dims))
 	}
 	empty := false
-	for _, a := range c.axes(axes, len(shape)) {
-		if shape[a] == 0 {
-			shape[a], empty = 1, true // one of the number that the others have to beat
+	for _, a := range c.axes(axes, len(dims)) {
+		if dims[a].Is(0) {
+			dims[a], empty = ir.Known(1), true // one of the number that the others have to beat
 		}
 	}
 	if !empty {
@@ -89,7 +100,7 @@ func (c *call) extreme(op array.Reduction, axes []int) []*value {
 	}
 	one := *c
 	one.in = slices.Clone(c.in)
-	one.in[0] = c.typed(tensor.Alloc(tensor.Constant(least(c.elem(0), op == array.Max)), sizes(shape)...), c.elem(0))
+	one.in[0] = c.typed(tensor.Alloc(tensor.Constant(least(c.elem(0), op == array.Max)), c.scalars(dims)...), c.elem(0))
 	return one.reduce(reduce, axes)
 }
 
@@ -126,14 +137,21 @@ func (c *call) arg(f func(x variable, axes ...int) variable) []*value {
 	}
 	y := f(x, axis)
 	if last {
-		y = tensor.Sub(tensor.Int(c.shape(x)[axis]-1), y)
+		y = tensor.Sub(c.size(c.dims(c.x(0))[axis].Minus(ir.Known(1))), y)
 	}
 	if c.bool("keepdims", true) {
-		shape := c.shape(x)
-		shape[axis] = 1
-		y = c.reshape(y, shape)
+		y = c.keepDims(y, x, axis)
 	}
 	return c.out(y, onnx.Int64)
+}
+
+// exclusive returns how many elements there are along an axis if only those before each are to be cumulated,
+// otherwise 0.
+func (c *call) exclusive(axis int) int {
+	if !c.bool("exclusive", false) {
+		return 0
+	}
+	return c.dim(c.x(0), axis)
 }
 
 // cumulated lowers CumSum and CumProd. Exclusive ones begin with what is neutral, without the last element.
@@ -143,7 +161,7 @@ func (c *call) cumulated(f func(x variable, axis int) variable, neutral float64)
 	if c.bool("reverse", false) {
 		x = tensor.Flip(x, axis)
 	}
-	if n := c.shape(x)[axis]; n > 0 && c.bool("exclusive", false) {
+	if n := c.exclusive(axis); n > 0 {
 		margins := slices.Repeat([]tensor.Margin{{Before: tensor.Int(0), After: tensor.Int(0)}}, ndim(x))
 		margins[axis].Before = tensor.Int(1)
 		x = tensor.PadValue(part(x, axis, tensor.SliceOf(tensor.Int(0), tensor.Int(n-1), 1)), number(neutral, x), margins...)

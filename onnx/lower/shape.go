@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -24,6 +25,9 @@ var shapes = map[string]func(c *call) []*value{
 		return []*value{{v: tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), elem: onnx.Int64}}
 	},
 	"Reshape": func(c *call) []*value {
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(c.x(0), dims))
+		}
 		shape := c.ints(1)
 		have, all := c.shape(c.x(0)), c.bool("allowzero", false)
 		for i, n := range shape {
@@ -37,6 +41,9 @@ var shapes = map[string]func(c *call) []*value{
 		return c.like(c.reshape(c.x(0), complete(shape, product(have))))
 	},
 	"Flatten": func(c *call) []*value {
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(c.x(0), dims))
+		}
 		shape := c.shape(c.x(0))
 		axis := c.axis(c.int("axis", 1), len(shape)+1)
 		if a := c.int("axis", 1); a < 0 {
@@ -46,6 +53,9 @@ var shapes = map[string]func(c *call) []*value{
 	},
 	"Squeeze": func(c *call) []*value {
 		x := c.x(0)
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(x, dims))
+		}
 		notOne := func(i int) bool { return c.shape(x)[i] != 1 }
 		axes := c.axes(c.intsOr(1, slices.DeleteFunc(count(0, ndim(x)), notOne)), ndim(x))
 		var shape []int
@@ -59,6 +69,9 @@ var shapes = map[string]func(c *call) []*value{
 		return c.like(c.reshape(x, shape))
 	},
 	"Unsqueeze": func(c *call) []*value {
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(c.x(0), dims))
+		}
 		axes, shape := c.ints(1), c.shape(c.x(0))
 		axes = c.axes(axes, len(shape)+len(axes))
 		slices.Sort(axes)
@@ -89,7 +102,7 @@ var shapes = map[string]func(c *call) []*value{
 	"Split": func(c *call) []*value {
 		x := c.x(0)
 		axis := c.axis(c.int("axis", 0), ndim(x))
-		n := c.shape(x)[axis]
+		n := c.dim(x, axis)
 		parts := c.intsOr(1, c.list("split")) // an attribute in opset 1
 		if parts == nil {
 			count := c.int("num_outputs", c.op.Outputs)
@@ -115,45 +128,27 @@ var shapes = map[string]func(c *call) []*value{
 	},
 	"Slice": func(c *call) []*value {
 		x := c.x(0)
-		starts, ends := c.ints(1), c.ints(2)
+		starts, ends := c.elements(1), c.elements(2)
 		axes := c.intsOr(3, count(0, len(starts)))
 		steps := c.intsOr(4, slices.Repeat([]int{1}, len(starts)))
-		shape := c.shape(x)
-		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, len(shape))
+		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, ndim(x))
 		if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
 			c.fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
 		}
-		for i, axis := range c.axes(axes, len(shape)) {
-			step, n := steps[i], shape[axis]
+		for i, axis := range c.axes(axes, ndim(x)) {
+			step := steps[i]
 			if step == 0 {
 				c.fail("a step of 0")
 			}
-			from, to := starts[i], ends[i]
-			if from < 0 {
-				from += n
-			}
-			if to < 0 {
-				to = max(to, -n-1) + n
-			}
-			if step > 0 {
-				from, to = min(max(from, 0), n), min(max(to, 0), n)
-				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(max(to, from)), step)
-				continue
-			}
-			// Unlike in NumPy, a start in front of all is the first element.
-			from, to = min(max(from, 0), n-1), min(max(to, -1), n-1)
-			if from <= to {
-				indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(0), 1)
-			} else if to < 0 {
-				indexes[axis] = tensor.SliceOf(tensor.Int(from), nil, step)
-			} else {
-				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(to), step)
-			}
+			indexes[axis] = c.slice(x, axis, starts[i], ends[i], step)
 		}
 		return c.like(tensor.Subtensor(x, indexes...))
 	},
 	"Expand": func(c *call) []*value {
 		x := c.x(0)
+		if dims, ok := c.inferred(); ok {
+			return c.like(tensor.Alloc(x, c.scalars(dims)...))
+		}
 		shape := broadcast(c.shape(x), c.ints(1))
 		if shape == nil {
 			c.fail("%v does not broadcast to %v", c.shape(x), c.ints(1))
@@ -162,6 +157,9 @@ var shapes = map[string]func(c *call) []*value{
 		return c.like(tensor.Alloc(x, sizes(shape)...))
 	},
 	"Tile": func(c *call) []*value {
+		if _, ok := c.inferred(); ok {
+			return c.like(tensor.Tile(c.x(0), c.scalars(c.elements(1))...))
+		}
 		reps := c.ints(1)
 		c.bounded(append(slices.Clone(reps), c.shape(c.x(0))...))
 		return c.like(tensor.Tile(c.x(0), sizes(reps)...))
@@ -175,11 +173,17 @@ var shapes = map[string]func(c *call) []*value{
 			}
 			v, elem = c.reshape(tensor.Constant(t), nil), a.Tensor.DataType
 		}
+		if dims, ok := c.inferred(); ok {
+			return c.out(tensor.Alloc(v, c.scalars(dims)...), elem)
+		}
 		shape := c.ints(0)
 		c.bounded(shape)
 		return c.out(tensor.Alloc(v, sizes(shape)...), elem)
 	},
 	"Range": func(c *call) []*value {
+		if v := c.rangeOfSizes(); v != nil {
+			return c.out(v, c.elem(0))
+		}
 		from, to, step := c.one(0), c.one(1), c.one(2)
 		if step == 0 {
 			c.fail("a step of 0")
@@ -265,12 +269,65 @@ var shapes = map[string]func(c *call) []*value{
 	},
 }
 
+// slice returns what Slice selects of an axis.
+func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.Index {
+	first, known := start.Number()
+	last, ends := end.Number()
+	if n := tensor.TypeOf(x).Dim(axis); c.any != nil && (n == tensor.Unknown || !known || !ends) {
+		switch {
+		case step > 0 && ends && last >= math.MaxInt32: // as files say that there is no end
+			return tensor.SliceOf(c.size(start), nil, step)
+		case step > 0: // as in NumPy
+			return tensor.SliceOf(c.size(start), c.size(end), step)
+		case known && first == -1 && ends && last <= math.MinInt32:
+			return tensor.SliceOf(nil, nil, step)
+		}
+		c.fail("%w: a slice from %v to %v with the step %d", ErrSizes, start, end, step)
+	}
+	n, from, to := c.dim(x, axis), int(first), int(last)
+	if from < 0 {
+		from += n
+	}
+	if to < 0 {
+		to = max(to, -n-1) + n
+	}
+	if step > 0 {
+		from, to = min(max(from, 0), n), min(max(to, 0), n)
+		return tensor.SliceOf(tensor.Int(from), tensor.Int(max(to, from)), step)
+	}
+	// Unlike in NumPy, a start in front of all is the first element.
+	from, to = min(max(from, 0), n-1), min(max(to, -1), n-1)
+	switch {
+	case from <= to:
+		return tensor.SliceOf(tensor.Int(0), tensor.Int(0), 1)
+	case to < 0:
+		return tensor.SliceOf(tensor.Int(from), nil, step)
+	}
+	return tensor.SliceOf(tensor.Int(from), tensor.Int(to), step)
+}
+
 // bound returns an index that may count from the end, within 0 and n.
 func bound(i, n int) int {
 	if i < 0 {
 		i += n
 	}
 	return min(max(i, 0), n)
+}
+
+// rangeOfSizes returns a range of integers that are computed of sizes, nil if the graph is not for any sizes.
+func (c *call) rangeOfSizes() variable {
+	if _, ok := c.inferred(); !ok || tensor.TypeOf(c.x(0)).DType().IsFloat() {
+		return nil
+	}
+	var bounds [3]variable
+	for k := range bounds {
+		list := c.elements(k)
+		if len(list) != 1 {
+			return nil
+		}
+		bounds[k] = c.size(list[0])
+	}
+	return tensor.ARange(bounds[0], bounds[1], bounds[2])
 }
 
 // complete replaces -1 in a shape by what is left of so many elements.

@@ -3,6 +3,8 @@ package lower
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/onnx/ir"
+
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -44,7 +46,7 @@ func (c *call) maxUnpool() []*value {
 	}
 	c.bounded(shape)
 	flat := tensor.Zeros(tensor.TypeOf(c.x(0)).DType(), tensor.Int(product(shape)))
-	y := c.reshape(tensor.SetTake(flat, c.flat(c.x(0)), c.flat(c.index(c.x(1), product(shape)))), shape)
+	y := c.reshape(tensor.SetTake(flat, c.flat(c.x(0)), c.flat(c.index(c.x(1), ir.Known(int64(product(shape)))))), shape)
 	if !c.has(2) {
 		return c.like(y)
 	}

@@ -11,7 +11,7 @@ import (
 var windows = map[string]func(c *call) []*value{
 	"Conv": func(c *call) []*value {
 		w := c.weights(1)
-		return c.like(tensor.Conv(c.x(0), c.x(1), c.maybe(2), c.slide(w[2:], c.shape(c.x(0))), c.int("group", 1)))
+		return c.like(tensor.Conv(c.x(0), c.x(1), c.maybe(2), c.slide(w[2:], c.x(0)), c.int("group", 1)))
 	},
 	"ConvTranspose": func(c *call) []*value {
 		x, w := c.shape(c.x(0)), c.shape(c.x(1))
@@ -50,7 +50,7 @@ var windows = map[string]func(c *call) []*value{
 	},
 	"MaxPool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
-		s := c.slide(kernel, c.shape(c.x(0)))
+		s := c.slide(kernel, c.x(0))
 		x := c.x(0)
 		if !tensor.TypeOf(x).DType().IsFloat() {
 			x = tensor.Cast(x, array.Float32)
@@ -67,11 +67,11 @@ var windows = map[string]func(c *call) []*value{
 	},
 	"AveragePool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
-		return c.like(tensor.AveragePool(c.x(0), kernel, c.slide(kernel, c.shape(c.x(0))), c.bool("ceil_mode", false), c.bool("count_include_pad", false)))
+		return c.like(tensor.AveragePool(c.x(0), kernel, c.slide(kernel, c.x(0)), c.bool("ceil_mode", false), c.bool("count_include_pad", false)))
 	},
 	"LpPool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
-		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.shape(c.x(0))), c.bool("ceil_mode", false)))
+		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.x(0)), c.bool("ceil_mode", false)))
 	},
 	"GlobalAveragePool": func(c *call) []*value { return c.reduce(mean, count(2, ndim(c.x(0)))) },
 	"GlobalMaxPool":     func(c *call) []*value { return c.extreme(array.Max, count(2, ndim(c.x(0)))) },
@@ -115,12 +115,13 @@ func (c *call) weights(k int) []int {
 	return w
 }
 
-// slide returns how a window of a size moves over x, whose shape matters for automatic padding only.
-func (c *call) slide(kernel, x []int) tensor.Slide {
+// slide returns how a window of a size moves over x, whose sizes matter for automatic padding only. Without x there is
+// none.
+func (c *call) slide(kernel []int, x variable) tensor.Slide {
 	dims := len(kernel)
 	s := tensor.Slide{Strides: c.list("strides"), Dilations: c.list("dilations")}
-	if dims == 0 || x != nil && len(x) != dims+2 {
-		c.fail("a window of %d dimensions for %d", dims, len(x))
+	if dims == 0 || x != nil && ndim(x) != dims+2 {
+		c.fail("a window of %d dimensions for a %v", dims, x)
 	}
 	switch auto := c.text("auto_pad", "NOTSET"); auto {
 	case "NOTSET", "":
@@ -135,7 +136,7 @@ func (c *call) slide(kernel, x []int) tensor.Slide {
 		if x == nil {
 			break
 		}
-		for i, n := range x[2:] {
+		for i, n := range c.shape(x)[2:] {
 			stride := max(at(s.Strides, i, 1), 1)
 			size := (kernel[i]-1)*at(s.Dilations, i, 1) + 1
 			total := max(0, ((n+stride-1)/stride-1)*stride+size-n)
