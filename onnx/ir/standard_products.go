@@ -4,16 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
 
 // standardProducts are products of matrices.
 var standardProducts = []Operator{
-	{Type: "MatMul", MinInputs: 2, MaxInputs: 2, Cost: costOfMatMul, Infer: func(c *Call) { c.matmul(c.elemOf(0, 1), 0, 1) }},
-	{Type: "MatMulInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfMatMul, Infer: func(c *Call) { c.matmul(onnx.Int32, 0, 1) }},
-	{Type: "QLinearMatMul", MinInputs: 8, MaxInputs: 8, Cost: costOfMatMul, Infer: func(c *Call) { c.matmul(c.Elem(7), 0, 3) }},
-	{Type: "Gemm", MinInputs: 2, MaxInputs: 3, Cost: costOfMatMul, Infer: inferGemm},
+	{Type: "MatMul", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) { c.matmul(c.elemOf(0, 1), 0, 1) }},
+	{Type: "MatMulInteger", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) { c.matmul(onnx.Int32, 0, 1) }},
+	{Type: "QLinearMatMul", MinInputs: 8, MaxInputs: 8, Infer: func(c *Call) { c.matmul(c.Elem(7), 0, 3) }},
+	{Type: "Gemm", MinInputs: 2, MaxInputs: 3, Infer: inferGemm},
 	{Type: "Einsum", MinInputs: 1, MaxInputs: -1, Infer: inferEinsum},
 	{Type: "Det", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		dims, ranked := c.Shape(0)
@@ -166,37 +165,4 @@ func (c *Call) letter(sizes map[rune]Dim, r rune, d Dim) {
 		d = c.broadcastDim(e, d)
 	}
 	sizes[r] = d
-}
-
-// costOfMatMul counts the multiplications of a product whose left side is the first input.
-func costOfMatMul(a *fgraph.Apply) float64 {
-	n := elementsOf(TypeOf(a.Outputs()[0]))
-	dims, _ := TypeOf(a.Inputs()[0]).Shape()
-	switch {
-	case len(dims) == 0:
-		return n
-	case a.Op().(*Op).Int("transA", 0) != 0: // of a Gemm
-		return n * sizeOr(dims[0])
-	}
-	return n * sizeOr(dims[len(dims)-1])
-}
-
-// guessedSize is what an estimate takes for a size that is no number.
-const guessedSize = 16
-
-func sizeOr(d Dim) float64 {
-	if n, ok := d.Number(); ok && n >= 0 {
-		return float64(n)
-	}
-	return guessedSize
-}
-
-// elementsOf estimates how many elements tensors have.
-func elementsOf(t Type) float64 {
-	dims, _ := t.Shape()
-	n := 1.0
-	for _, d := range dims {
-		n *= sizeOr(d)
-	}
-	return n
 }

@@ -3,21 +3,20 @@ package ir
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
 
 // standardWindows are operators of windows that move over images, and others of images.
 var standardWindows = slices.Concat(
 	[]Operator{
-		{Type: "Conv", MinInputs: 2, MaxInputs: 3, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 2) }},
-		{Type: "ConvInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(onnx.Int32, 0, 1, none) }},
-		{Type: "QLinearConv", MinInputs: 8, MaxInputs: 9, Cost: costOfConv(3), Infer: func(c *Call) { c.conv(c.Elem(7), 0, 3, 8) }},
-		{Type: "DeformConv", MinInputs: 3, MaxInputs: 5, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 3) }},
-		{Type: "ConvTranspose", MinInputs: 2, MaxInputs: 3, Cost: costOfConv(1), Infer: inferConvTranspose},
-		{Type: "MaxPool", MinInputs: 1, MaxInputs: 1, Cost: costOfPool, Infer: inferPool},
-		{Type: "AveragePool", MinInputs: 1, MaxInputs: 1, Cost: costOfPool, Infer: inferPool},
-		{Type: "LpPool", MinInputs: 1, MaxInputs: 1, Cost: costOfPool, Infer: inferPool},
+		{Type: "Conv", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 2) }},
+		{Type: "ConvInteger", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) { c.conv(onnx.Int32, 0, 1, none) }},
+		{Type: "QLinearConv", MinInputs: 8, MaxInputs: 9, Infer: func(c *Call) { c.conv(c.Elem(7), 0, 3, 8) }},
+		{Type: "DeformConv", MinInputs: 3, MaxInputs: 5, Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 3) }},
+		{Type: "ConvTranspose", MinInputs: 2, MaxInputs: 3, Infer: inferConvTranspose},
+		{Type: "MaxPool", MinInputs: 1, MaxInputs: 1, Infer: inferPool},
+		{Type: "AveragePool", MinInputs: 1, MaxInputs: 1, Infer: inferPool},
+		{Type: "LpPool", MinInputs: 1, MaxInputs: 1, Infer: inferPool},
 		{Type: "MaxUnpool", MinInputs: 2, MaxInputs: 3, Infer: inferMaxUnpool},
 		{Type: "MaxRoiPool", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) {
 			x, rois := c.sizesOf(0, 4), c.sizesOf(1, 2)
@@ -36,7 +35,7 @@ var standardWindows = slices.Concat(
 		{Type: "Col2Im", MinInputs: 3, MaxInputs: 3, Infer: inferCol2Im},
 		{Type: "Resize", MinInputs: 1, MaxInputs: 4, Infer: inferResize},
 		{Type: "Upsample", MinInputs: 2, MaxInputs: 2, Infer: inferResize},
-		{Type: "CausalConvWithState", MinInputs: 2, MaxInputs: 4, Cost: costOfConv(1), Infer: func(c *Call) {
+		{Type: "CausalConvWithState", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) {
 			c.like(0, 0)
 			x, w := c.sizesOf(0, 3), c.sizesOf(1, 3)
 			c.Set(1, NewType(c.Elem(0), x[0], x[1], w[2].Minus(Known(1))))
@@ -298,29 +297,4 @@ func inferCol2Im(c *Call) {
 		channels = c.exactly(x[1], product(block))
 	}
 	c.Set(0, NewType(c.Elem(0), append([]Dim{x[0], channels}, image...)...))
-}
-
-// costOfConv counts the multiplications of a convolution: for each element of the result, or of the input of a
-// transposed one, as many as one of the weights' first index has.
-func costOfConv(weights int) func(*fgraph.Apply) float64 {
-	return func(a *fgraph.Apply) float64 {
-		w, each := TypeOf(a.Inputs()[weights]), a.Outputs()[0]
-		if a.Op().(*Op).Type == "ConvTranspose" {
-			each = a.Inputs()[0]
-		}
-		n := elementsOf(w)
-		if dims, ranked := w.Shape(); ranked && len(dims) > 0 {
-			n /= max(sizeOr(dims[0]), 1)
-		}
-		return n * elementsOf(TypeOf(each))
-	}
-}
-
-// costOfPool counts the elements of all windows.
-func costOfPool(a *fgraph.Apply) float64 {
-	n := elementsOf(TypeOf(a.Outputs()[0]))
-	for _, k := range a.Op().(*Op).Ints("kernel_shape") {
-		n *= float64(k)
-	}
-	return n
 }
