@@ -113,12 +113,12 @@ func symbolized(symbols map[string]bool, t Type, name string) Type {
 // be others.
 func (im *importer) declare(g *onnx.Graph, s *scope) {
 	for _, v := range slices.Concat(g.Values, g.Outputs) {
-		s.types[v.Name] = im.inner(v.Type)
+		s.types[v.Name] = im.declaredType(v.Type)
 	}
 }
 
-// inner returns the type that the model declares for a value within a graph.
-func (im *importer) inner(p *onnx.Type) Type {
+// declaredType returns the type that the model declares for a value within a graph.
+func (im *importer) declaredType(p *onnx.Type) Type {
 	t := FromProto(p).numbersOnly()
 	if im.source.fixed {
 		t = t.elementsOnly()

@@ -111,7 +111,7 @@ func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op O
 		if inner.vars[p.Name] != nil {
 			return nil, nil, fmt.Errorf("two inputs of its %s are called %s", name, p.Name)
 		}
-		t := im.inner(p.Type)
+		t := im.declaredType(p.Type)
 		if t.IsUnknown() {
 			t = paramType(op, i, in)
 		}

@@ -241,12 +241,12 @@ func product(dims []Dim) Dim {
 // axesOr returns axes that an input has, or all of n if it is left out. ok is false if they are not known.
 func (c *Call) axesOr(k, n int) (axes []int, ok bool) {
 	list, ok := c.Numbers(k)
-	return c.allOr(list, c.Has(k), n), ok || !c.Has(k)
+	return c.axesOf(list, c.Has(k), n), ok || !c.Has(k)
 }
 
-// allOr returns axes as indexes, or all of n unless there are any.
-func (c *Call) allOr(list []int64, any bool, n int) (axes []int) {
-	if !any {
+// axesOf returns axes as indexes, or all of n unless some are given.
+func (c *Call) axesOf(list []int64, given bool, n int) (axes []int) {
+	if !given {
 		for i := range n {
 			axes = append(axes, i)
 		}

@@ -65,11 +65,11 @@ func inferReshape(c *Call) {
 			c.Fail("%d elements can't be %d ones", n, m)
 		}
 	}
-	c.setSame(NewType(elem, sizes...))
+	c.setReshaped(NewType(elem, sizes...))
 }
 
-// setSame sets the type of a result that has the elements of the first input in the same order.
-func (c *Call) setSame(t Type) {
+// setReshaped sets the type of a result that has the elements of the first input in the same order.
+func (c *Call) setReshaped(t Type) {
 	if list, ok := c.data(0); ok {
 		t = t.with(list)
 	}
@@ -150,7 +150,7 @@ func inferSqueeze(c *Call) {
 			out = append(out, d)
 		}
 	}
-	c.setSame(NewType(elem, out...))
+	c.setReshaped(NewType(elem, out...))
 }
 
 func inferUnsqueeze(c *Call) {
@@ -180,7 +180,7 @@ func inferUnsqueeze(c *Call) {
 			out[i], dims = dims[0], dims[1:]
 		}
 	}
-	c.setSame(NewType(elem, out...))
+	c.setReshaped(NewType(elem, out...))
 }
 
 func inferTranspose(c *Call) {

@@ -55,7 +55,7 @@ func inferResize(c *Call) {
 		}
 		dims = unknowns(n)
 	}
-	at := c.allOr(axes, c.Op.Attribute("axes") != nil, len(dims))
+	at := c.axesOf(axes, c.Op.Attribute("axes") != nil, len(dims))
 	if c.Has(sizes) && c.count(sizes) != 0 {
 		c.resizeTo(dims, at, sizes)
 	} else {

@@ -313,7 +313,7 @@ func inferPad(c *Call) {
 func inferCenterCropPad(c *Call) {
 	elem := c.Elem(0)
 	dims := c.ranked(0, elem)
-	axes := c.allOr(c.Op.Ints("axes"), c.Op.Attribute("axes") != nil, len(dims))
+	axes := c.axesOf(c.Op.Ints("axes"), c.Op.Attribute("axes") != nil, len(dims))
 	sizes, ok := c.elements(1)
 	if !ok {
 		sizes = unknowns(len(axes))

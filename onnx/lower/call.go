@@ -144,8 +144,8 @@ func (c *call) list(name string) []int {
 	return list
 }
 
-// maybe returns an input, nil if it is left out.
-func (c *call) maybe(k int) *fgraph.Variable {
+// optional returns an input, nil if it is left out.
+func (c *call) optional(k int) *fgraph.Variable {
 	if !c.has(k) {
 		return nil
 	}
@@ -213,13 +213,13 @@ func (c *call) axes(list []int, n int) []int {
 // axesOr returns the axes of an attribute, or all of n if there is none.
 func (c *call) axesOr(name string, n int) []int {
 	if c.attribute(name) == nil {
-		return count(0, n)
+		return span(0, n)
 	}
 	return c.axes(c.list(name), n)
 }
 
-// count returns the numbers from one to the one before another.
-func count(from, to int) []int {
+// span returns the numbers from one to the one before another.
+func span(from, to int) []int {
 	var list []int
 	for i := from; i < to; i++ {
 		list = append(list, i)

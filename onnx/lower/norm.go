@@ -17,7 +17,7 @@ var norms = map[string]func(c *call) []*value{
 		out := []*value{nil}
 		if c.bool("training_mode", false) {
 			// The statistics are those of the batch, and the running ones move towards them.
-			axes := slices.DeleteFunc(count(0, ndim(x)), func(i int) bool { return i == 1 })
+			axes := slices.DeleteFunc(span(0, ndim(x)), func(i int) bool { return i == 1 })
 			now := tensor.Mean(x, axes...)
 			spread := tensor.Mean(tensor.Sqr(tensor.Sub(x, channel(now))), axes...)
 			moved := func(old, now variable) *value {
@@ -107,7 +107,7 @@ var norms = map[string]func(c *call) []*value{
 		return tensor.TrueDiv(x, tensor.Pow(base, number(c.float("beta", 0.75), x)))
 	}),
 	"NegativeLogLikelihoodLoss": func(c *call) []*value {
-		return c.like(c.likelihood(c.x(0), c.x(1), c.maybe(2)))
+		return c.like(c.likelihood(c.x(0), c.x(1), c.optional(2)))
 	},
 	"SoftmaxCrossEntropyLoss": func(c *call) []*value {
 		x := c.x(0)
@@ -115,7 +115,7 @@ var norms = map[string]func(c *call) []*value{
 			c.fail("%d dimensions", ndim(x))
 		}
 		y := c.alongAxis(tensor.LogSoftmax, x, 1)
-		return []*value{c.typed(c.likelihood(y, c.x(1), c.maybe(2)), c.elem(0)), c.typed(y, c.elem(0))}
+		return []*value{c.typed(c.likelihood(y, c.x(1), c.optional(2)), c.elem(0)), c.typed(y, c.elem(0))}
 	},
 }
 
@@ -140,7 +140,7 @@ func channels(v variable, n int) variable {
 // normalized subtracts the mean over the dimensions from an axis on and divides by the standard
 // deviation, of which it also returns the inverse.
 func (c *call) normalized(x variable, axis int) (y, mean, inverse variable) {
-	axes := count(axis, ndim(x))
+	axes := span(axis, ndim(x))
 	if len(axes) == 0 {
 		c.fail("there is nothing to normalize")
 	}
@@ -187,7 +187,7 @@ func (c *call) rmsNorm() []*value {
 	if onnx.DataType(c.int("stash_type", int(onnx.Float))) == onnx.Double {
 		x = c.floats(0)
 	}
-	axes := count(c.axis(c.int("axis", -1), ndim(x)), ndim(x))
+	axes := span(c.axis(c.int("axis", -1), ndim(x)), ndim(x))
 	square := tensor.ExpandDims(tensor.Mean(tensor.Sqr(x), axes...), axes...)
 	root := tensor.Sqrt(tensor.Add(square, number(c.float("epsilon", 1e-5), square)))
 	y := tensor.TrueDiv(x, root)

@@ -117,7 +117,7 @@ func reduceAll(op array.Reduction, x variable) variable {
 	if ndim(x) == 0 {
 		return x
 	}
-	return tensor.ReduceOver(op, x, count(0, ndim(x))...)
+	return tensor.ReduceOver(op, x, span(0, ndim(x))...)
 }
 
 // rows gives a vector of a number for each first index, or a scalar, so many dimensions.

@@ -54,7 +54,7 @@ func (c *call) reduce(f func(x variable, axes ...int) variable, axes []int) []*v
 			// Of one element each: what the operator does with elements before or after they are added stays.
 			return c.like(f(tensor.ExpandDims(x, ndim(x)), ndim(x)))
 		}
-		axes = count(0, ndim(x))
+		axes = span(0, ndim(x))
 	}
 	axes = c.axes(axes, ndim(x))
 	y := x
@@ -87,7 +87,7 @@ func (c *call) extreme(op array.Reduction, axes []int) []*value {
 	reduce := func(x variable, axes ...int) variable { return tensor.ReduceOver(op, x, axes...) }
 	dims := c.dims(c.x(0))
 	if len(axes) == 0 && !c.bool("noop_with_empty_axes", false) {
-		axes = count(0, len(dims))
+		axes = span(0, len(dims))
 	}
 	empty := false
 	for _, a := range c.axes(axes, len(dims)) {

@@ -57,7 +57,7 @@ var shapes = map[string]func(c *call) []*value{
 			return c.like(c.reshapeTo(x, dims))
 		}
 		notOne := func(i int) bool { return c.shape(x)[i] != 1 }
-		axes := c.axes(c.intsOr(1, slices.DeleteFunc(count(0, ndim(x)), notOne)), ndim(x))
+		axes := c.axes(c.intsOr(1, slices.DeleteFunc(span(0, ndim(x)), notOne)), ndim(x))
 		var shape []int
 		for i, n := range c.shape(x) {
 			if !slices.Contains(axes, i) {
@@ -87,7 +87,7 @@ var shapes = map[string]func(c *call) []*value{
 		x := c.x(0)
 		perm := c.list("perm")
 		if perm == nil {
-			perm = count(0, ndim(x))
+			perm = span(0, ndim(x))
 			slices.Reverse(perm)
 		}
 		return c.like(tensor.DimShuffle(x, perm...))
@@ -129,7 +129,7 @@ var shapes = map[string]func(c *call) []*value{
 	"Slice": func(c *call) []*value {
 		x := c.x(0)
 		starts, ends := c.elements(1), c.elements(2)
-		axes := c.intsOr(3, count(0, len(starts)))
+		axes := c.intsOr(3, span(0, len(starts)))
 		steps := c.intsOr(4, slices.Repeat([]int{1}, len(starts)))
 		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, ndim(x))
 		if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
@@ -228,7 +228,7 @@ var shapes = map[string]func(c *call) []*value{
 		x := c.x(0)
 		pads := c.intsOr(1, nil)
 		n := ndim(x)
-		axes := c.axes(c.intsOr(3, count(0, n)), n)
+		axes := c.axes(c.intsOr(3, span(0, n)), n)
 		if len(pads) != 2*len(axes) {
 			c.fail("%d numbers of padding for %d dimensions", len(pads), len(axes))
 		}

@@ -11,7 +11,7 @@ import (
 var windows = map[string]func(c *call) []*value{
 	"Conv": func(c *call) []*value {
 		w := c.weights(1)
-		return c.like(tensor.Conv(c.x(0), c.x(1), c.maybe(2), c.slide(w[2:], c.x(0)), c.int("group", 1)))
+		return c.like(tensor.Conv(c.x(0), c.x(1), c.optional(2), c.slide(w[2:], c.x(0)), c.int("group", 1)))
 	},
 	"ConvTranspose": func(c *call) []*value {
 		x, w := c.shape(c.x(0)), c.shape(c.x(1))
@@ -46,7 +46,7 @@ var windows = map[string]func(c *call) []*value{
 				s.After[i] = total - s.Before[i]
 			}
 		}
-		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), c.maybe(2), s, more, c.int("group", 1)))
+		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), c.optional(2), s, more, c.int("group", 1)))
 	},
 	"MaxPool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
@@ -73,8 +73,8 @@ var windows = map[string]func(c *call) []*value{
 		kernel := c.list("kernel_shape")
 		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.x(0)), c.bool("ceil_mode", false)))
 	},
-	"GlobalAveragePool": func(c *call) []*value { return c.reduce(mean, count(2, ndim(c.x(0)))) },
-	"GlobalMaxPool":     func(c *call) []*value { return c.extreme(array.Max, count(2, ndim(c.x(0)))) },
+	"GlobalAveragePool": func(c *call) []*value { return c.reduce(mean, span(2, ndim(c.x(0)))) },
+	"GlobalMaxPool":     func(c *call) []*value { return c.extreme(array.Max, span(2, ndim(c.x(0)))) },
 	"GlobalLpPool": func(c *call) []*value {
 		norm := euclidean
 		switch p := float64(c.int("p", 2)); {
@@ -88,7 +88,7 @@ var windows = map[string]func(c *call) []*value{
 				return tensor.Pow(sum, number(1/p, sum))
 			}
 		}
-		return c.reduce(norm, count(2, ndim(c.x(0))))
+		return c.reduce(norm, span(2, ndim(c.x(0))))
 	},
 	"DeformConv": (*call).deformConv,
 	"MaxUnpool":  (*call).maxUnpool,
