@@ -29,6 +29,9 @@ type Function struct {
 // Outputs lists the outputs in the order of the model.
 func (f *Function) Outputs() []lower.Output { return slices.Clone(f.outputs) }
 
+// AnySizes reports whether the function is one for any sizes, see lower.Options.
+func (f *Function) AnySizes() bool { return f.open }
+
 // LowerTime returns how long it took to make and optimize the graph.
 func (f *Function) LowerTime() time.Duration { return f.took }
 
