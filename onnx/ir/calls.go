@@ -83,7 +83,7 @@ func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.Funct
 		if len(groups) == 0 {
 			break
 		}
-		order, cyclic := c.order(applies, groups)
+		order, cyclic := c.order(applies)
 		if len(cyclic) == 0 {
 			return c.contracted(order)
 		}
@@ -308,67 +308,36 @@ func (c *contraction) inputsOf(a *fgraph.Apply) []*fgraph.Variable {
 
 // order sorts applies and groups, as little as that needs, and returns their heads. If groups depend on
 // themselves, it returns some of those instead.
-func (c *contraction) order(applies []*fgraph.Apply, groups []*group) (order []*fgraph.Apply, cyclic []*group) {
-	const open, done = 1, 2
-	state := make(map[*fgraph.Apply]byte, len(applies))
-	type visit struct {
-		head *fgraph.Apply
-		next int
+func (c *contraction) order(applies []*fgraph.Apply) (order []*fgraph.Apply, cyclic []*group) {
+	heads := make([]*fgraph.Apply, len(applies))
+	for i, a := range applies {
+		heads[i] = c.head(a)
 	}
-	for _, a := range applies {
-		if a = c.head(a); state[a] != 0 {
-			continue
-		}
-		path := []visit{{head: a}}
-		state[a] = open
-		for len(path) > 0 {
-			top := &path[len(path)-1]
-			in := c.inputsOf(top.head)
-			if top.next == len(in) {
-				state[top.head] = done
-				order = append(order, top.head)
-				path = path[:len(path)-1]
-				continue
-			}
-			owner := in[top.next].Owner()
-			top.next++
-			if owner == nil {
-				continue
-			}
-			switch b := c.head(owner); state[b] {
-			case 0:
-				state[b] = open
-				path = append(path, visit{head: b})
-			case open:
-				i := slices.IndexFunc(path, func(v visit) bool { return v.head == b })
-				for _, v := range path[i:] {
-					if gr := c.groups[v.head]; gr != nil {
-						cyclic = append(cyclic, gr)
-					}
-				}
+	needs := func(head *fgraph.Apply) (list []*fgraph.Apply) {
+		for _, v := range c.inputsOf(head) {
+			if v.Owner() != nil {
+				list = append(list, c.head(v.Owner()))
 			}
 		}
+		return list
 	}
+	order = depthFirst(heads, needs, func(path []*fgraph.Apply) {
+		for _, a := range path {
+			if gr := c.groups[a]; gr != nil {
+				cyclic = append(cyclic, gr)
+			}
+		}
+	})
 	return order, cyclic
 }
 
 // contracted returns the graph of applies and groups in an order.
 func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, error) {
-	now := make(map[*fgraph.Variable]*fgraph.Variable)
+	now := make(copied)
 	inputs := make([]*fgraph.Variable, len(c.graph.Inputs()))
 	for i, v := range c.graph.Inputs() {
 		inputs[i] = fgraph.NewInput(v.Type(), v.Name())
 		now[v] = inputs[i]
-	}
-	of := func(list []*fgraph.Variable) []*fgraph.Variable {
-		values := make([]*fgraph.Variable, len(list))
-		for i, v := range list {
-			if now[v] == nil {
-				now[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
-			}
-			values[i] = now[v]
-		}
-		return values
 	}
 	applies := make([]*fgraph.Apply, len(order))
 	for i, a := range order {
@@ -383,7 +352,7 @@ func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, 
 				types[k] = v.Type()
 			}
 		}
-		b := fgraph.NewApply(op, of(c.inputsOf(a)), types...)
+		b := fgraph.NewApply(op, now.of(c.inputsOf(a)), types...)
 		b.SetOrigin(origin)
 		for k, v := range outputs {
 			switch {
@@ -396,7 +365,22 @@ func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, 
 		}
 		applies[i] = b
 	}
-	return fgraph.NewInOrder(inputs, of(c.graph.Outputs()), applies, c.For())
+	return fgraph.NewInOrder(inputs, now.of(c.graph.Outputs()), applies, c.For())
+}
+
+// A copied has what variables of a graph are in a copy.
+type copied map[*fgraph.Variable]*fgraph.Variable
+
+// of returns what variables are in the copy. Constants become copies when somebody asks.
+func (c copied) of(list []*fgraph.Variable) []*fgraph.Variable {
+	values := make([]*fgraph.Variable, len(list))
+	for i, v := range list {
+		if c[v] == nil {
+			c[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
+		}
+		values[i] = c[v]
+	}
+	return values
 }
 
 // callOp returns the op of a call. It has the effects of what the call became.

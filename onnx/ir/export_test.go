@@ -8,7 +8,7 @@ func (l *Operators) NewOp(op Op, opsets ...*onnx.Opset) *Op {
 		if a.Graph == nil {
 			continue
 		}
-		im := &importer{Options: Options{Operators: l, Lenient: true}, free: make(map[*onnx.Graph][]string), source: NewSource(l)}
+		im := &importer{Options: Options{Operators: l, Lenient: true}, source: NewSource(l)}
 		if b, _, err := im.body(a.Name, a.Graph, nil, op, im.scope(nil, new(graphOf), &frame{opsets: opsetsOf(opsets)})); err == nil && len(im.faults) == 0 {
 			op.Bodies = append(op.Bodies, b)
 		}

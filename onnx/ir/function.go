@@ -79,7 +79,7 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 	}
 	// A graph among the attributes would see other names in a call. Programs that know no overloads may take
 	// calls of these in functions for endless recursion.
-	if !c.overloads && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
+	if !c.overloads && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(a.Subgraphs()) > 0 }) {
 		c.outputs = refsOf(outputs)
 	}
 	return outputs, nil
@@ -112,7 +112,7 @@ func (im *importer) namesIn(f *onnx.Function) map[string]bool {
 	if names == nil {
 		names = make(map[string]bool)
 		for _, n := range f.Nodes {
-			for _, name := range im.reads(n) {
+			for _, name := range im.uses.Of(n) {
 				names[name] = true
 			}
 		}

@@ -58,7 +58,7 @@ func (b *binding) input(name string, t ir.Type) (*value, error) {
 	if a, ok := b.given[name]; ok {
 		return b.tensor(name, t, a)
 	}
-	if d := b.source.Default(name); d != nil {
+	if d := b.source.Initializer(name); d != nil {
 		a, err := b.options.Array(d, b.source.Dir)
 		if err != nil {
 			return nil, err

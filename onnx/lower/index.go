@@ -55,17 +55,14 @@ var indexing = map[string]func(c *call) []*value{
 		axis := c.axis(c.int("axis", -1), ndim(x)+1)
 		classes := slices.Repeat([]int{1}, ndim(x)+1)
 		classes[axis] = depth
-		range_ := c.reshape(tensor.ARange(tensor.Int(0), tensor.Int(depth), tensor.Int(1)), classes)
+		range_ := c.reshape(arange(depth), classes)
 		is := tensor.Map(array.Eq, tensor.ExpandDims(x, axis), range_)
 		values := c.x(2)
 		return c.out(tensor.Switch(is, tensor.Subtensor(values, tensor.At(tensor.Int(1))), tensor.Subtensor(values, tensor.At(tensor.Int(0)))), c.elem(2))
 	},
 	"TopK": func(c *call) []*value {
 		x := c.x(0)
-		k := c.int("k", -1)
-		if c.has(1) {
-			k = int(c.one(1))
-		}
+		k := int(c.one(1))
 		axis := c.axis(c.int("axis", -1), ndim(x))
 		values, places := tensor.TopK(x, tensor.Int(k), axis, c.bool("largest", true))
 		return []*value{c.typed(values, c.elem(0)), c.typed(places, onnx.Int64)}
@@ -94,8 +91,7 @@ var indexing = map[string]func(c *call) []*value{
 				at = append(at, int64(i))
 			}
 		}
-		first := tensor.MoveAxes(x, []int{axis}, []int{0})
-		return c.like(tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(at, len(at)))), []int{0}, []int{axis}))
+		return c.like(takeAlong(x, axis, at))
 	},
 	"Trilu": func(c *call) []*value {
 		x, k := c.x(0), 0
@@ -149,6 +145,12 @@ func (c *call) index(v variable, n ir.Dim) variable {
 	return tensor.Switch(tensor.Map(array.Lt, v, number(0, v)), tensor.Add(v, count), v)
 }
 
+// takeAlong takes elements along a dimension.
+func takeAlong(x variable, d int, list []int64) variable {
+	first := tensor.MoveAxes(x, []int{d}, []int{0})
+	return tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(list, len(list)))), []int{0}, []int{d})
+}
+
 // flat makes a vector of a tensor.
 func (c *call) flat(v variable) variable { return c.reshape(v, []int{product(c.shape(v))}) }
 
@@ -161,7 +163,7 @@ func (c *call) gatherBatches(dims int) variable {
 	}
 	n := product(xs[:dims])
 	// The number of the item becomes one more index.
-	item := c.reshape(tensor.ARange(tensor.Int(0), tensor.Int(n), tensor.Int(1)), append([]int{n}, slices.Repeat([]int{1}, len(as)-dims)...))
+	item := c.reshape(arange(n), append([]int{n}, slices.Repeat([]int{1}, len(as)-dims)...))
 	flat := c.reshape(at, append([]int{n}, as[dims:]...))
 	one := slices.Clone(c.shape(flat))
 	one[len(one)-1] = 1

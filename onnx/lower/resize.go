@@ -56,7 +56,7 @@ func (r *resizing) options() tensor.ResizeOptions {
 
 // anySizes resizes a tensor whose sizes are not known by known scales, or to sizes that are computed of those of inputs.
 func (r *resizing) anySizes(x variable) variable {
-	_, _, sizesAt := r.places()
+	_, scalesAt, sizesAt := r.places()
 	simple := r.mode != "cubic" && !r.antialias && !r.inside && r.attribute("axes") == nil && r.text("keep_aspect_ratio_policy", "stretch") == "stretch" &&
 		!slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates)
 	if !simple {
@@ -66,9 +66,11 @@ func (r *resizing) anySizes(x variable) variable {
 		if list := r.elements(sizesAt); len(list) == ndim(x) {
 			return tensor.ResizeTo(x, r.options(), r.scalars(list)...)
 		}
-		r.fail("%w: a Resize without sizes", ErrSizes)
 	}
-	scales := r.readScales()
+	if !r.has(scalesAt) {
+		r.fail("%w: a Resize of this kind", ErrSizes)
+	}
+	scales := r.array(scalesAt).Floats()
 	if len(scales) != ndim(x) || slices.ContainsFunc(scales, func(s float64) bool { return !(s > 0 && s <= maxMade) }) {
 		r.fail("scales %v for a %v", scales, x.Type())
 	}
@@ -84,32 +86,11 @@ func (r *resizing) places() (roi, scales, sizes int) {
 	return 1, 2, 3
 }
 
-// readScales returns the scales, of which there are none if sizes are given.
-func (r *resizing) readScales() []float64 {
-	if a := r.attribute("scales"); a != nil {
-		list := make([]float64, len(a.Floats))
-		for i, v := range a.Floats {
-			list[i] = float64(v)
-		}
-		return list
-	}
-	if _, at, _ := r.places(); r.has(at) {
-		return r.array(at).Floats()
-	}
-	return nil
-}
-
 // measure finds the sizes, or the scales, of all dimensions.
 func (r *resizing) measure() {
 	shape := r.shape(r.x(0))
-	roiAt, _, sizesAt := r.places()
-	axes := r.list("axes")
-	if axes == nil {
-		for i := range shape {
-			axes = append(axes, i)
-		}
-	}
-	axes = r.axes(axes, len(shape))
+	roiAt, scalesAt, sizesAt := r.places()
+	axes := r.axesOr("axes", len(shape))
 	if r.coordinates == "tf_crop_and_resize" {
 		r.readRoi(roiAt, axes, len(shape))
 	}
@@ -118,7 +99,10 @@ func (r *resizing) measure() {
 		return
 	}
 	scales := slices.Repeat([]float64{1}, len(shape))
-	list := r.readScales()
+	var list []float64
+	if r.has(scalesAt) {
+		list = r.array(scalesAt).Floats()
+	}
 	if len(list) != len(axes) {
 		r.fail("%d scales for %d dimensions", len(list), len(axes))
 	}
@@ -219,7 +203,7 @@ func (r *resizing) weighted(x variable) variable {
 		}
 		x = r.along(x, d, places, scale)
 		if r.roi != nil {
-			out := tensor.DimShuffle(tensor.Constant(array.Of(beyond, m)), spreadOrder(d, len(shape))...)
+			out := asDim(tensor.Constant(array.Of(beyond, m)), d, len(shape))
 			if outside == nil {
 				outside = out
 			} else {
@@ -231,13 +215,6 @@ func (r *resizing) weighted(x variable) variable {
 		x = tensor.Switch(outside, number(r.float("extrapolation_value", 0), x), x)
 	}
 	return x
-}
-
-// spreadOrder is the order that makes a vector dimension d of n.
-func spreadOrder(d, n int) []int {
-	order := slices.Repeat([]int{array.NewAxis}, n)
-	order[d] = 0
-	return order
 }
 
 // place returns where element i of m is among n. Sizes are whole numbers also if scales make others,
@@ -277,7 +254,7 @@ func (r *resizing) place(i, n, m, d int, scale float64) float64 {
 func (r *resizing) along(x variable, d int, places []float64, scale float64) variable {
 	n := r.shape(x)[d]
 	if r.mode == "nearest" {
-		return takeAlong(x, d, func(i int) int { return r.rounded(places[i]) }, len(places), n)
+		return takeAlong(x, d, within(func(i int) int { return r.rounded(places[i]) }, len(places), n))
 	}
 	// An element is a sum over a window, which is wider than its kernel where it smooths.
 	reach, wide := 1.0, 1.0
@@ -297,14 +274,13 @@ func (r *resizing) along(x variable, d int, places []float64, scale float64) var
 		weights[i] = r.weights(at, n, first, count, wide)
 	}
 	var sum variable
-	order := spreadOrder(d, ndim(x))
 	for k := range count {
 		list := make([]float64, len(places))
 		for i := range list {
 			list[i] = weights[i][k]
 		}
-		w := tensor.DimShuffle(tensor.Cast(tensor.Constant(array.Of(list, len(list))), tensor.TypeOf(x).DType()), order...)
-		part := tensor.Mul(w, takeAlong(x, d, func(i int) int { return floorOf(places[i]) + first + k }, len(places), n))
+		w := asDim(tensor.Cast(tensor.Constant(array.Of(list, len(list))), tensor.TypeOf(x).DType()), d, ndim(x))
+		part := tensor.Mul(w, takeAlong(x, d, within(func(i int) int { return floorOf(places[i]) + first + k }, len(places), n)))
 		if sum == nil {
 			sum = part
 		} else {
@@ -365,12 +341,11 @@ func (r *resizing) rounded(at float64) int {
 	return 0
 }
 
-// takeAlong takes m elements of n along a dimension; those outside are the last ones.
-func takeAlong(x variable, d int, at func(i int) int, m, n int) variable {
+// within returns m places among n elements; those outside are the last ones.
+func within(at func(i int) int, m, n int) []int64 {
 	list := make([]int64, m)
 	for i := range list {
 		list[i] = int64(min(max(at(i), 0), n-1))
 	}
-	first := tensor.MoveAxes(x, []int{d}, []int{0})
-	return tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(list, m))), []int{0}, []int{d})
+	return list
 }

@@ -28,10 +28,7 @@ var shapes = map[string]func(c *call) []*value{
 		if dims, ok := c.inferred(); ok {
 			return c.like(c.reshapeTo(c.x(0), dims))
 		}
-		shape, ok := c.listOr("shape", 1)
-		if !ok {
-			c.fail("there is no shape")
-		}
+		shape := c.ints(1)
 		have, all := c.shape(c.x(0)), c.bool("allowzero", false)
 		for i, n := range shape {
 			if n == 0 && !all && i < len(have) {
@@ -59,15 +56,8 @@ var shapes = map[string]func(c *call) []*value{
 		if dims, ok := c.inferred(); ok {
 			return c.like(c.reshapeTo(x, dims))
 		}
-		axes, ok := c.listOr("axes", 1)
-		if !ok {
-			for i, n := range c.shape(x) {
-				if n == 1 {
-					axes = append(axes, i)
-				}
-			}
-		}
-		axes = c.axes(axes, ndim(x))
+		notOne := func(i int) bool { return c.shape(x)[i] != 1 }
+		axes := c.axes(c.intsOr(1, slices.DeleteFunc(span(0, ndim(x)), notOne)), ndim(x))
 		var shape []int
 		for i, n := range c.shape(x) {
 			if !slices.Contains(axes, i) {
@@ -82,8 +72,7 @@ var shapes = map[string]func(c *call) []*value{
 		if dims, ok := c.inferred(); ok {
 			return c.like(c.reshapeTo(c.x(0), dims))
 		}
-		axes, _ := c.listOr("axes", 1)
-		shape := c.shape(c.x(0))
+		axes, shape := c.ints(1), c.shape(c.x(0))
 		axes = c.axes(axes, len(shape)+len(axes))
 		slices.Sort(axes)
 		for _, a := range axes {
@@ -98,9 +87,8 @@ var shapes = map[string]func(c *call) []*value{
 		x := c.x(0)
 		perm := c.list("perm")
 		if perm == nil {
-			for i := range ndim(x) {
-				perm = append(perm, ndim(x)-1-i)
-			}
+			perm = span(0, ndim(x))
+			slices.Reverse(perm)
 		}
 		return c.like(tensor.DimShuffle(x, perm...))
 	},
@@ -115,8 +103,8 @@ var shapes = map[string]func(c *call) []*value{
 		x := c.x(0)
 		axis := c.axis(c.int("axis", 0), ndim(x))
 		n := c.dim(x, axis)
-		parts, ok := c.listOr("split", 1)
-		if !ok {
+		parts := c.intsOr(1, c.list("split")) // an attribute in opset 1
+		if parts == nil {
 			count := c.int("num_outputs", c.op.Outputs)
 			if count != c.op.Outputs { // also before a list of so many is made
 				c.fail("num_outputs is %d, and there are %d", count, c.op.Outputs)
@@ -133,12 +121,7 @@ var shapes = map[string]func(c *call) []*value{
 			if size < 0 || size > n-at || i == len(parts)-1 && size != n-at {
 				c.fail("parts of sizes %v of %d elements", parts, n)
 			}
-			indexes := make([]tensor.Index, axis+1)
-			for i := range indexes {
-				indexes[i] = tensor.Everything()
-			}
-			indexes[axis] = tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)
-			out = append(out, c.typed(tensor.Subtensor(x, indexes...), c.elem(0)))
+			out = append(out, c.typed(part(x, axis, tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)), c.elem(0)))
 			at += size
 		}
 		return out
@@ -146,28 +129,14 @@ var shapes = map[string]func(c *call) []*value{
 	"Slice": func(c *call) []*value {
 		x := c.x(0)
 		starts, ends := c.elements(1), c.elements(2)
-		axes, ok := c.listOr("axes", 3)
-		if !ok {
-			for i := range starts {
-				axes = append(axes, i)
-			}
-		}
-		var steps []int
-		if c.has(4) {
-			steps = c.ints(4)
-		}
-		indexes := make([]tensor.Index, ndim(x))
-		for i := range indexes {
-			indexes[i] = tensor.Everything()
-		}
-		if len(ends) != len(starts) || len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
+		axes := c.intsOr(3, span(0, len(starts)))
+		steps := c.intsOr(4, slices.Repeat([]int{1}, len(starts)))
+		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, ndim(x))
+		if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
 			c.fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
 		}
 		for i, axis := range c.axes(axes, ndim(x)) {
-			step := 1
-			if steps != nil {
-				step = steps[i]
-			}
+			step := steps[i]
 			if step == 0 {
 				c.fail("a step of 0")
 			}
@@ -240,11 +209,10 @@ var shapes = map[string]func(c *call) []*value{
 		if len(s) != 4 || b <= 0 || s[1]%(b*b) != 0 {
 			c.fail("blocks of %d of shape %v", b, s)
 		}
-		if c.text("mode", "DCR") == "CRD" {
-			y := tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
-			return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
-		}
 		y := tensor.DimShuffle(c.reshape(x, []int{s[0], b, b, s[1] / (b * b), s[2], s[3]}), 0, 3, 4, 1, 5, 2)
+		if c.text("mode", "DCR") == "CRD" {
+			y = tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
+		}
 		return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
 	},
 	"SpaceToDepth": func(c *call) []*value {
@@ -258,15 +226,9 @@ var shapes = map[string]func(c *call) []*value{
 	},
 	"Pad": func(c *call) []*value {
 		x := c.x(0)
-		pads, _ := c.listOr("pads", 1)
+		pads := c.intsOr(1, nil)
 		n := ndim(x)
-		axes := make([]int, n)
-		for i := range axes {
-			axes[i] = i
-		}
-		if c.has(3) {
-			axes = c.axes(c.ints(3), n)
-		}
+		axes := c.axes(c.intsOr(3, span(0, n)), n)
 		if len(pads) != 2*len(axes) {
 			c.fail("%d numbers of padding for %d dimensions", len(pads), len(axes))
 		}
@@ -291,7 +253,7 @@ var shapes = map[string]func(c *call) []*value{
 		x = tensor.Subtensor(x, cut...)
 		switch mode := c.text("mode", "constant"); mode {
 		case "constant":
-			v := number(c.float("value", 0), x)
+			v := number(0, x)
 			if c.has(2) {
 				v = tensor.Cast(c.reshape(c.x(2), nil), tensor.TypeOf(x).DType())
 			}

@@ -120,13 +120,7 @@ func imagePlace(k int, image, block, counts []int, s tensor.Slide) (int, bool) {
 func (c *call) centerCropPad() []*value {
 	x := c.x(0)
 	shape, want := c.shape(x), c.ints(1)
-	axes := c.list("axes")
-	if axes == nil {
-		for i := range shape {
-			axes = append(axes, i)
-		}
-	}
-	axes = c.axes(axes, len(shape))
+	axes := c.axesOr("axes", len(shape))
 	if len(want) != len(axes) {
 		c.fail("%d sizes for %d dimensions", len(want), len(axes))
 	}

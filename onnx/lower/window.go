@@ -4,22 +4,14 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 var windows = map[string]func(c *call) []*value{
 	"Conv": func(c *call) []*value {
-		w := c.shape(c.x(1))
-		if len(w) < 3 {
-			c.fail("weights of %d dimensions", len(w))
-		}
-		var bias variable
-		if c.has(2) {
-			bias = c.x(2)
-		}
-		return c.like(tensor.Conv(c.x(0), c.x(1), bias, c.slide(w[2:], c.x(0)), c.int("group", 1)))
+		w := c.weights(1)
+		return c.like(tensor.Conv(c.x(0), c.x(1), c.optional(2), c.slide(w[2:], c.x(0)), c.int("group", 1)))
 	},
 	"ConvTranspose": func(c *call) []*value {
 		w := c.shape(c.x(1))
@@ -55,11 +47,7 @@ var windows = map[string]func(c *call) []*value{
 				s.After[i] = total - s.Before[i]
 			}
 		}
-		var bias variable
-		if c.has(2) {
-			bias = c.x(2)
-		}
-		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), bias, s, more, c.int("group", 1)))
+		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), c.optional(2), s, more, c.int("group", 1)))
 	},
 	"MaxPool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
@@ -86,21 +74,22 @@ var windows = map[string]func(c *call) []*value{
 		kernel := c.list("kernel_shape")
 		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.x(0)), c.bool("ceil_mode", false)))
 	},
-	"GlobalAveragePool": func(c *call) []*value { return c.global(mean) },
-	"GlobalMaxPool":     func(c *call) []*value { return reductions["ReduceMax"](c.over()) },
+	"GlobalAveragePool": func(c *call) []*value { return c.reduce(mean, span(2, ndim(c.x(0)))) },
+	"GlobalMaxPool":     func(c *call) []*value { return c.extreme(array.Max, span(2, ndim(c.x(0)))) },
 	"GlobalLpPool": func(c *call) []*value {
+		norm := euclidean
 		switch p := float64(c.int("p", 2)); {
 		case p < 1:
 			c.fail("the exponent %v", p)
 		case p == 1:
-			return reductions["ReduceL1"](c.over())
+			norm = absolute
 		case p > 2:
-			return reduction(func(x variable, axes ...int) variable {
+			norm = func(x variable, axes ...int) variable {
 				sum := tensor.Sum(tensor.Pow(tensor.Abs(x), number(p, x)), axes...)
 				return tensor.Pow(sum, number(1/p, sum))
-			})(c.over())
+			}
 		}
-		return reductions["ReduceL2"](c.over())
+		return c.reduce(norm, span(2, ndim(c.x(0))))
 	},
 	"DeformConv": (*call).deformConv,
 	"MaxUnpool":  (*call).maxUnpool,
@@ -116,6 +105,15 @@ func at(list []int, i, otherwise int) int {
 		return list[i]
 	}
 	return otherwise
+}
+
+// weights returns the shape of the weights of a convolution.
+func (c *call) weights(k int) []int {
+	w := c.shape(c.x(k))
+	if len(w) < 3 {
+		c.fail("weights of %d dimensions", len(w))
+	}
+	return w
 }
 
 // slide returns how a window of a size moves over x, whose sizes matter for automatic padding only. Without x there is
@@ -158,22 +156,8 @@ func (c *call) slide(kernel []int, x variable) tensor.Slide {
 // inPlanes makes places in all of x of places in its planes.
 func (c *call) inPlanes(places variable) variable {
 	x := c.shape(c.x(0))
-	planes := tensor.Mul(tensor.ARange(tensor.Int(0), tensor.Int(x[0]*x[1]), tensor.Int(1)), tensor.Int(product(x[2:])))
+	planes := tensor.Mul(arange(x[0]*x[1]), tensor.Int(product(x[2:])))
 	shape := slices.Repeat([]int{1}, len(x))
 	shape[0], shape[1] = x[0], x[1]
 	return tensor.Add(places, c.reshape(planes, shape))
-}
-
-// over returns the call of a reduction over all spatial dimensions.
-func (c *call) over() *call {
-	var axes []int64
-	for i := 2; i < ndim(c.x(0)); i++ {
-		axes = append(axes, int64(i))
-	}
-	op := &ir.Op{Type: c.op.Type, Attributes: []*onnx.Attribute{{Name: "axes", Ints: axes}}}
-	return &call{lowering: c.lowering, op: op, in: c.in, opset: c.opset}
-}
-
-func (c *call) global(f func(x variable, axes ...int) variable) []*value {
-	return reduction(f)(c.over())
 }

@@ -80,10 +80,11 @@ and how many functions were made for them.`,
 					return err
 				}
 				if *byOp {
-					options.Profile = true
-					if r.ByOp, err = costs(ctx, m, options, inputs); err != nil {
+					p, err := profiled(ctx, m, options, inputs, leastRuns)
+					if err != nil {
 						return err
 					}
+					r.ByOp = p.Execution
 				}
 				if *asJSON {
 					return tool.WriteJSON(c.Stdout, r)
@@ -118,19 +119,20 @@ type benchReport struct {
 	ByOp []profile.OpCost `json:"by_op,omitempty"`
 }
 
-// costs runs a model as often as it is measured at least, and returns what its ops take.
-func costs(ctx context.Context, m *onnx.Model, options session.Options, inputs map[string]*array.Array) ([]profile.OpCost, error) {
+// profiled runs a model so many times, and returns what that takes.
+func profiled(ctx context.Context, m *onnx.Model, options session.Options, inputs map[string]*array.Array, runs int) (*profile.Function, error) {
+	options.Profile = true
 	f, err := session.Model(ctx, m, options, inputs)
 	if err != nil {
 		return nil, err
 	}
 	r := f.NewRunner()
-	for range leastRuns {
+	for range runs {
 		if _, err := r.Run(ctx, inputs); err != nil {
 			return nil, err
 		}
 	}
-	return r.Profile().Execution, nil
+	return r.Profile(), nil
 }
 
 // measure runs a function and keeps the times.
