@@ -87,13 +87,13 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 
 // noteCall notes a node that calls a function, for Export.
 func (im *importer) noteCall(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Variable, s *scope) *functionCall {
-	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in))}
+	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in)), overloaded: im.overloads[qualified(n.Domain, n.Op)] > 1, short: len(in) < len(f.Inputs)}
 	read := im.namesIn(f)
 	for k := range in {
 		c.unread[k] = k >= len(f.Inputs) || !read[f.Inputs[k]]
 	}
 	im.source.calls = true
-	if im.overloads[qualified(n.Domain, n.Op)] > 1 {
+	if c.overloaded {
 		for o := s.call; o != nil; o = o.outer {
 			o.overloads = true
 		}

@@ -147,6 +147,67 @@ func TestKeptFunctions(t *testing.T) {
 	}
 }
 
+// TestLeftOutInputs: a call in the main graph leaves out what the model leaves out in the same place, because
+// ONNX's checker finds no types of others.
+func TestLeftOutInputs(t *testing.T) {
+	clip := function("clip", "lo a hi", "q", node("Neg", "a", "n"), node("Clip", "n lo hi", "q"))
+	deaf := function("deaf", "a b", "q", node("Neg", "b", "q"))
+	over := func(n *onnx.Node) *onnx.Function { return function("over", "a b", "q", n, node("Exp", "r", "q")) }
+	choice := func(n *onnx.Node) *onnx.Node {
+		n.Outputs = []string{"t"}
+		then := &onnx.Graph{Name: "t", Nodes: []*onnx.Node{n}, Outputs: []*onnx.ValueInfo{info("t", -1, 3)}}
+		return node("If", "c", "y", graphAttribute("then_branch", then), graphAttribute("else_branch", inner("e", "Abs", "i")))
+	}
+	changed := instead(t, "Sin")
+	for _, c := range []struct {
+		name   string
+		node   *onnx.Node
+		more   []*onnx.Function
+		change func(v *fgraph.Variable) *fgraph.Variable // y
+		ops    string
+	}{
+		{"in the model", calling("clip", "_ i lo", "y"), nil, nil, "ReduceMax clip"},
+		{"at the end", calling("clip", "lo i", "y"), nil, nil, "ReduceMax clip"},
+		{"in a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "_ a b", "r"))}, nil, "ReduceMax over"},
+		{"out of a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "_ a b", "r"))}, changed, "ReduceMax Neg Clip Sin"},
+		{"fewer, out of a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "b a", "r"))}, changed, "ReduceMax Neg Clip Sin"},
+		{"nothing, out of a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "b a b", "r"))}, changed, "ReduceMax clip Sin"},
+		{"in a branch", choice(calling("clip", "_ i lo", "")), nil, nil, "If[ReduceMax clip][Abs]"},
+		{"out of a branch", choice(calling("clip", "_ i lo", "")), nil, func(v *fgraph.Variable) *fgraph.Variable { return v.Owner().Inputs()[1] }, "ReduceMax Neg Clip"},
+		{"out of a function in a branch", choice(calling("over", "i lo", "")), []*onnx.Function{over(calling("clip", "_ a b", "r"))},
+			func(v *fgraph.Variable) *fgraph.Variable {
+				in := v.Owner().Inputs()
+				w, err := ir.Standard().Make("Sin", nil, operand(in[1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, err := ir.Standard().Apply(v.Owner().Op().(*ir.Op), in[0], w, in[2])
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a.Out()
+			}, "If[ReduceMax clip Sin][Abs]"},
+		{"one of several", calling("clip", "_ i lo", "y"), []*onnx.Function{{Name: "clip", Domain: "local", Overload: "other", Opsets: clip.Opsets}}, nil, "ReduceMax Neg Clip"},
+		{"that nothing reads", calling("deaf", "d i", "y"), nil, nil, "deaf"},
+	} {
+		m := withFunctions([]*onnx.Node{node("ReduceMax", "x", "lo", ir.Int("keepdims", 0)), node("Tan", "x", "d"), c.node}, append(c.more, clip, deaf)...)
+		g := imported(t, m)
+		replace(t, g, "i", operand)
+		if c.change != nil {
+			replace(t, g, "y", c.change)
+		}
+		out := exported(t, g)
+		if got := ops(out.Graph); got != c.ops {
+			t.Errorf("%s: %s, not %s", c.name, got, c.ops)
+		}
+		for _, n := range out.Graph.Nodes {
+			if n.Op == "deaf" && !slices.Equal(n.Inputs, []string{"x", "x"}) {
+				t.Errorf("%s: the inputs %q", c.name, n.Inputs)
+			}
+		}
+	}
+}
+
 // inner returns a graph of one node.
 func inner(out, op, in string) *onnx.Graph {
 	return &onnx.Graph{Name: out, Nodes: []*onnx.Node{node(op, in, out)}, Outputs: []*onnx.ValueInfo{info(out, -1, 3)}}
