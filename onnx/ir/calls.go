@@ -16,12 +16,12 @@ type functionCall struct {
 	inputs      []ref
 	unread      []bool // inputs that nothing in the function names
 	outputs     []ref  // nil if the node can't be written again
-	overloads   bool   // its function calls one of several with the same name
+	inline      bool   // it is not to be written again, because of its function or one that this calls
 	overloaded  bool   // its function is one of several with the same name
 	short       bool   // its function has more inputs than the node
 }
 
-// mainGraph is the number of the main graph.
+// mainGraph is the number of the main graph of a model.
 const mainGraph = 1
 
 // A ref is a value as it was imported: a result of the apply of an origin, or a leaf. Applies don't
@@ -67,17 +67,17 @@ func (s *Source) inFunction(a *fgraph.Apply) *inFunction {
 // maxRounds bounds how often calls are chosen anew because those chosen depend on each other.
 const maxRounds = 16
 
-// withCalls returns a copy of a graph of the model in which calls of functions that nothing changed are
+// withCalls returns a copy of a graph of the model, the main one or a body, in which calls of functions that nothing changed are
 // applies again, or the graph itself if it has none. What is outside sees only their results, so an
 // apply is where its call is needed.
 //
 // In a model that is raised to a version, only functions for that version are called: ONNX Runtime takes
 // the nodes of all functions for those of the model's version.
-func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.FunctionGraph, error) {
+func (s *Source) withCalls(g *fgraph.FunctionGraph, main bool, raised int64) (*fgraph.FunctionGraph, error) {
 	if !s.calls {
 		return g, nil
 	}
-	c := &contraction{Source: s, graph: g, raised: raised, of: make(map[int]*fgraph.Apply), known: make(map[*functionCall]*group)}
+	c := &contraction{Source: s, graph: g, main: main, raised: raised, of: make(map[int]*fgraph.Apply), known: make(map[*functionCall]*group)}
 	calls := c.candidates()
 	applies, err := g.Toposort()
 	if err != nil {
@@ -103,6 +103,7 @@ func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.Funct
 type contraction struct {
 	*Source
 	graph  *fgraph.FunctionGraph
+	main   bool                     // it is the main graph
 	root   map[*fgraph.Apply]bool   // those in no branch, nil before that is asked
 	raised int64                    // the version that functions must be for, 0 for any
 	of     map[int]*fgraph.Apply    // by origin, nil for several
@@ -268,17 +269,17 @@ func (c *contraction) complete(gr *group, position map[ref]int) bool {
 
 // typed reports whether ONNX's checker, version 1.12, can find types for a call. It fails where there are fewer
 // inputs than the function has, and in the main graph where one is left out and so has no type. Only what
-// the model leaves out there itself is left out; calls from functions and branches may have come there.
+// the model leaves out there itself is left out; calls from functions, branches and bodies may have come there.
 func (c *contraction) typed(gr *group) bool {
 	k := gr.call
 	own := k.outer == nil && !k.overloaded
 	if k.short && !own {
 		return false
 	}
-	own = own && c.nodes[k.first].branch == nil
+	own = own && k.graph == mainGraph && c.nodes[k.first].branch == nil
 	for i, v := range gr.inputs {
-		if IsOmitted(v) && !(own && !k.given(i)) && k.graph == mainGraph {
-			return !c.outsideBranches(gr)
+		if IsOmitted(v) && !(own && !k.given(i)) {
+			return !c.main || !c.outsideBranches(gr)
 		}
 	}
 	return true

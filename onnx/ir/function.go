@@ -77,9 +77,8 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 			return nil, fmt.Errorf("nothing computes output %s of the function %s", f.Outputs[k], f.Name)
 		}
 	}
-	// A graph among the attributes would see other names in a call. Programs that know no overloads may take
-	// calls of these in functions for endless recursion.
-	if !c.overloads && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
+	// A graph among the attributes would see other names in a call.
+	if !c.inline && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
 		c.outputs = refsOf(outputs)
 	}
 	return outputs, nil
@@ -87,15 +86,16 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 
 // noteCall notes a node that calls a function, for Export.
 func (im *importer) noteCall(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Variable, s *scope) *functionCall {
-	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in)), overloaded: im.overloads[qualified(n.Domain, n.Op)] > 1, short: len(in) < len(f.Inputs)}
+	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in)), overloaded: im.overloads[qualified(n.Domain, n.Op)] > 1, short: len(in) < len(f.Inputs), inline: im.redefines(f)}
 	read := im.namesIn(f)
 	for k := range in {
 		c.unread[k] = k >= len(f.Inputs) || !read[f.Inputs[k]]
 	}
 	im.source.calls = true
-	if c.overloaded {
+	// Programs that know no overloads may take calls of these in functions for endless recursion.
+	if c.overloaded || c.inline {
 		for o := s.call; o != nil; o = o.outer {
-			o.overloads = true
+			o.inline = true
 		}
 	}
 	im.source.nodes = append(im.source.nodes, imported{
@@ -122,6 +122,16 @@ func (im *importer) namesIn(f *onnx.Function) map[string]bool {
 		im.read[f] = names
 	}
 	return names
+}
+
+// redefines is the function of that name, asked once for each function.
+func (im *importer) redefines(f *onnx.Function) bool {
+	r, known := im.redefined[f]
+	if !known {
+		r = redefines(f)
+		im.redefined[f] = r
+	}
+	return r
 }
 
 // resolved returns a node of a function with the attributes that it refers to. One that the call leaves

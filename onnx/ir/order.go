@@ -92,23 +92,7 @@ func (im *importer) freeNames(g *onnx.Graph) []string {
 	if free, ok := im.free[g]; ok {
 		return free
 	}
-	defined := make(map[string]bool)
-	for _, v := range g.Inputs {
-		defined[v.Name] = true
-	}
-	for _, t := range g.Initializers {
-		defined[t.Name] = true
-	}
-	for _, t := range g.SparseInitializers {
-		if t.Values != nil {
-			defined[t.Values.Name] = true
-		}
-	}
-	for _, n := range g.Nodes {
-		for _, name := range n.Outputs {
-			defined[name] = true
-		}
-	}
+	defined := definedIn(g)
 	var free []string
 	use := func(name string) {
 		if name != "" && !defined[name] {
@@ -126,4 +110,61 @@ func (im *importer) freeNames(g *onnx.Graph) []string {
 	}
 	im.free[g] = free
 	return free
+}
+
+// definedIn returns the names that a graph defines.
+func definedIn(g *onnx.Graph) map[string]bool {
+	defined := make(map[string]bool)
+	for _, v := range g.Inputs {
+		defined[v.Name] = true
+	}
+	for _, t := range g.Initializers {
+		defined[t.Name] = true
+	}
+	for _, t := range g.SparseInitializers {
+		if t.Values != nil {
+			defined[t.Values.Name] = true
+		}
+	}
+	for _, n := range g.Nodes {
+		for _, name := range n.Outputs {
+			defined[name] = true
+		}
+	}
+	delete(defined, "") // results that are left out
+	return defined
+}
+
+// redefines reports whether a graph in a function defines a name that one around it does. ONNX forbids it, and
+// where ONNX Runtime 1.30 puts such a function in the place of a call, it may refuse what it has made.
+func redefines(f *onnx.Function) bool {
+	type scope struct {
+		graph  *onnx.Graph
+		around []map[string]bool
+	}
+	body := &onnx.Graph{Nodes: f.Nodes}
+	for _, name := range f.Inputs {
+		body.Inputs = append(body.Inputs, &onnx.ValueInfo{Name: name})
+	}
+	scopes := []scope{{graph: body}}
+	for i := 0; i < len(scopes); i++ {
+		s := scopes[i]
+		own := definedIn(s.graph)
+		for _, names := range s.around {
+			for name := range own {
+				if names[name] {
+					return true
+				}
+			}
+		}
+		around := append(slices.Clip(s.around), own)
+		for _, n := range s.graph.Nodes {
+			for _, a := range n.Attributes {
+				for _, g := range graphsOf(a) {
+					scopes = append(scopes, scope{g, around})
+				}
+			}
+		}
+	}
+	return false
 }
