@@ -56,23 +56,8 @@ func (u *Uses) freeNames(g *Graph) []string {
 	if free, ok := u.free[g]; ok {
 		return free
 	}
-	defined := map[string]bool{"": true}
-	for _, v := range g.Inputs {
-		defined[v.Name] = true
-	}
-	for _, t := range g.Initializers {
-		defined[t.Name] = true
-	}
-	for _, t := range g.SparseInitializers {
-		if t.Values != nil {
-			defined[t.Values.Name] = true
-		}
-	}
-	for _, n := range g.Nodes {
-		for _, name := range n.Outputs {
-			defined[name] = true
-		}
-	}
+	defined := g.Defined()
+	defined[""] = true
 	var used []string
 	for _, n := range g.Nodes {
 		used = append(used, u.Of(n)...)
@@ -92,4 +77,27 @@ func (u *Uses) freeNames(g *Graph) []string {
 	}
 	u.free[g] = free
 	return free
+}
+
+// Defined returns the names that a graph defines.
+func (m *Graph) Defined() map[string]bool {
+	defined := make(map[string]bool)
+	for _, v := range m.Inputs {
+		defined[v.Name] = true
+	}
+	for _, t := range m.Initializers {
+		defined[t.Name] = true
+	}
+	for _, t := range m.SparseInitializers {
+		if t.Values != nil {
+			defined[t.Values.Name] = true
+		}
+	}
+	for _, n := range m.Nodes {
+		for _, name := range n.Outputs {
+			defined[name] = true
+		}
+	}
+	delete(defined, "") // results that are left out
+	return defined
 }

@@ -17,7 +17,7 @@ func (e *exporter) calling(g *fgraph.FunctionGraph) *fgraph.FunctionGraph {
 		return g
 	}
 	if e.contracted[g] == nil {
-		c, err := e.withCalls(g, e.raised)
+		c, err := e.withCalls(g, g == e.root, e.raised)
 		if err != nil {
 			e.faults = append(e.faults, err)
 			c = g

@@ -48,7 +48,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), redefined: make(map[*onnx.Function]bool), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -118,7 +118,8 @@ type importer struct {
 	graphs    int // how many there are: the main one and bodies
 	uses      onnx.Uses
 	read      map[*onnx.Function]map[string]bool
-	overloads map[string]int // how many functions of a name there are
+	overloads map[string]int          // how many functions of a name there are
+	redefined map[*onnx.Function]bool // whether functions define a name twice
 	faults    []error
 	stopped   bool // by a fault that would only be repeated
 }

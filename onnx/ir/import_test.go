@@ -26,7 +26,13 @@ func info(name string, dims ...int64) *onnx.ValueInfo {
 }
 
 func node(op, inputs, outputs string, attributes ...*onnx.Attribute) *onnx.Node {
-	return &onnx.Node{Op: op, Name: "make " + outputs, Inputs: strings.Fields(strings.ReplaceAll(inputs, "_", "")), Outputs: strings.Fields(outputs), Attributes: attributes}
+	in := strings.Fields(inputs)
+	for i, name := range in {
+		if name == "_" {
+			in[i] = ""
+		}
+	}
+	return &onnx.Node{Op: op, Name: "make " + outputs, Inputs: in, Outputs: strings.Fields(outputs), Attributes: attributes}
 }
 
 func graphAttribute(name string, g *onnx.Graph) *onnx.Attribute {
