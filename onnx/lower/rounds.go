@@ -93,6 +93,10 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 	}
 	stacks := make([][]*array.Array, op.stacked)
 	var bytes int64
+	ctx := ws.Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	for n := int64(0); more && n != most; n++ {
 		if n == maxRounds {
 			return fmt.Errorf("%w: a loop of more than %d rounds", ErrUnsupported, maxRounds)
@@ -103,7 +107,7 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 			a.RangeTo(item, array.Range{Start: int(n), Drop: true})
 			args[1+op.carried+i] = item
 		}
-		values, err := r.Run(context.Background(), args...)
+		values, err := r.Run(ctx, args...)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}

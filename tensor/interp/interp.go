@@ -128,7 +128,7 @@ func (in *Interpreter) step(s *State, n int) error {
 	if err != nil {
 		return err
 	}
-	out, err := tensor.Run(a, k, &array.Workspace{MaxBytes: in.MaxBytes}, s.Arguments(n))
+	out, err := tensor.Run(a, k, &array.Workspace{MaxBytes: in.MaxBytes, Context: in.ctx}, s.Arguments(n))
 	if err != nil {
 		return fmt.Errorf("%v: %w", a.Op(), err)
 	}
