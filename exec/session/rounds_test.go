@@ -141,4 +141,6 @@ func TestEndlessRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	soon(t, func(ctx context.Context) error { return build(t, "fast_run").Rewrite(ctx, g, nil) })
+	tensors := session.Options{Optimizer: build(t, "fast_run -onnx")}
+	soon(t, func(ctx context.Context) error { _, err := session.Model(ctx, m, tensors, nil); return err })
 }
