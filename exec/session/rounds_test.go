@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -101,6 +102,20 @@ func endless(asked bool) *onnx.Model {
 	return m
 }
 
+// endlessConstants returns that model with constants for inputs.
+func endlessConstants(t *testing.T, in map[string]*array.Array) *onnx.Model {
+	m := endless(false)
+	m.Graph.Inputs = nil
+	for name, a := range in {
+		x, err := lower.TensorOf(name, a, onnx.Int64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Graph.Initializers = append(m.Graph.Initializers, x)
+	}
+	return m
+}
+
 // TestEndlessRounds: loops end with the context, in a run, where lowering asks for what they make, and where a node of
 // constants is computed.
 func TestEndlessRounds(t *testing.T) {
@@ -127,15 +142,7 @@ func TestEndlessRounds(t *testing.T) {
 		soon(t, func(ctx context.Context) error { _, err := f.Call(ctx, in); return err })
 		soon(t, func(ctx context.Context) error { _, err := session.Model(ctx, endless(true), o, in); return err })
 	}
-	m := endless(false)
-	for name, a := range in {
-		x, err := lower.TensorOf(name, a, onnx.Int64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Graph.Initializers = append(m.Graph.Initializers, x)
-	}
-	m.Graph.Inputs = nil
+	m := endlessConstants(t, in)
 	g, err := ir.Import(m, ir.Options{Evaluator: lower.Evaluator{}})
 	if err != nil {
 		t.Fatal(err)
@@ -143,4 +150,34 @@ func TestEndlessRounds(t *testing.T) {
 	soon(t, func(ctx context.Context) error { return build(t, "fast_run").Rewrite(ctx, g, nil) })
 	tensors := session.Options{Optimizer: build(t, "fast_run -onnx")}
 	soon(t, func(ctx context.Context) error { _, err := session.Model(ctx, m, tensors, nil); return err })
+}
+
+// TestRoundsWork: loops run as long as there is work left, together. Those of constants stay if it is not enough.
+func TestRoundsWork(t *testing.T) {
+	in := map[string]*array.Array{"n": array.Scalar(int64(1 << 19)), "x": array.Of([]int64{0}, 1)}
+	f, err := session.Model(t.Context(), endless(false), session.Options{}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tensor.WithWork(t.Context(), 20*time.Millisecond)
+	if _, err := f.Call(ctx, in); !errors.Is(err, tensor.ErrWork) {
+		t.Error(err)
+	}
+	if _, err := f.Call(ctx, in); !errors.Is(err, tensor.ErrWork) {
+		t.Error(err)
+	}
+	g, err := ir.Import(endlessConstants(t, in), ir.Options{Evaluator: lower.Evaluator{}})
+	if err == nil {
+		err = build(t, "fast_run").Rewrite(tensor.WithWork(t.Context(), 20*time.Millisecond), g, nil)
+	}
+	if err != nil || g.NumApplies() != 1 {
+		t.Error(g, err)
+	}
+	in["n"] = array.Scalar(int64(8))
+	if g, err = ir.Import(endlessConstants(t, in), ir.Options{Evaluator: lower.Evaluator{}}); err == nil {
+		err = build(t, "fast_run").Rewrite(tensor.WithWork(t.Context(), 20*time.Millisecond), g, nil)
+	}
+	if err != nil || g.NumApplies() != 0 {
+		t.Error(g, err)
+	}
 }
