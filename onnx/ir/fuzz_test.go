@@ -109,7 +109,7 @@ func (s *source) attribute() *onnx.Attribute {
 // written.
 func FuzzInfer(f *testing.F) {
 	operators := ir.Standard()
-	all := ir.StandardNames()
+	all := operators.All()
 	for i := range all {
 		seed := binary.LittleEndian.AppendUint16(nil, uint16(i))
 		f.Add(append(seed, 1, 2, 8, 3, 4, 4, 5, 1, 2, 3, 6, 3, 0, 1, 2))

@@ -47,13 +47,13 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 			captured = append(captured, capturing{b, values})
 		}
 	}
-	// Captures are in the order of the bodies, which newOp sorts.
+	// Captures are in the order of the bodies, which NewOp sorts.
 	slices.SortStableFunc(captured, func(a, b capturing) int { return cmp.Compare(a.Name, b.Name) })
 	for _, c := range captured {
 		op.Bodies = append(op.Bodies, c.Body)
 		in = append(in, c.values...)
 	}
-	return im.Operators.newOp(op), in, nil
+	return im.Operators.NewOp(op), in, nil
 }
 
 // A capturing body is one with the values that it captures.
@@ -84,7 +84,7 @@ func (im *importer) branches(origin int, op Op, n *onnx.Node, in []*fgraph.Varia
 		}
 		in = append(in, values...)
 	}
-	return im.Operators.newOp(op), in, nil
+	return im.Operators.NewOp(op), in, nil
 }
 
 // results imports a graph in a node, and returns its outputs.

@@ -35,8 +35,8 @@ type Op struct {
 	effect   func() bool
 }
 
-// newOp completes an op.
-func (l *Operators) newOp(op Op) *Op {
+// NewOp returns a new op with the exported fields of one: with several outputs, say, or of another domain than ONNX's own.
+func (l *Operators) NewOp(op Op) *Op {
 	if op.Domain == "ai.onnx" {
 		op.Domain = ""
 	}
@@ -236,7 +236,7 @@ func (l *Operators) parseOp(text string, body func(name, value string) (*Body, e
 			return nil, err
 		}
 	}
-	return l.newOp(op), nil
+	return l.NewOp(op), nil
 }
 
 // ParseAttributes reads a list of attributes: axis=1, perm=ints[1,0], alpha=0.5, mode="linear".

@@ -1,10 +1,12 @@
 package ir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -43,6 +45,13 @@ func (l *Operators) With(list ...Operator) *Operators {
 	return more
 }
 
+// All returns the operators, sorted by domain and type.
+func (l *Operators) All() []*Operator {
+	return slices.SortedFunc(maps.Values(l.byName), func(a, b *Operator) int {
+		return cmp.Or(strings.Compare(a.Domain, b.Domain), strings.Compare(a.Type, b.Type))
+	})
+}
+
 // Lookup returns an operator, or nil.
 func (l *Operators) Lookup(domain, typ string) *Operator { return l.byName[qualified(domain, typ)] }
 
@@ -74,7 +83,7 @@ func (l *Operators) Apply(op *Op, inputs ...*fgraph.Variable) (*fgraph.Apply, er
 
 // Op returns an op with one output and these attributes.
 func (l *Operators) Op(name string, attributes ...*onnx.Attribute) *Op {
-	return l.newOp(Op{Type: name, Attributes: attributes})
+	return l.NewOp(Op{Type: name, Attributes: attributes})
 }
 
 // Make is Apply for an op of ONNX's own with one output and these attributes.

@@ -103,7 +103,7 @@ func (w *walk) node(n *onnx.Node, scope map[string]*fgraph.Variable) ([]*fgraph.
 		}
 		op.Attributes = nil
 	}
-	a, err := w.operators.Apply(w.operators.NewOp(op, w.versions...), in...)
+	a, err := w.operators.Apply(w.withBodies(op), in...)
 	if err != nil && w.depth > 0 {
 		a, err = fgraph.NewApply(w.operators.NewOp(op), nil, slices.Repeat([]fgraph.Type{ir.Type{}}, max(op.Outputs, 1))...), nil
 	}
@@ -112,6 +112,23 @@ func (w *walk) node(n *onnx.Node, scope map[string]*fgraph.Variable) ([]*fgraph.
 	}
 	w.applies = append(w.applies, a)
 	return a.Outputs(), nil
+}
+
+// withBodies completes an op. Graphs among its attributes that see nothing around them become bodies.
+func (w *walk) withBodies(op ir.Op) *ir.Op {
+	for _, a := range op.Attributes {
+		if a.Graph == nil {
+			continue
+		}
+		// A node alone has the bodies, whatever its inputs are.
+		alone := &onnx.Node{Op: op.Type, Domain: op.Domain, Attributes: []*onnx.Attribute{a}, Outputs: []string{"alone"}}
+		m := &onnx.Model{Opsets: w.versions, Graph: &onnx.Graph{Nodes: []*onnx.Node{alone}, Outputs: []*onnx.ValueInfo{{Name: "alone"}}}}
+		g, err := ir.Import(m, ir.Options{Operators: w.operators, Lenient: true})
+		if err == nil {
+			op.Bodies = append(op.Bodies, g.Outputs()[0].Owner().Op().(*ir.Op).Bodies...)
+		}
+	}
+	return w.operators.NewOp(op)
 }
 
 // branch returns the results of a graph in a scope.

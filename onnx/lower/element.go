@@ -2,10 +2,10 @@ package lower
 
 import (
 	"fmt"
-	"math"
 	"os"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower/internal/element"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -105,31 +105,9 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		return a, nil
 	}
 	for i := range int(n) {
-		setElement(a, i, data[i*d.Size():][:d.Size()])
+		element.Set(a, i, data[i*d.Size():][:d.Size()])
 	}
 	return a, nil
-}
-
-// setElement sets an element to the number of some bytes.
-func setElement(a *array.Array, i int, data []byte) {
-	var bits uint64
-	for k, b := range data {
-		bits |= uint64(b) << (8 * k)
-	}
-	switch a.DType() {
-	case array.Bool:
-		array.Slice[bool](a)[i] = bits != 0
-	case array.Float16:
-		array.Slice[array.F16](a)[i] = array.F16(bits)
-	case array.BFloat16:
-		array.Slice[array.BF16](a)[i] = array.BF16(bits)
-	case array.Float32:
-		array.Slice[float32](a)[i] = math.Float32frombits(uint32(bits))
-	case array.Float64:
-		array.Slice[float64](a)[i] = math.Float64frombits(bits)
-	default:
-		a.SetInt(i, int64(bits))
-	}
 }
 
 // ReadTensor reads a tensor from a file with the extension .pb.
@@ -175,26 +153,7 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	}
 	m.Raw = make([]byte, 0, a.Len()*d.Size()) // as large as it gets
 	for i := range a.Len() {
-		m.Raw = appendElement(m.Raw, a, i)
+		m.Raw = element.Append(m.Raw, a, i)
 	}
 	return m, nil
-}
-
-// appendElement appends the bytes of an element.
-func appendElement(data []byte, a *array.Array, i int) []byte {
-	bits := uint64(a.Int(i))
-	switch a.DType() {
-	case array.Float16:
-		bits = uint64(array.Slice[array.F16](a)[i])
-	case array.BFloat16:
-		bits = uint64(array.Slice[array.BF16](a)[i])
-	case array.Float32:
-		bits = uint64(math.Float32bits(array.Slice[float32](a)[i]))
-	case array.Float64:
-		bits = math.Float64bits(array.Slice[float64](a)[i])
-	}
-	for k := range a.DType().Size() {
-		data = append(data, byte(bits>>(8*k)))
-	}
-	return data
 }

@@ -1,4 +1,4 @@
-package lower
+package lower_test
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/onnx/lower/internal/element"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -13,7 +15,11 @@ import (
 // an odd place, have the same elements, and become the same bytes again.
 func TestMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for elem := range dtypes {
+	for elem, dtype := range map[onnx.DataType]array.DType{
+		onnx.Bool: array.Bool, onnx.Int8: array.Int8, onnx.Int16: array.Int16, onnx.Int32: array.Int32, onnx.Int64: array.Int64,
+		onnx.Uint8: array.Uint8, onnx.Uint16: array.Uint16, onnx.Uint32: array.Uint32, onnx.Uint64: array.Uint64,
+		onnx.Float16: array.Float16, onnx.BFloat16: array.BFloat16, onnx.Float: array.Float32, onnx.Double: array.Float64,
+	} {
 		for _, n := range []int{0, 1, 7, 24} {
 			size := elem.Bits() / 8
 			memory := make([]byte, n*size+8)
@@ -26,19 +32,18 @@ func TestMemory(t *testing.T) {
 			for offset := range 8 {
 				data := memory[offset:][:n*size]
 				copy(data, want)
-				a, err := ArrayOf(&onnx.Tensor{DataType: elem, Dims: []int64{int64(n)}, Raw: data}, "")
+				a, err := lower.ArrayOf(&onnx.Tensor{DataType: elem, Dims: []int64{int64(n)}, Raw: data}, "")
 				if err != nil {
 					t.Fatal(err)
 				}
-				d, _ := dtypeOf(elem)
-				copied := array.New(d, n)
+				copied := array.New(dtype, n)
 				for i := range n {
-					setElement(copied, i, data[i*size:][:size])
+					element.Set(copied, i, data[i*size:][:size])
 				}
 				if !array.Equal(a, copied) {
 					t.Errorf("%v at %d: %v, not %v", elem, offset, a, copied)
 				}
-				back, err := TensorOf("", a, elem)
+				back, err := lower.TensorOf("", a, elem)
 				if err != nil || !bytes.Equal(back.Raw, want) || !bytes.Equal(encoded(a), want) {
 					t.Errorf("%v at %d: %v, %v", elem, offset, back, err)
 				}
@@ -50,7 +55,7 @@ func TestMemory(t *testing.T) {
 func encoded(a *array.Array) []byte {
 	data := []byte{}
 	for i := range a.Len() {
-		data = appendElement(data, a, i)
+		data = element.Append(data, a, i)
 	}
 	return data
 }
@@ -59,13 +64,13 @@ func encoded(a *array.Array) []byte {
 // that of one.
 func TestTransposedMemory(t *testing.T) {
 	a := array.New(array.Float32, 300, 400)
-	if _, ok := BytesOf(a); !ok {
+	if _, ok := lower.BytesOf(a); !ok {
 		t.Error("an array has no bytes")
 	}
-	if _, ok := BytesOf(a.Transpose(1, 0)); ok {
+	if _, ok := lower.BytesOf(a.Transpose(1, 0)); ok {
 		t.Error("a transposed array has bytes in order")
 	}
-	if data, ok := BytesOf(a.Transpose(1, 0).InMemoryOrder()); !ok || len(data) != a.Bytes() {
+	if data, ok := lower.BytesOf(a.Transpose(1, 0).InMemoryOrder()); !ok || len(data) != a.Bytes() {
 		t.Error("the memory of a transposed array is not found")
 	}
 }
