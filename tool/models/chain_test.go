@@ -86,6 +86,20 @@ var chains = []chain{
 		})
 		return append(list, all)
 	}},
+	{"ifs", func(n int) []*onnx.Node {
+		branch := func(name string, nodes ...*onnx.Node) *onnx.Attribute {
+			out := nodes[len(nodes)-1].Outputs[0]
+			return &onnx.Attribute{Name: name, Type: onnx.AttributeGraph, Graph: &onnx.Graph{Name: "g", Nodes: nodes, Outputs: []*onnx.ValueInfo{{Name: out}}}}
+		}
+		return append([]*onnx.Node{{Op: "ReduceMax", Inputs: []string{"x"}, Outputs: []string{"most"}, Attributes: []*onnx.Attribute{integer("keepdims", 0)}}},
+			inRow(n, func(in, out string, k int) []*onnx.Node {
+				return []*onnx.Node{constant(out+"_k", int64(k)), {Op: "Cast", Inputs: []string{out + "_k"}, Outputs: []string{out + "_f"}, Attributes: []*onnx.Attribute{integer("to", int64(onnx.Float))}},
+					{Op: "Less", Inputs: []string{"most", out + "_f"}, Outputs: []string{out + "_c"}},
+					{Op: "If", Inputs: []string{out + "_c"}, Outputs: []string{out}, Attributes: []*onnx.Attribute{
+						branch("then_branch", &onnx.Node{Op: "Sin", Inputs: []string{"x"}, Outputs: []string{out + "_t"}}),
+						branch("else_branch", &onnx.Node{Op: "Cos", Inputs: []string{in}, Outputs: []string{out + "_e"}})}}}
+			})...)
+	}},
 	{"reshapes", func(n int) []*onnx.Node {
 		// The sizes are found at run time, so none becomes one with the view before.
 		return append([]*onnx.Node{{Op: "Cast", Inputs: []string{"part"}, Outputs: []string{"s0"}, Attributes: []*onnx.Attribute{integer("to", int64(onnx.Int64))}},
