@@ -98,7 +98,7 @@ func sizeOf(r io.Reader) int64 {
 
 // detectBinary consumes the binary header if there is one, and sets the mode.
 func (r *Reader) detectBinary() error {
-	if err := r.refuseGzip(); err != nil {
+	if err := r.refuseOther(); err != nil {
 		return err
 	}
 	r.binary = false
@@ -119,11 +119,31 @@ func (r *Reader) detectBinary() error {
 // nor does any file of Kaldi's.
 func IsGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b")) }
 
-// refuseGzip returns an error for compressed input, which would look like garbage later.
-func (r *Reader) refuseGzip() error {
+// refuseOther returns an error for compressed input and for what Git LFS did not fetch, which would look like garbage
+// later.
+func (r *Reader) refuseOther() error {
 	r.fill(2)
-	if r.Offset() == 0 && IsGzip(r.buf[r.pos:r.end]) {
+	if r.Offset() > 0 {
+		return nil
+	}
+	if IsGzip(r.buf[r.pos:r.end]) {
 		return r.Errorf("compressed with gzip: unpack it, or read the output of a command, \"gunzip -c FILE |\"")
+	}
+	if bytes.HasPrefix(r.buf[r.pos:r.end], []byte("ve")) { // or a stream would wait for bytes that may not come
+		r.fill(lfsHead)
+	}
+	return r.refuseLFS(r.buf[r.pos:r.end])
+}
+
+const (
+	lfsHead = 64   // bytes by which a pointer of Git LFS is known
+	maxLFS  = 1024 // bytes of a pointer
+)
+
+// refuseLFS returns an error if the input begins like a pointer of Git LFS.
+func (r *Reader) refuseLFS(head []byte) error {
+	if err := fileio.CheckLFS(head); err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
 	}
 	return nil
 }

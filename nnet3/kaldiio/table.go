@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -59,7 +60,7 @@ func NewTableReader[T any](o *Opener, rspecifier string, h Holder[T]) (*TableRea
 	t := &TableReader[T]{opener: o, spec: spec, holder: h, closer: f, list: newReader(f, spec.Name), inText: true}
 	t.files.opener = o
 	if spec.Script {
-		if err := t.list.refuseGzip(); err != nil {
+		if err := t.list.refuseOther(); err != nil {
 			f.Close()
 			return nil, err
 		}
@@ -113,7 +114,7 @@ func (t *TableReader[T]) nextOfArchive() bool {
 }
 
 func (t *TableReader[T]) objectOfArchive() bool {
-	if t.err = t.list.refuseGzip(); t.err != nil {
+	if t.err = t.list.refuseOther(); t.err != nil {
 		return false
 	}
 	var more bool
@@ -342,7 +343,34 @@ func (c *fileCache) restart(name string, offset int64) (*Reader, error) {
 	if c.reader.size >= 0 {
 		c.reader.size += offset
 	}
+	if err := c.refuseLFS(offset); err != nil {
+		return nil, err
+	}
 	return c.reader, c.reader.detectBinary()
+}
+
+// refuseLFS returns an error if a file that is read from an offset on is a pointer of Git LFS.
+func (c *fileCache) refuseLFS(offset int64) error {
+	f, ok := c.in.(interface {
+		io.ReadSeeker
+		Stat() (fs.FileInfo, error)
+	})
+	if !ok || offset == 0 {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Size() > maxLFS {
+		return nil // or it could not be read
+	}
+	head := make([]byte, lfsHead)
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	n, _ := io.ReadFull(f, head) // a file may be shorter
+	if err := c.reader.refuseLFS(head[:n]); err != nil {
+		return err
+	}
+	_, err := f.Seek(offset, io.SeekStart)
+	return err
 }
 
 func (c *fileCache) close() error {
