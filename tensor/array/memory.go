@@ -126,6 +126,20 @@ func (a *Array) Overlaps(b *Array) bool {
 	return p < q+uintptr(len(y)) && q < p+uintptr(len(x))
 }
 
+// reach returns the addresses of the first byte of the elements of an array that has some, and behind the last one.
+func (a *Array) reach() (first, end uintptr) {
+	low, high := a.offset, a.offset+1
+	for d, n := range a.Shape() {
+		if far := a.strides[d] * (n - 1); far < 0 {
+			low += far
+		} else {
+			high += far
+		}
+	}
+	base, size := uintptr(kinds[a.dtype].address(a.data, 0)), uintptr(a.dtype.Size())
+	return base + uintptr(low)*size, base + uintptr(high)*size
+}
+
 // Repeats reports whether elements of the array may have memory in common, as those of a view that BroadcastTo made.
 func (a *Array) Repeats() bool {
 	var seen [MaxDims]bool

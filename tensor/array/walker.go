@@ -129,15 +129,31 @@ func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
 }
 
 // CopyTo copies the elements of src, broadcast to the shape of dst, to dst. Both have the same
-// element type.
+// element type. They may be views of the same memory: dst gets what src was before.
 func CopyTo(dst, src *Array) {
 	if s, ok := src.data.(*csr); ok {
 		dst.data = &csr{s.values.Clone(), slices.Clone(s.columns), slices.Clone(s.pointers)}
 		return
 	}
 	if dst.Len() > 0 {
-		kinds[dst.dtype].copy(dst, src.broadcastAs(dst), 0, 1)
+		src = src.broadcastAs(dst)
+		if src.changesUnder(dst) {
+			src = src.Clone()
+		}
+		kinds[dst.dtype].copy(dst, src, 0, 1)
 	}
+}
+
+// changesUnder reports whether elements of a may be overwritten, one after the other, before they are copied to dst,
+// which has the same shape. Contiguous memory is moved as one.
+func (a *Array) changesUnder(dst *Array) bool {
+	if !a.Overlaps(dst) || a.Contiguous() && dst.Contiguous() {
+		return false
+	}
+	first, end := a.reach()
+	from, to := dst.reach()
+	same := first == from && a.strides == dst.strides // each element is copied to itself
+	return first < to && from < end && !same
 }
 
 // broadcastAs returns a, broadcast to the shape of b, which has elements. It panics if that is
