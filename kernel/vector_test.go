@@ -113,7 +113,7 @@ func TestVectors(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", set, c.name), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(3, 4))
 				for n := range 150 {
-					if !longtest.Enabled() && n > 40 && n%13 > 0 {
+					if !longtest.Enabled() && n > 20 && n%11 > 0 {
 						continue // loops of all kinds and their ends are in shorter ones
 					}
 					vec := func() []float32 { return guarded(t, r, 1, n, 0, n%3 == 1).Data }

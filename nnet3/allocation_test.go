@@ -57,15 +57,15 @@ func TestModelAllocation(t *testing.T) {
 func TestLargeModelAllocation(t *testing.T) {
 	var many strings.Builder
 	const n = 20000
-	terms := longtest.Of(1, 5)
+	terms := longtest.Of(1, 20)
 	fmt.Fprintf(&many, "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=i\n\n<NumComponents> %d ", n)
 	for i := range n {
 		fmt.Fprintf(&many, "<ComponentName> c%d <NoOpComponent> <Dim> 1 <BackpropScale> 1 </NoOpComponent> ", i)
 	}
 	many.WriteString("</Nnet3> ")
 	vector := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=i\n\n<NumComponents> 1 <ComponentName> c <FixedBiasComponent> <Bias> [ " +
-		strings.Repeat("1 ", terms<<20) + "] </FixedBiasComponent> </Nnet3> "
-	sum := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=Append(i" + strings.Repeat(",i", terms<<20) + ")\n\n<NumComponents> 0 </Nnet3> "
+		strings.Repeat("1 ", terms<<18) + "] </FixedBiasComponent> </Nnet3> "
+	sum := "<Nnet3> \ninput-node name=i dim=1\noutput-node name=o input=Append(i" + strings.Repeat(",i", terms<<18) + ")\n\n<NumComponents> 0 </Nnet3> "
 	var nodes strings.Builder
 	nodes.WriteString("<Nnet3> \ninput-node name=i dim=1\n")
 	for i := range 100000 {

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -367,6 +368,7 @@ func FuzzParseConfig(f *testing.F) {
 
 // TestEndlessConfig checks that an endless stream is not read as a config.
 func TestEndlessConfig(t *testing.T) {
+	longtest.Only(t)
 	if _, err := ParseConfig(zeros{}, "endless", 0); !errors.Is(err, ErrConfig) {
 		t.Errorf("got %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -33,6 +34,9 @@ func TestEveryChangeIsWritten(t *testing.T) {
 			seen[key] = true
 		}
 		for k := range f.changes() {
+			if !longtest.Enabled() && k > 0 {
+				break
+			}
 			m := parse()
 			if !fieldsOf(m)[at].changes()[k]() || text(m) == original {
 				continue

@@ -238,7 +238,7 @@ func TestGraphFilesFullSize(t *testing.T) {
 	looped := make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
-		if !longtest.Enabled() && name != "tdnnf_1k" && name != "lstmp" {
+		if !longtest.Enabled() && name != "lstmp" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func TestRanges(t *testing.T) {
 						t.Errorf("%s --%s=%d: %v", name, f.Name, n, err)
 					}
 				}
-				for _, bad := range []string{fmt.Sprint(least - 1), fmt.Sprint(most + 1), "many", "", "1.5", "99999999999999999999"}[:longtest.Of(2, 6)] {
+				for _, bad := range []string{fmt.Sprint(least - 1), fmt.Sprint(most + 1), "many", "", "1.5", "99999999999999999999"}[:longtest.Of(1, 6)] {
 					refuses(name, "--"+f.Name+"="+bad, "--"+f.Name+"="+bad, fmt.Sprintf("between %d and %d", least, most))
 				}
 				return
@@ -53,7 +53,7 @@ func TestRanges(t *testing.T) {
 			case int, int64, uint:
 				t.Errorf("%s --%s has no range", name, f.Name)
 			case float64:
-				for _, bad := range []float64{math.Inf(1), math.NaN(), 0, 1e300} {
+				for _, bad := range []float64{math.NaN(), math.Inf(1), 0, 1e300}[:longtest.Of(1, 4)] {
 					refuses(name, fmt.Sprintf("--%s=%g", f.Name, bad), "--"+f.Name)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/passes/passtest"
 )
@@ -25,7 +26,7 @@ func TestStreamsInIntegers(t *testing.T) {
 			return y
 		}
 		want := rows("+fast_run")
-		for _, query := range []string{"+fast_run +int8", "+fast_run +int16", "+fast_run +int8 -bound_quantization_error limit_quantization_error{error=0.05}"} {
+		for _, query := range []string{"+fast_run +int8", "+fast_run +int16", "+fast_run +int8 -bound_quantization_error limit_quantization_error{error=0.05}"}[:longtest.Of(1, 3)] {
 			if e := distance(rows(query), want); !(e > 0 && e < 0.15) {
 				t.Errorf("%s, %s: rows differ by %.2g of the norm", l.name, query, e)
 			}

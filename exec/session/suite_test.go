@@ -15,6 +15,7 @@ import (
 	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
@@ -64,6 +65,10 @@ func TestSuite(t *testing.T) {
 			folders, err := filepath.Glob(suite + kind + "/*")
 			if err != nil || len(folders) == 0 {
 				t.Fatal(err)
+			}
+			if !longtest.Enabled() { // all at once
+				runFolders(t, kind, folders, "fast_run", true)
+				return
 			}
 			for _, query := range []string{"none", "fast_run"} {
 				runFolders(t, kind, folders, query, false)

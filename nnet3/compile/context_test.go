@@ -179,7 +179,7 @@ func TestContextByDefinition(t *testing.T) {
 		})
 	}
 	for _, f := range fullSizes(t) {
-		if f.name == "cnn_tdnnf" || f.name == "xvector" || longtest.Enabled() {
+		if f.name == "xvector" || longtest.Enabled() {
 			t.Run(f.name, func(t *testing.T) { checkContext(t, f.nn) })
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -215,6 +216,7 @@ func FuzzReadRequest(f *testing.F) {
 // TestReadAllocation reads computations and requests that are large, or promise to be.
 func TestReadAllocation(t *testing.T) {
 	const n = 2 << 20
+	many := longtest.Of(n/4, n)
 	list := func(count, list, element string, n int) string {
 		return fmt.Sprintf("%s %d %s ", count, n, list) + strings.Repeat(element, n)
 	}
@@ -232,9 +234,9 @@ func TestReadAllocation(t *testing.T) {
 	debug := "\x00B<NnetComputation> <Version> \x04\x05\x00\x00\x00<NumMatrices> \xf8\x00\x00\x00\x00\x00\x00\x00\x00<Matrices> " +
 		"<NumMatrixDebugInfo> \xf8\x01\x00\x00\x00\x00\x00\x00\x00<MatrixDebugInfo> <MatrixDebugInfo> <IsDeriv> T<Cindexes> <I1V> \x04\x00\x00\x20\x00"
 	for name, text := range map[string]string{
-		"vectors":   upTo + list("<NumIndexes>", "<Indexes>", "[ ]\n", n),
-		"commands":  upTo + none("Indexes", "IndexesMulti", "IndexesRanges") + list("<NumCommands>", "<Commands>", "<Cmd> 0 0 [ ]\n</Cmd> ", n/4),
-		"matrices":  head + list("<NumMatrices>", "<Matrices>", "<MatrixInfo> <NumRows> 1 <NumCols> 1 </MatrixInfo> ", n/8),
+		"vectors":   upTo + list("<NumIndexes>", "<Indexes>", "[ ]\n", many),
+		"commands":  upTo + none("Indexes", "IndexesMulti", "IndexesRanges") + list("<NumCommands>", "<Commands>", "<Cmd> 0 0 [ ]\n</Cmd> ", many/4),
+		"matrices":  head + list("<NumMatrices>", "<Matrices>", "<MatrixInfo> <NumRows> 1 <NumCols> 1 </MatrixInfo> ", many/8),
 		"promise":   head + "<NumMatrices> 1152921504606846976 <Matrices> ",
 		"cindexes":  debug + "|\x04\x00\x00\x00\x00" + strings.Repeat("\x01", n),
 		"indexes":   bytesOf("\x00\x00\x20\x00") + strings.Repeat("\x01", n),

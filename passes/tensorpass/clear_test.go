@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
@@ -16,6 +17,7 @@ import (
 // TestClearRows: with integers of 8 bits, the best of the classes of a convolutional network stays the best
 // where it is clear: where the two best ones are more than 0.2 standard deviations apart.
 func TestClearRows(t *testing.T) {
+	longtest.Only(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	shape := []int{100, 24, 9, 9}
 	x := fgraph.NewInput(tensor.NewType(array.Float32, shape...), "x")

@@ -148,7 +148,7 @@ func TestAttention(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var one Workspace
 	several := Workspace{Threads: kernel.NewThreads(3)}
-	for try := range longtest.Of(40, 150) {
+	for try := range longtest.Of(20, 150) {
 		c := randomAttention(rng)
 		want := c.oneByOne(t)
 		for i, ws := range []*Workspace{&one, &several} {

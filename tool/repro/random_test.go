@@ -70,7 +70,7 @@ func testReduced(t *testing.T, name string, c *repro.Case) bool {
 func TestRandomFaults(t *testing.T) {
 	graphs := 40
 	if !longtest.Enabled() {
-		graphs = 5
+		graphs = 3
 	}
 	failed := 0
 	for seed := range graphs {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -58,7 +59,7 @@ func TestWhyNot(t *testing.T) {
 		}
 		for k, step := range r.Steps {
 			pass := r.Passes[step.Pass].Name
-			if path := pass + "/" + step.Rule; step.At == nil || !rules[path] || len(step.Replaced) != 1 || k > 20 {
+			if path := pass + "/" + step.Rule; step.At == nil || !rules[path] || len(step.Replaced) != 1 || k > longtest.Of(8, 20) {
 				continue
 			}
 			answers, err := s.WhyNot(t.Context(), k, *step.At, pass+"/"+step.Rule)

@@ -177,7 +177,7 @@ func TestReplay(t *testing.T) {
 	opt := build(t, "+fast_run")
 	cases := 300
 	if !longtest.Enabled() {
-		cases = 60
+		cases = 20
 	}
 	steps := 0
 	for i := range cases {

@@ -19,7 +19,7 @@ import (
 func TestAlone(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	seeds := []uint64{727, 3847, 4267}
-	for i := range uint64(*randomCases) {
+	for i := range uint64(cases()) {
 		seeds = append(seeds, *firstSeed+i)
 	}
 	for _, seed := range seeds {

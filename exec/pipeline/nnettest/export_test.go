@@ -29,7 +29,7 @@ const (
 func TestExport(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	compared := 0
-	for i := range uint64(*randomCases) {
+	for i := range uint64(cases()) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			c, err := New(seed)
@@ -67,8 +67,8 @@ func TestExport(t *testing.T) {
 			}
 		})
 	}
-	if compared < *randomCases {
-		t.Errorf("%d models of %d networks were compared", compared, *randomCases)
+	if compared < cases() {
+		t.Errorf("%d models of %d networks were compared", compared, cases())
 	}
 }
 

@@ -36,6 +36,14 @@ var (
 	randomQueries = flag.Int("queries", 3, "how many random queries TestOptimize and TestComputations try on each")
 )
 
+// cases is how many networks most tests take. Without -long it is one of each family, unless -random says more.
+func cases() int {
+	if !longtest.Enabled() && *randomCases == 40 {
+		return len(families)
+	}
+	return *randomCases
+}
+
 // manyCases is how many networks the fast tests take.
 func manyCases() uint64 {
 	if !longtest.Enabled() {
@@ -66,7 +74,7 @@ func TestOptimize(t *testing.T) {
 	outputs, same := 0, 0
 	// In the first, 0 times a derivative that isn't finite is added.
 	seeds := []uint64{91005958}
-	for i := range uint64(*randomCases) {
+	for i := range uint64(cases()) {
 		seeds = append(seeds, *firstSeed+i)
 	}
 	for _, seed := range seeds {

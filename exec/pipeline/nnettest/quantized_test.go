@@ -49,7 +49,7 @@ func quantizing(t *testing.T) (list [len(precisions)]*optdb.Optimizer) {
 func TestQuantized(t *testing.T) {
 	fast, opts := build(t, passes.Default(), fastRun), quantizing(t)
 	var errs [4][]float64
-	for i := range uint64(*randomCases) {
+	for i := range uint64(cases()) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			c, in := newWide(t, seed)
@@ -90,8 +90,8 @@ func TestQuantized(t *testing.T) {
 		if n := len(e); n > 0 {
 			t.Logf("%s: %d networks, errors: median %.2g, 90 %% %.2g, 99 %% %.2g, max %.2g", p.name, n, e[n/2], e[n*9/10], e[n*99/100], e[n-1])
 		}
-		if len(e) < *randomCases/4 {
-			t.Errorf("%s: only %d of %d networks have products in integers", p.name, len(e), *randomCases)
+		if len(e) < cases()/4 {
+			t.Errorf("%s: only %d of %d networks have products in integers", p.name, len(e), cases())
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestQuantized(t *testing.T) {
 // TestQuantizedBits computes random networks in integers with every set of kernels, and expects the
 // same bits.
 func TestQuantizedBits(t *testing.T) {
-	cases, seed := *randomCases, *firstSeed
+	cases, seed := cases(), *firstSeed
 	file := os.Getenv("NNETTEST_BITS")
 	if file != "" {
 		if _, err := fmt.Sscan(os.Getenv("NNETTEST_CASES"), &cases, &seed); err != nil {

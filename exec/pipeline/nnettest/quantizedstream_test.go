@@ -21,7 +21,7 @@ const company = 5
 // has the same bits alone as among others, which feed other pieces.
 func TestQuantizedStreams(t *testing.T) {
 	opts, tried := quantizing(t), 0
-	for i := range uint64(longtest.Of(min(12, *randomCases), *randomCases)) {
+	for i := range uint64(longtest.Of(min(12, cases()), cases())) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			c, _ := newWide(t, seed)
@@ -39,8 +39,8 @@ func TestQuantizedStreams(t *testing.T) {
 			}
 		})
 	}
-	if longtest.Enabled() && *randomCases >= 40 && tried < *randomCases/4 {
-		t.Errorf("only %d streams of %d networks were tried", tried, *randomCases)
+	if longtest.Enabled() && cases() >= 40 && tried < cases()/4 {
+		t.Errorf("only %d streams of %d networks were tried", tried, cases())
 	}
 }
 

@@ -31,7 +31,7 @@ import (
 func TestStreams(t *testing.T) {
 	fast := build(t, passes.Default(), fastRun)
 	tried, alike := 0, 0
-	for i := range uint64(*randomCases) {
+	for i := range uint64(cases()) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			c, err := New(seed)
@@ -71,10 +71,10 @@ func TestStreams(t *testing.T) {
 			}
 		})
 	}
-	if *randomCases >= 40 && (tried < *randomCases/8 || alike < *randomCases/8) {
-		t.Errorf("only %d of %d networks were tried, %d with whole utterances", tried, *randomCases, alike)
+	if cases() >= 40 && (tried < cases()/8 || alike < cases()/8) {
+		t.Errorf("only %d of %d networks were tried, %d with whole utterances", tried, cases(), alike)
 	}
-	t.Logf("%d of %d networks were tried, %d with whole utterances", tried, *randomCases, alike)
+	t.Logf("%d of %d networks were tried, %d with whole utterances", tried, cases(), alike)
 }
 
 // calibrate prepares a network of a case for inference.
