@@ -2,6 +2,7 @@ package pattern_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -122,6 +123,33 @@ func TestWhyNotOfCases(t *testing.T) {
 		if diff := cmp.Diff([]string{want}, got); diff != "" {
 			t.Errorf("%s: %s", graph, diff)
 		}
+	}
+}
+
+// TestPlaces: errors of rules at work have the file and the line of the rule, whether they go round in circles, or a
+// function of theirs panics.
+func TestPlaces(t *testing.T) {
+	rules, err := pattern.ParseRules("f.rules", "# There.\nthere:\n    (op1 x) => (op2 x)\n\n# Back.\nback:\n    (op2 x) => (op1 x)\n\n# Panics.\npanics:\n    (op4 x) && broken(x) => x\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []rewrite.NodeRewriter
+	for _, r := range rules {
+		s, err := pattern.New(toys{}, r, pattern.WithGuard("broken", func(pattern.Args) bool { panic("broken") }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, s)
+	}
+	run := func(graph string) string {
+		err := rewrite.Run(t.Context(), &rewrite.Equilibrium{Name: "all", Rules: list}, newWorld(t).graph(graph), nil)
+		return fmt.Sprint(err)
+	}
+	if got := run("(op1 x)"); !strings.Contains(got, "there (f.rules:2) fired ") && !strings.Contains(got, "back (f.rules:6) fired ") {
+		t.Error(got)
+	}
+	if got, want := run("(op4 x)"), "all: rule panics (f.rules:10): at op4(x): panic: broken"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, not %s", got, want)
 	}
 }
 

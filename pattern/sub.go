@@ -253,6 +253,9 @@ func (s *Substitution) String() string { return strings.Join(s.texts, "\n") }
 // replacement destroys an input follows from the tracks of its operators.
 func (s *Substitution) Describe() rewrite.Description {
 	d := rewrite.Description{Name: s.opts.name, Doc: s.opts.doc, Depth: s.depth, Cases: s.texts}
+	if s.rule.File != "" {
+		d.Place = fmt.Sprintf("%s:%d", s.rule.File, s.rule.Line)
+	}
 	for _, k := range s.cases {
 		d.Destroys = d.Destroys || k.out.destroys()
 	}

@@ -27,6 +27,8 @@ type Description struct {
 	Depth int
 	// Cases are the rewrites of a node rewriter that is text, see package pattern.
 	Cases []string
+	// Place is where such text is, file and line, or "". Errors have it behind the name.
+	Place string
 	// Reason says why a node rewriter is a Go function although rules can be text.
 	Reason string
 }

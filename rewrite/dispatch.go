@@ -13,6 +13,7 @@ import (
 type ruleSet struct {
 	rules       []NodeRewriter
 	names       []string
+	places      []string
 	depths      []int // see [Description]
 	fns         []transformFunc
 	description Description                 // of all rules together
@@ -58,6 +59,7 @@ func newRuleSet(rules []NodeRewriter) (*ruleSet, error) {
 	for i, r := range rules {
 		d := Describe(r)
 		s.names, s.depths, s.fns = append(s.names, d.Name), append(s.depths, d.Depth), append(s.fns, transformOf(r))
+		s.places = append(s.places, d.Place)
 		if g, ok := Undescribed(r).(*Group); ok {
 			s.addGroup(i, g)
 		}

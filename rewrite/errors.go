@@ -23,10 +23,11 @@ var (
 
 // An Error tells where a rewriter failed.
 type Error struct {
-	Pass string
-	Rule string // empty if it was not a node rewriter
-	Node string // the apply that the rule was shown
-	Err  error
+	Pass  string
+	Rule  string // empty if it was not a node rewriter
+	Place string // of the text of the rule, file and line; empty if it is none
+	Node  string // the apply that the rule was shown
+	Err   error
 
 	reproduced bool // passed to Options.Reproduce
 }
@@ -36,12 +37,20 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Pass)
 	if e.Rule != "" {
-		b.WriteString(": rule " + e.Rule)
+		b.WriteString(": rule " + placed(e.Rule, e.Place))
 	}
 	if e.Node != "" {
 		b.WriteString(": at " + e.Node)
 	}
 	return fmt.Sprintf("%s: %v", &b, e.Err)
+}
+
+// placed returns a name with a place, if there is one.
+func placed(name, place string) string {
+	if place == "" {
+		return name
+	}
+	return name + " (" + place + ")"
 }
 
 // Unwrap returns the cause.
@@ -75,6 +84,7 @@ func (e *PanicError) Unwrap() error {
 // does, or it makes the graph larger and larger.
 type MaxUseError struct {
 	Rule    string
+	Place   string // of the text of the rule, file and line; empty if it is none
 	Uses    int
 	Nodes   int     // of the graph at its largest
 	MaxUse  float64 // how often a rule may fire, as a multiple of Nodes
@@ -87,7 +97,7 @@ type MaxUseError struct {
 func (e *MaxUseError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s fired %d times, more than MaxUse %g allows for %d applies",
-		ErrMaxUse, e.Rule, e.Uses, e.MaxUse, e.Nodes)
+		ErrMaxUse, placed(e.Rule, e.Place), e.Uses, e.MaxUse, e.Nodes)
 	switch {
 	case len(e.Lap) == 0:
 	case e.Repeats && e.Grown > 0:

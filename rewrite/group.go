@@ -80,7 +80,8 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		}
 		result = followed
 	}
-	endless := &MaxUseError{Rule: Describe(by).Name, Uses: maxInGroup, Nodes: 1, MaxUse: maxInGroup}
+	d := Describe(by)
+	endless := &MaxUseError{Rule: d.Name, Place: d.Place, Uses: maxInGroup, Nodes: 1, MaxUse: maxInGroup}
 	if endless.show(events); endless.Repeats {
 		return Result{}, endless
 	}

@@ -72,11 +72,11 @@ func (l *limit) logMember(name string, before, after int) {
 }
 
 // exceeded returns a [MaxUseError] if a rule fired too often, or nil.
-func (l *limit) exceeded(rule string, r *ruleState) error {
+func (l *limit) exceeded(rule, place string, r *ruleState) error {
 	if r.applied <= l.most {
 		return nil
 	}
-	err := &MaxUseError{Rule: rule, Uses: r.applied, Nodes: l.nodes, MaxUse: l.ratio}
+	err := &MaxUseError{Rule: rule, Place: place, Uses: r.applied, Nodes: l.nodes, MaxUse: l.ratio}
 	err.show(l.events)
 	return err
 }
