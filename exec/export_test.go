@@ -35,7 +35,7 @@ func Regions(f *Function) int { return len(f.regions) }
 
 // Unplanned makes a function leave all memory to the workspace of a runner.
 func Unplanned(f *Function) {
-	f.homes, f.memory = nil, Memory{}
+	f.memory, f.placed, f.open = memoryPlan{}, nil, nil
 	for i := range f.steps {
 		f.steps[i].free, f.steps[i].dead = append(f.steps[i].free, f.steps[i].dead...), nil
 	}
@@ -66,7 +66,7 @@ func Homes(f *Function) []Step {
 	for i, s := range f.steps {
 		for _, slot := range s.out {
 			if f.settled(slot) && f.kinds[slot] == computed {
-				steps[i].Made = append(steps[i].Made, Home{f.homes[slot].offset, f.homes[slot].bytes()})
+				steps[i].Made = append(steps[i].Made, Home{f.memory.homes[slot].offset, f.memory.homes[slot].bytes()})
 			}
 		}
 		for _, slot := range append(s.in[:len(s.in):len(s.in)], s.out...) {
@@ -75,8 +75,11 @@ func Homes(f *Function) []Step {
 	}
 	for slot, i := range last {
 		if f.settled(slot) && f.kinds[slot] == computed {
-			steps[i].Dead = append(steps[i].Dead, Home{f.homes[slot].offset, f.homes[slot].bytes()})
+			steps[i].Dead = append(steps[i].Dead, Home{f.memory.homes[slot].offset, f.memory.homes[slot].bytes()})
 		}
 	}
 	return steps
 }
+
+// Planned returns how many bytes the plan of a runner has.
+func Planned(r *Runner) int64 { return r.memory.memory.Peak() }

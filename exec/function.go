@@ -113,9 +113,10 @@ type Function struct {
 	idle      sync.Pool // of Runners, for Call
 	roots     []int32   // by slot: the slot that owns its memory
 	kinds     []slotKind
-	homes     []home  // by root; nil if nothing is planned
+	memory    memoryPlan // of what has a known size
+	placed    []bool     // by root: it has a home, see settled
+	open      *openSizes
 	shown     []int32 // roots without a home that are displayed
-	memory    Memory
 	shared    []*Shared
 	updates   []*Shared // for the last outputs
 	opts      FunctionOptions

@@ -18,7 +18,6 @@ type step struct {
 	in, out []int32
 	free    []int32 // slots whose memory is dead after the step, and goes back to the workspace
 	dead    []int32 // those whose memory has a home
-	room    room    // what is free of the block
 
 	before []decision
 	guard  []int32 // branches that need the step; none if it always runs

@@ -67,7 +67,7 @@ func (r *Runner) house() {
 	}
 	for _, o := range f.outputs {
 		if root := f.roots[o.slot]; f.settled(root) && r.places[root].None() {
-			r.own[root] = array.NewMemory(f.homes[root].dtype, f.homes[root].n)
+			r.own[root] = array.NewMemory(r.memory.homes[root].dtype, r.memory.homes[root].n)
 			r.places[root] = r.own[root]
 		}
 	}

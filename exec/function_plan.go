@@ -35,7 +35,7 @@ type Memory struct {
 func (m Memory) Peak() int64 { return m.Block + m.Results }
 
 // Memory returns how much memory a call needs.
-func (f *Function) Memory() Memory { return f.memory }
+func (f *Function) Memory() Memory { return f.memory.memory }
 
 // A home is the place of a value in the block of a runner; it has memory of its own if that is displayed.
 type home struct {
@@ -49,42 +49,42 @@ func (h home) bytes() int {
 	return (h.n*h.dtype.Size() + array.Alignment - 1) &^ (array.Alignment - 1)
 }
 
+// A memoryPlan says where values are.
+type memoryPlan struct {
+	homes  []home // by root; nil if nothing is planned
+	rooms  []room // by step
+	memory Memory
+}
+
 // settle gives values their places. Lives are known by then; free keeps what has none.
 func (f *Function) settle() {
 	lives := f.lives()
 	if len(lives) > maxPlanned {
-		f.memory.Unknown = len(lives)
+		f.memory.memory.Unknown = len(lives)
 		return
 	}
-	var spans []span
-	var roots []int32
-	f.homes = make([]home, f.slots)
-	limit := cmp.Or(f.opts.MaxBytes, array.DefaultMaxBytes)
-	for _, l := range lives {
-		h, ok := homeOf(l.value, limit)
-		if !ok || l.lazy {
-			f.memory.Unknown++
-			continue
+	limit := f.limit()
+	homes := make([]home, len(lives))
+	unknown := 0
+	for i, l := range lives {
+		if h, ok := homeOf(l.value, limit); ok && !l.lazy {
+			homes[i] = h
+		} else {
+			unknown++
 		}
-		f.memory.Values++
-		f.homes[l.root] = h
-		if f.kinds[l.root] == displayed {
-			f.memory.Results += int64(h.bytes())
-			continue
-		}
-		l.span.size = h.bytes()
-		spans, roots = append(spans, l.span), append(roots, l.root)
 	}
-	f.memory.Block, f.memory.Live = int64(arrange(spans)), mostLive(spans)
-	if f.memory.Peak() > limit {
+	f.memory = f.arranged(lives, homes)
+	f.memory.memory.Unknown = unknown
+	if f.memory.memory.Peak() > limit {
 		// A call says which apply finds no memory left.
-		f.homes, f.memory = nil, Memory{Unknown: len(lives)}
+		f.memory = memoryPlan{memory: Memory{Unknown: len(lives)}}
 		return
 	}
-	for k, root := range roots {
-		f.homes[root].offset = spans[k].offset
+	f.openSizes(lives, homes)
+	f.placed = make([]bool, f.slots)
+	for i, l := range lives {
+		f.placed[l.root] = homes[i].n > 0 || f.open.has(i)
 	}
-	f.findRoom(spans)
 	for i := range f.steps {
 		f.steps[i].free, f.steps[i].dead = f.divide(f.steps[i].free)
 	}
@@ -93,14 +93,45 @@ func (f *Function) settle() {
 	}
 }
 
-// findRoom finds the largest part of the block that nobody needs during a step, for what its op needs until it
-// ends. In regions there are two steps at a time, and there is none.
-func (f *Function) findRoom(spans []span) {
+// limit bounds the memory of a call.
+func (f *Function) limit() int64 { return cmp.Or(f.opts.MaxBytes, array.DefaultMaxBytes) }
+
+// arranged returns a plan for values with homes, whose offsets it finds. A home of no elements is none.
+func (f *Function) arranged(lives []life, homes []home) memoryPlan {
+	var spans []span
+	var roots []int32
+	p := memoryPlan{homes: make([]home, f.slots)}
+	for i, l := range lives {
+		h := homes[i]
+		if h.n == 0 {
+			continue
+		}
+		p.memory.Values++
+		p.homes[l.root] = h
+		if f.kinds[l.root] == displayed {
+			p.memory.Results += int64(h.bytes())
+			continue
+		}
+		l.span.size = h.bytes()
+		spans, roots = append(spans, l.span), append(roots, l.root)
+	}
+	p.memory.Block, p.memory.Live = int64(arrange(spans)), mostLive(spans)
+	for k, root := range roots {
+		p.homes[root].offset = spans[k].offset
+	}
+	p.rooms = f.findRooms(spans, p)
+	return p
+}
+
+// findRooms finds for each step the largest part of the block that nobody needs during it, for what its op needs
+// until it ends. In regions there are two steps at a time, and there is none.
+func (f *Function) findRooms(spans []span, p memoryPlan) []room {
+	rooms := make([]room, len(f.steps))
 	if len(spans) > maxGreedy {
-		return
+		return rooms
 	}
 	var live []span // by offset
-	end := int(f.memory.Block)
+	end := int(p.memory.Block)
 	region := f.regions
 	for i := range f.steps {
 		live = slices.DeleteFunc(live, func(s span) bool { return s.end < i })
@@ -112,17 +143,18 @@ func (f *Function) findRoom(spans []span) {
 			region = region[1:]
 		}
 		s := &f.steps[i]
-		if len(region) > 0 && region[0].first <= i || slices.ContainsFunc(s.out, func(k int32) bool { return f.roots[k] == k && !f.settled(k) }) {
+		if len(region) > 0 && region[0].first <= i || slices.ContainsFunc(s.out, func(k int32) bool { return f.roots[k] == k && p.homes[k].n == 0 }) {
 			continue
 		}
 		from := 0
 		for _, l := range append(live, span{offset: end}) {
-			if n := l.offset - from; n > s.room.bytes {
-				s.room = room{from, n}
+			if n := l.offset - from; n > rooms[i].bytes {
+				rooms[i] = room{from, n}
 			}
 			from = l.offset + l.size
 		}
 	}
+	return rooms
 }
 
 // divide divides slots into those without a home and those with one.
@@ -138,26 +170,28 @@ func (f *Function) divide(slots []int32) (without, with []int32) {
 }
 
 // settled reports whether the memory of a slot is planned.
-func (f *Function) settled(slot int32) bool { return f.homes != nil && f.homes[slot].n > 0 }
+func (f *Function) settled(slot int32) bool { return f.placed != nil && f.placed[slot] }
 
-// settle gives the runner the memory that is planned.
-func (r *Runner) settle() {
+// settle gives the runner the memory of a plan.
+func (r *Runner) settle(p memoryPlan) {
 	f := r.f
-	r.settled = true
-	if f.homes == nil {
+	r.settled, r.memory = true, p
+	r.ws.MaxBytes = max(f.limit()-p.memory.Peak(), 1)
+	if p.homes == nil {
 		return
 	}
 	r.places = make([]array.Memory, f.slots)
-	if r.block.Bytes() == 0 {
-		r.block = array.NewBlock(int(f.memory.Block))
+	if need := int(p.memory.Block); r.block.Bytes() < need {
+		r.block = array.NewBlock(need)
 	}
-	for slot, h := range f.homes {
+	for slot, h := range p.homes {
 		if h.n > 0 && f.kinds[slot] != displayed { // see house
 			r.places[slot] = r.block.At(h.offset, h.dtype, h.n)
 		}
 	}
 	for i := range f.steps {
-		if room := f.steps[i].room; room.bytes > 0 {
+		r.steps[i].room = nil
+		if room := p.rooms[i]; room.bytes > 0 {
 			r.steps[i].room = &array.Room{Block: r.block, At: room.offset, N: room.bytes}
 		}
 		if out := f.steps[i].out; slices.ContainsFunc(out, f.settled) {

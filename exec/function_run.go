@@ -27,6 +27,8 @@ type Runner struct {
 	filled  bool           // outputs hold memory
 	places  []array.Memory // by root, of what has a home
 	settled bool           // they are there
+	memory  memoryPlan     // that they follow
+	sizes   sizes          // of this call; empty if all are known
 	block   array.Block    // of them
 	yielded bool           // the results of the last call belong to somebody else
 	own     []array.Memory // by root, of results that are not lent
@@ -54,7 +56,6 @@ type operands struct {
 // NewRunner returns a Runner for one goroutine.
 func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps)), taken: make([]bool, f.branches)}
-	r.ws.MaxBytes = max(cmp.Or(f.opts.MaxBytes, array.DefaultMaxBytes)-f.memory.Peak(), 1)
 	r.ws.Threads = kernel.NewThreads(f.opts.Threads)
 	r.poison = f.opts.Check
 	pointers := func(slots []int32) []*array.Array {
@@ -87,8 +88,8 @@ func (f *Function) NewRunner() *Runner {
 // Memory().Block bytes. Results are not in it. Runners of this and of other functions may share a block if only one
 // of them runs at a time. The error wraps ErrArgument if the block is too small.
 func (f *Function) NewRunnerIn(block array.Block) (*Runner, error) {
-	if n := int64(block.Bytes()); n < f.memory.Block {
-		return nil, fmt.Errorf("%w: a block of %d bytes; values take %d", ErrArgument, n, f.memory.Block)
+	if n := int64(block.Bytes()); n < f.memory.memory.Block {
+		return nil, fmt.Errorf("%w: a block of %d bytes; values take %d", ErrArgument, n, f.memory.memory.Block)
 	}
 	r := f.NewRunner()
 	r.block = block
@@ -107,9 +108,9 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	}
 	// Only now: if the arguments are bad, the results of the last call remain valid.
 	r.recycle()
-	first := !r.settled
-	if first {
-		r.settle()
+	first, err := r.fit()
+	if err != nil {
+		return nil, err
 	}
 	if first || r.loans != nil || r.yielded {
 		r.house()
@@ -379,7 +380,7 @@ func (r *Runner) update() {
 
 // Peak returns the largest number of bytes that results used at once, without arguments and
 // constants. Beyond what Function.Memory knows, it counts what ops needed until they ended.
-func (r *Runner) Peak() int64 { return r.f.memory.Peak() + r.ws.Peak() }
+func (r *Runner) Peak() int64 { return r.memory.memory.Peak() + r.ws.Peak() }
 
 // Profile returns the cost of making the function and, if FunctionOptions.Profile is set, of
 // calling it, by op, the most expensive first.

@@ -320,7 +320,7 @@ func (c *checker) circle(functions []int) {
 func callsOf(f *Function, index map[callee]int) []int {
 	var calls []int
 	called := make(map[int]bool)
-	for g := range graphsOf([]*Graph{{Nodes: f.Nodes}}) {
+	for g := range Nested(&Graph{Nodes: f.Nodes}) {
 		for _, n := range g.Nodes {
 			if i, ok := index[callee{domainOf(n.Domain), n.Op, n.Overload}]; ok && !called[i] {
 				called[i] = true

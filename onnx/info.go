@@ -169,42 +169,13 @@ func unsorted(nodes []*Node) (n int) {
 			made[name] = i
 		}
 	}
+	var uses Uses
 	for i, node := range nodes {
-		if slices.ContainsFunc(reads(node), func(name string) bool { return name != "" && made[name] > i }) {
+		if slices.ContainsFunc(uses.Of(node), func(name string) bool { return name != "" && made[name] > i }) {
 			n++
 		}
 	}
 	return n
-}
-
-// reads lists the inputs of a node, and the names that graphs inside it read and do not compute.
-func reads(n *Node) []string {
-	var inner []*Graph
-	for _, a := range n.Attributes {
-		if a.Graph != nil {
-			inner = append(inner, a.Graph)
-		}
-		inner = append(inner, a.Graphs...)
-	}
-	if inner == nil {
-		return n.Inputs
-	}
-	names, own := slices.Clone(n.Inputs), make(map[string]bool)
-	for g := range graphsOf(inner) {
-		for _, in := range g.Inputs {
-			own[in.Name] = true
-		}
-		for _, m := range g.Nodes {
-			names = append(names, m.Inputs...)
-			for _, name := range m.Outputs {
-				own[name] = true
-			}
-		}
-		for _, out := range g.Outputs {
-			names = append(names, out.Name)
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return own[name] })
 }
 
 // graphs yields the graph of the model and all graphs within it, and the bodies of its functions as
@@ -214,32 +185,7 @@ func (m *Model) graphs() iter.Seq[*Graph] {
 	for _, f := range m.Functions {
 		all = append(all, &Graph{Nodes: f.Nodes})
 	}
-	return graphsOf(all)
-}
-
-// graphsOf yields graphs and all graphs within them, each once.
-func graphsOf(todo []*Graph) iter.Seq[*Graph] {
-	return func(yield func(*Graph) bool) {
-		todo, seen := slices.Clone(todo), make(map[*Graph]bool)
-		for len(todo) > 0 {
-			g := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			if seen[g] { // of a model that was put together, not read
-				continue
-			}
-			if seen[g] = true; !yield(g) {
-				return
-			}
-			for _, n := range g.Nodes {
-				for _, a := range n.Attributes {
-					if a.Graph != nil {
-						todo = append(todo, a.Graph)
-					}
-					todo = append(todo, a.Graphs...)
-				}
-			}
-		}
-	}
+	return Nested(all...)
 }
 
 // size returns the number of elements of a tensor and the bytes that they take, 0 if there can't be

@@ -57,8 +57,11 @@ func intConstant(op array.Opcode, x, y int) (int, bool) {
 	return x, true
 }
 
-// SizeProduct returns the product of two sizes, which are int64 scalars.
-func SizeProduct(a, b *fgraph.Variable) *fgraph.Variable { return intMap(array.Mul, a, b) }
+// MapSizes applies an element-wise operation to two sizes, which are int64 scalars. Of constants it is computed.
+func MapSizes(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable { return intMap(op, a, b) }
+
+// SizeVector returns the vector of sizes, which is a constant if all of them are.
+func SizeVector(dims ...*fgraph.Variable) *fgraph.Variable { return sizeVector(dims) }
 
 // product returns the product of sizes.
 func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {

@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -365,8 +367,13 @@ func (i Index) SelectsAll(n *fgraph.Variable) bool {
 }
 
 // SameSize reports whether two integer scalars are known to be equal: they are one variable, equal
-// constants, or the same dimension of one variable.
-func SameSize(a, b *fgraph.Variable) bool {
+// constants, the same dimension of one variable, or the same is computed of such.
+func SameSize(a, b *fgraph.Variable) bool { return sameSize(a, b, 0) }
+
+// maxSizeDepth bounds how deep the computations of sizes are compared.
+const maxSizeDepth = 6
+
+func sameSize(a, b *fgraph.Variable, depth int) bool {
 	if a == b {
 		return true
 	}
@@ -375,6 +382,23 @@ func SameSize(a, b *fgraph.Variable) bool {
 	if ok || ok2 {
 		return ok && ok2 && x == y
 	}
-	op, ok := OpOf(a).(ShapeIOp)
-	return ok && OpOf(b) == op && a.Owner().Inputs()[0] == b.Owner().Inputs()[0]
+	p, q := a.Owner(), b.Owner()
+	if depth > maxSizeDepth || p == nil || q == nil || !isSize(a) || !isSize(b) || len(p.Inputs()) != len(q.Inputs()) || !fgraph.OpsEqual(p.Op(), q.Op()) {
+		return false
+	}
+	for i, v := range p.Inputs() {
+		if w := q.Inputs()[i]; v != w && !(isSize(v) && sameSize(v, w, depth+1)) {
+			return false
+		}
+	}
+	return slices.Index(p.Outputs(), a) == slices.Index(q.Outputs(), b)
+}
+
+// SameSizes reports whether dimension d of x is known to be as large as dimension e of y.
+func (s *Shapes) SameSizes(x *fgraph.Variable, d int, y *fgraph.Variable, e int) bool {
+	n, m := TypeOf(x).Dim(d), TypeOf(y).Dim(e)
+	if n != Unknown || m != Unknown {
+		return n == m
+	}
+	return SameSize(s.Dim(x, d), s.Dim(y, e))
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/onnxtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/onnx/onnxtest"
 	"github.com/nnopt/nnopt/optdb"
 )
 

@@ -12,17 +12,17 @@ import (
 	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/onnxtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/onnx/onnxtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 var (
-	folder    = flag.String("folder", "", "write random cases to this folder, for onnx/onnxtest/testdata/answer.js")
+	folder    = flag.String("folder", "", "write random cases to this folder, for internal/onnxtest/testdata/answer.js")
 	from      = flag.Uint64("from", 0, "the first seed of random cases")
 	number    = flag.Uint64("number", 1000, "how many random cases are written")
 	functions = flag.Bool("functions", false, "write models with functions and with names that are used again")

@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 	m := model([]string{"x"}, []string{"a", "z", "d", "e"},
 		&onnx.Node{Op: "Frobnicate", Name: "first", Inputs: []string{"x"}, Outputs: []string{"a"}},
 		&onnx.Node{Op: "Relu", Name: "second", Inputs: []string{"a"}, Outputs: []string{"b"}}, // no fault of its own
-		&onnx.Node{Op: "Unsqueeze", Name: "fourth", Inputs: []string{"x"}, Outputs: []string{"d"}, Attributes: []*onnx.Attribute{{Name: "axes", Ints: []int64{7}}}},
+		&onnx.Node{Op: "Unsqueeze", Name: "fourth", Inputs: []string{"x"}, Outputs: []string{"d"}, Attributes: []*onnx.Attribute{{Name: "axes", Type: onnx.AttributeInts, Ints: []int64{7}}}},
 		&onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"z"}, Domain: "com.example"},
 		&onnx.Node{Op: "Adam", Name: "fifth", Inputs: []string{"b"}, Outputs: []string{"e"}}) // a fault of its own as well
 	_, err := session.Model(t.Context(), m, session.Options{}, map[string]*array.Array{"x": array.Of([]float32{1}, 1), "y": array.Scalar(float32(1))})

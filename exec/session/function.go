@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -17,14 +19,18 @@ type Function struct {
 	f         *exec.Function
 	inputs    []string
 	variables []*fgraph.Variable
-	shapes    []*array.Array // of which shape and type inputs must be
 	demands   []lower.Demand
 	outputs   []lower.Output
+	open      bool // it is for any sizes that the types of variables don't have
 	took      time.Duration
+	failures  atomic.Int32 // of one that is open
 }
 
 // Outputs lists the outputs in the order of the model.
 func (f *Function) Outputs() []lower.Output { return slices.Clone(f.outputs) }
+
+// AnySizes reports whether the function is one for any sizes, see lower.Options.
+func (f *Function) AnySizes() bool { return f.open }
 
 // LowerTime returns how long it took to make and optimize the graph.
 func (f *Function) LowerTime() time.Duration { return f.took }
@@ -118,8 +124,8 @@ func (f *Function) refuses(inputs map[string]*array.Array) error {
 		switch {
 		case a == nil:
 			return fmt.Errorf("%w: %s has no value", lower.ErrInput, name)
-		case a.DType() != f.shapes[i].DType() || !array.SameShape(a, f.shapes[i]):
-			return fmt.Errorf("%w: %s is %v %v, and was %v %v", lower.ErrInput, name, a.DType(), a.Shape(), f.shapes[i].DType(), f.shapes[i].Shape())
+		case !f.takes(tensor.TypeOf(f.variables[i]), a):
+			return fmt.Errorf("%w: %s is %v %v, and was %v", lower.ErrInput, name, a.DType(), a.Shape(), f.variables[i].Type())
 		}
 	}
 	for i, d := range f.demands {
@@ -133,6 +139,19 @@ func (f *Function) refuses(inputs map[string]*array.Array) error {
 		}
 	}
 	return nil
+}
+
+// takes reports whether an input may have a value: sizes of 1 and 0 are never open.
+func (f *Function) takes(t tensor.Type, a *array.Array) bool {
+	if t.DType() != a.DType() || t.NDim() != a.NDim() {
+		return false
+	}
+	for d := range t.NDim() {
+		if n := t.Dim(d); n != a.Dim(d) && (n != tensor.Unknown || f.open && a.Dim(d) < lower.LeastFree) {
+			return false
+		}
+	}
+	return true
 }
 
 // broken returns the error of a run: a lower.ErrInput if the inputs lead to another graph. The values that the

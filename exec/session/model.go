@@ -37,12 +37,12 @@ type Options struct {
 // values. A sequence is given, and returned, as tensors with names of its items, see lower.Item; an optional
 // value without one is left out.
 func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
-	return (&source{file: m}).function(ctx, o, inputs)
+	return (&source{file: m}).function(ctx, o, given(inputs))
 }
 
 // Graph is Model for a graph of nodes, which stays as it is. Its outputs have the names that names says.
 func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Options, inputs map[string]*array.Array) (*Function, error) {
-	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, inputs)
+	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, given(inputs))
 }
 
 // maxConstants is by how many bytes more than in a file passes may make constants larger for a run: an embedding
@@ -76,15 +76,65 @@ type source struct {
 	constants *constants            // that functions have in common; nil if there is one function
 }
 
+// A request asks for a function for inputs.
+type request struct {
+	inputs map[string]*array.Array
+	shapes map[string][]ir.Dim // of those that are tensors, as far as they are known
+	open   bool                // whether some sizes are not
+}
+
+// given returns the request of a function for inputs of the sizes that these have.
+func given(inputs map[string]*array.Array) request {
+	r := request{inputs: inputs, shapes: make(map[string][]ir.Dim)}
+	for name, a := range inputs {
+		dims := make([]ir.Dim, a.NDim())
+		for i, n := range a.Shape() {
+			dims[i] = ir.Known(int64(n))
+		}
+		r.shapes[name] = dims
+	}
+	return r
+}
+
+// anySizes returns the request of a function for inputs of any sizes that a model does not declare, from
+// lower.LeastFree on: smaller ones are as they are given. It reports false if there are none.
+func anySizes(g *onnx.Graph, inputs map[string]*array.Array) (request, bool) {
+	r := given(inputs)
+	for _, in := range g.Inputs {
+		a := inputs[in.Name]
+		switch {
+		case a == nil:
+			continue
+		case in.Type == nil || in.Type.Tensor == nil:
+			return r, false
+		}
+		for i, n := range a.Shape() {
+			if n < lower.LeastFree {
+				continue
+			}
+			name := fmt.Sprintf("%s.%d", in.Name, i)
+			if s := in.Type.Tensor.Shape; s != nil && i < len(s.Dims) {
+				if d := s.Dims[i]; d.Value != nil && *d.Value >= 0 {
+					continue
+				} else if d.Param != "" {
+					name = d.Param
+				}
+			}
+			r.shapes[in.Name][i], r.open = ir.Symbol(name), true
+		}
+	}
+	return r, r.open
+}
+
 // function is Model.
-func (s *source) function(ctx context.Context, o Options, inputs map[string]*array.Array) (*Function, error) {
+func (s *source) function(ctx context.Context, o Options, r request) (*Function, error) {
 	if s.names == nil { // a graph may have other sizes than its file
-		if err := declared(s.file.Graph, inputs); err != nil {
+		if err := declared(s.file.Graph, r.inputs); err != nil {
 			return nil, err
 		}
 	}
 	start := time.Now()
-	g, err := s.optimized(ctx, o, inputs)
+	g, err := s.optimized(ctx, o, r)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +148,12 @@ func (s *source) function(ctx context.Context, o Options, inputs map[string]*arr
 			names = append(names, out.Name)
 		}
 	}
-	l, err := lower.Graph(ctx, g, names, o.Options, inputs)
+	o.AnySizes = r.open
+	l, err := lower.Graph(ctx, g, names, o.Options, r.inputs)
 	if err != nil {
 		return nil, err
 	}
-	f := &Function{shapes: l.Arguments, demands: l.Demands, outputs: l.Outputs, variables: l.Inputs}
+	f := &Function{demands: l.Demands, outputs: l.Outputs, variables: l.Inputs, open: r.open}
 	for _, v := range l.Inputs {
 		f.inputs = append(f.inputs, v.Name())
 	}
@@ -126,16 +177,14 @@ func (s *source) function(ctx context.Context, o Options, inputs map[string]*arr
 }
 
 // optimized returns the graph as the passes for its nodes make it, for inputs of these shapes.
-func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*array.Array) (*fgraph.FunctionGraph, error) {
-	if o.Optimizer == nil || len(o.Optimizer.Passes(ir.Dialect)) == 0 {
+func (s *source) optimized(ctx context.Context, o Options, r request) (*fgraph.FunctionGraph, error) {
+	if !r.open && (o.Optimizer == nil || len(o.Optimizer.Passes(ir.Dialect)) == 0) {
 		return s.general(o)
 	}
 	shapes := make(map[string][]ir.Dim)
 	for _, in := range s.file.Graph.Inputs { // not the items of sequences
-		if a := inputs[in.Name]; a != nil {
-			for _, n := range a.Shape() {
-				shapes[in.Name] = append(shapes[in.Name], ir.Known(int64(n)))
-			}
+		if dims := r.shapes[in.Name]; dims != nil {
+			shapes[in.Name] = dims
 		}
 	}
 	var g *fgraph.FunctionGraph
@@ -150,6 +199,9 @@ func (s *source) optimized(ctx context.Context, o Options, inputs map[string]*ar
 	}
 	if err != nil {
 		return nil, err
+	}
+	if o.Optimizer == nil {
+		return g, nil
 	}
 	ir.SourceOf(g).AllowGrowth(maxConstants)
 	if err := o.Optimizer.Rewrite(ctx, g, nil); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -24,6 +25,8 @@ type Session struct {
 
 	mu        sync.Mutex
 	functions []*Function // the latest first
+	made      int
+	failed    error // of a function for any sizes
 }
 
 // A session keeps functions as long as their graphs have mostApplies together, 40 MB or so, but not less than
@@ -117,7 +120,7 @@ func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c cal
 	// Most runs are for inputs of the shapes of the run before.
 	latest, tried := s.latest(), []*Function(nil)
 	if latest != nil {
-		out, err := c.call(ctx, latest, inputs)
+		out, err := s.call(ctx, c, latest, inputs)
 		if !errors.Is(err, lower.ErrInput) {
 			return latest, out, err
 		}
@@ -132,13 +135,40 @@ func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c cal
 		if err != nil {
 			return nil, nil, err
 		}
-		out, err := c.call(ctx, f, inputs)
-		if own || !errors.Is(err, lower.ErrInput) {
+		out, err := s.call(ctx, c, f, inputs)
+		if own && !f.open || !errors.Is(err, lower.ErrInput) {
 			return f, out, err
+		}
+		if own {
+			s.giveUp(f, err) // it does not even take what it was made for
 		}
 		tried = append(tried, f)
 	}
 }
+
+// call calls a function. One for any sizes may fail where another one would not: a size that is not known before is 1
+// in some runs, and was not broadcast. Such inputs are not for it, and it goes if that happens again and again.
+func (s *Session) call(ctx context.Context, c caller, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	out, err := c.call(ctx, f, inputs)
+	if err == nil || !f.open || errors.Is(err, lower.ErrInput) || ctx.Err() != nil {
+		return out, err
+	}
+	if f.failures.Add(1) == mostFailures {
+		s.giveUp(f, err)
+	}
+	return nil, fmt.Errorf("%w: of a graph for other sizes: %w", lower.ErrInput, err)
+}
+
+// giveUp makes no more functions for any sizes, and forgets the one that failed, if it was made.
+func (s *Session) giveUp(f *Function, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+	s.functions = slices.DeleteFunc(s.functions, func(g *Function) bool { return g == f })
+}
+
+// mostFailures is how often a function for any sizes may fail.
+const mostFailures = 4
 
 // make makes a function for inputs. It returns one that another goroutine has made meanwhile if that may be for
 // these inputs: many begin at a time, with the same shapes.
@@ -157,11 +187,37 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 	if err := s.generalize(ctx); err != nil {
 		return nil, false, err
 	}
-	if f, err = s.source.function(ctx, s.options, inputs); err != nil {
+	if r, ok := anySizes(s.source.file.Graph, inputs); ok && s.wantsAnySizes(tried) {
+		if f, err = s.source.function(ctx, s.options, r); err == nil {
+			s.keep(f)
+			return f, true, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, lower.ErrInput) {
+			return nil, false, err
+		}
+		s.giveUp(nil, err)
+	}
+	if f, err = s.source.function(ctx, s.options, given(inputs)); err != nil {
 		return nil, false, err
 	}
 	s.keep(f)
 	return f, true, nil
+}
+
+// wantsAnySizes reports whether the next function should be one for any sizes: it takes as long to make as one for
+// some sizes, and may be slower than that, so it pays from the second sizes on.
+func (s *Session) wantsAnySizes(tried []*Function) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed == nil && (s.made > 0 || s.options.AnySizes) && !slices.ContainsFunc(tried, func(f *Function) bool { return f.open && f.failures.Load() > 0 })
+}
+
+// Functions returns how many functions were made, and why none for any sizes could be, nil if one could or was not
+// tried.
+func (s *Session) Functions() (made int, anySizes error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.made, s.failed
 }
 
 // generalize does what passes for nodes can do whatever the shapes are, such as joining weights, once for all
@@ -222,7 +278,7 @@ func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c 
 		}
 		var out map[string]*array.Array
 		f = list[0]
-		if out, err = c.call(ctx, f, inputs); !errors.Is(err, lower.ErrInput) {
+		if out, err = s.call(ctx, c, f, inputs); !errors.Is(err, lower.ErrInput) {
 			s.keep(f)
 			return f, out, err, true
 		}
@@ -231,9 +287,7 @@ func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c 
 
 // sameShapes reports whether functions are for inputs of the same shapes.
 func (f *Function) sameShapes(g *Function) bool {
-	return slices.Equal(f.inputs, g.inputs) && slices.EqualFunc(f.shapes, g.shapes, func(a, b *array.Array) bool {
-		return a.DType() == b.DType() && array.SameShape(a, b)
-	})
+	return slices.Equal(f.inputs, g.inputs) && slices.EqualFunc(f.variables, g.variables, func(v, w *fgraph.Variable) bool { return v.Type() == w.Type() })
 }
 
 // expects reports whether the values that the function depends on begin with those of demands and then have
@@ -250,6 +304,8 @@ func (s *Session) keep(f *Function) {
 	defer s.mu.Unlock()
 	if i := slices.Index(s.functions, f); i >= 0 {
 		s.functions = slices.Delete(s.functions, i, i+1)
+	} else {
+		s.made++
 	}
 	s.functions = slices.Insert(s.functions, 0, f)
 	applies := 0

@@ -112,7 +112,7 @@ func equalGraphs(g, h *fgraph.FunctionGraph) bool {
 	same := make(map[*fgraph.Variable]*fgraph.Variable)
 	equal := func(u, v *fgraph.Variable) bool {
 		if u.IsConstant() || v.IsConstant() {
-			return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
+			return equalConstants(u, v)
 		}
 		return same[u] == v
 	}
@@ -156,7 +156,11 @@ func effects(g *fgraph.FunctionGraph) bool {
 	return false
 }
 
-// bodyText returns a body in short.
-func bodyText(b *Body) string {
-	return fmt.Sprintf("%s=graph of %s", b.Name, nodes(b.Graph.NumApplies()))
+// bodyTexts returns bodies in short.
+func bodyTexts(bodies []*Body) []string {
+	texts := make([]string, len(bodies))
+	for i, b := range bodies {
+		texts[i] = fmt.Sprintf("%s=graph of %s", b.Name, nodes(b.Graph.NumApplies()))
+	}
+	return texts
 }

@@ -11,21 +11,10 @@ import (
 // Brief returns the text of the op for readers: as [Op.String], but what has no short form is said in
 // words, and the element type to convert to has its name.
 func (op *Op) Brief() string {
-	parts := make([]string, 0, len(op.Attributes))
-	for _, a := range op.Attributes {
-		parts = append(parts, a.Name+"="+briefAttribute(op, a))
-	}
-	for _, b := range op.Bodies {
-		parts = append(parts, bodyText(b))
-	}
-	text, _, _ := strings.Cut(op.String(), "{")
-	if len(parts) > 0 {
-		text += "{" + strings.Join(parts, ", ") + "}"
-	}
-	return text
+	return op.textWith(op.brief, bodyTexts(op.Bodies))
 }
 
-func briefAttribute(op *Op, a *onnx.Attribute) string {
+func (op *Op) brief(a *onnx.Attribute) string {
 	switch {
 	case a.Type == onnx.AttributeInt && (op.Type == "Cast" && a.Name == "to" || a.Name == "dtype"):
 		return onnx.DataType(a.Int).String()

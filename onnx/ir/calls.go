@@ -16,8 +16,13 @@ type functionCall struct {
 	inputs      []ref
 	unread      []bool // inputs that nothing in the function names
 	outputs     []ref  // nil if the node can't be written again
-	overloads   bool   // its function calls one of several with the same name
+	inline      bool   // it is not to be written again, because of its function or one that this calls
+	overloaded  bool   // its function is one of several with the same name
+	short       bool   // its function has more inputs than the node
 }
+
+// mainGraph is the number of the main graph of a model.
+const mainGraph = 1
 
 // A ref is a value as it was imported: a result of the apply of an origin, or a leaf. Applies don't
 // tell what their inputs were, since passes change them in place.
@@ -62,17 +67,17 @@ func (s *Source) inFunction(a *fgraph.Apply) *inFunction {
 // maxRounds bounds how often calls are chosen anew because those chosen depend on each other.
 const maxRounds = 16
 
-// withCalls returns a copy of a graph of the model in which calls of functions that nothing changed are
+// withCalls returns a copy of a graph of the model, the main one or a body, in which calls of functions that nothing changed are
 // applies again, or the graph itself if it has none. What is outside sees only their results, so an
 // apply is where its call is needed.
 //
 // In a model that is raised to a version, only functions for that version are called: ONNX Runtime takes
 // the nodes of all functions for those of the model's version.
-func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.FunctionGraph, error) {
+func (s *Source) withCalls(g *fgraph.FunctionGraph, main bool, raised int64) (*fgraph.FunctionGraph, error) {
 	if !s.calls {
 		return g, nil
 	}
-	c := &contraction{Source: s, graph: g, raised: raised, of: make(map[int]*fgraph.Apply), known: make(map[*functionCall]*group)}
+	c := &contraction{Source: s, graph: g, main: main, raised: raised, of: make(map[int]*fgraph.Apply), known: make(map[*functionCall]*group)}
 	calls := c.candidates()
 	applies, err := g.Toposort()
 	if err != nil {
@@ -83,7 +88,7 @@ func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.Funct
 		if len(groups) == 0 {
 			break
 		}
-		order, cyclic := c.order(applies, groups)
+		order, cyclic := c.order(applies)
 		if len(cyclic) == 0 {
 			return c.contracted(order)
 		}
@@ -98,6 +103,8 @@ func (s *Source) withCalls(g *fgraph.FunctionGraph, raised int64) (*fgraph.Funct
 type contraction struct {
 	*Source
 	graph  *fgraph.FunctionGraph
+	main   bool                     // it is the main graph
+	root   map[*fgraph.Apply]bool   // those in no branch, nil before that is asked
 	raised int64                    // the version that functions must be for, 0 for any
 	of     map[int]*fgraph.Apply    // by origin, nil for several
 	known  map[*functionCall]*group // nil for calls that are not written again
@@ -190,7 +197,7 @@ func (c *contraction) group(k *functionCall) *group {
 		}
 		gr.applies = append(gr.applies, a)
 	}
-	if len(gr.applies) == 0 || !c.complete(gr, position) || !c.closed(gr) {
+	if len(gr.applies) == 0 || !c.complete(gr, position) || !c.closed(gr) || !c.typed(gr) {
 		return nil
 	}
 	return gr
@@ -233,9 +240,10 @@ func equalConstants(u, v *fgraph.Variable) bool {
 	return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
 }
 
-// complete finds the inputs that nothing in the group reads. They must be there still, or be left out if
-// nothing in the function reads them at all.
+// complete finds the inputs that nothing in the group reads. They must be there still. What nothing in the
+// function reads at all may be any value: another input, as one that is left out has no type.
 func (c *contraction) complete(gr *group, position map[ref]int) bool {
+	var other *fgraph.Variable
 	for i, r := range gr.call.inputs {
 		if gr.inputs[i] == nil {
 			gr.inputs[i] = gr.inputs[position[r]] // the same value twice
@@ -243,14 +251,57 @@ func (c *contraction) complete(gr *group, position map[ref]int) bool {
 		if gr.inputs[i] == nil {
 			gr.inputs[i] = c.present(r)
 		}
-		if gr.inputs[i] == nil && gr.call.unread[i] {
-			gr.inputs[i] = Missing()
-		}
-		if v := gr.inputs[i]; v == nil || c.has(gr.call, v.Owner()) {
+		v := gr.inputs[i]
+		if v == nil && !gr.call.unread[i] || v != nil && c.has(gr.call, v.Owner()) {
 			return false
+		}
+		if other == nil && v != nil && !IsOmitted(v) {
+			other = v
+		}
+	}
+	for i, v := range gr.inputs {
+		if v == nil {
+			gr.inputs[i] = cmp.Or(other, Missing())
 		}
 	}
 	return true
+}
+
+// typed reports whether ONNX's checker, version 1.12, can find types for a call. It fails where there are fewer
+// inputs than the function has, and in the main graph where one is left out and so has no type. Only what
+// the model leaves out there itself is left out; calls from functions, branches and bodies may have come there.
+func (c *contraction) typed(gr *group) bool {
+	k := gr.call
+	own := k.outer == nil && !k.overloaded
+	if k.short && !own {
+		return false
+	}
+	own = own && k.graph == mainGraph && c.nodes[k.first].branch == nil
+	for i, v := range gr.inputs {
+		if IsOmitted(v) && !(own && !k.given(i)) {
+			return !c.main || !c.outsideBranches(gr)
+		}
+	}
+	return true
+}
+
+// given reports whether the node of a call has an input i.
+func (k *functionCall) given(i int) bool {
+	leaf := k.inputs[i].leaf
+	return k.inputs[i].origin >= 0 && (leaf == nil || !IsOmitted(leaf))
+}
+
+// outsideBranches reports whether a call would be in no branch of an If.
+func (c *contraction) outsideBranches(gr *group) bool {
+	if c.root == nil {
+		c.root = make(map[*fgraph.Apply]bool)
+		if r, err := Regions(c.graph); err == nil {
+			for _, a := range r.Applies {
+				c.root[a] = true
+			}
+		}
+	}
+	return slices.ContainsFunc(gr.applies, func(a *fgraph.Apply) bool { return c.root[a] })
 }
 
 // present returns a value of the model in the graph, or nil if it is not there or may have changed. A
@@ -308,67 +359,36 @@ func (c *contraction) inputsOf(a *fgraph.Apply) []*fgraph.Variable {
 
 // order sorts applies and groups, as little as that needs, and returns their heads. If groups depend on
 // themselves, it returns some of those instead.
-func (c *contraction) order(applies []*fgraph.Apply, groups []*group) (order []*fgraph.Apply, cyclic []*group) {
-	const open, done = 1, 2
-	state := make(map[*fgraph.Apply]byte, len(applies))
-	type visit struct {
-		head *fgraph.Apply
-		next int
+func (c *contraction) order(applies []*fgraph.Apply) (order []*fgraph.Apply, cyclic []*group) {
+	heads := make([]*fgraph.Apply, len(applies))
+	for i, a := range applies {
+		heads[i] = c.head(a)
 	}
-	for _, a := range applies {
-		if a = c.head(a); state[a] != 0 {
-			continue
-		}
-		path := []visit{{head: a}}
-		state[a] = open
-		for len(path) > 0 {
-			top := &path[len(path)-1]
-			in := c.inputsOf(top.head)
-			if top.next == len(in) {
-				state[top.head] = done
-				order = append(order, top.head)
-				path = path[:len(path)-1]
-				continue
-			}
-			owner := in[top.next].Owner()
-			top.next++
-			if owner == nil {
-				continue
-			}
-			switch b := c.head(owner); state[b] {
-			case 0:
-				state[b] = open
-				path = append(path, visit{head: b})
-			case open:
-				i := slices.IndexFunc(path, func(v visit) bool { return v.head == b })
-				for _, v := range path[i:] {
-					if gr := c.groups[v.head]; gr != nil {
-						cyclic = append(cyclic, gr)
-					}
-				}
+	needs := func(head *fgraph.Apply) (list []*fgraph.Apply) {
+		for _, v := range c.inputsOf(head) {
+			if v.Owner() != nil {
+				list = append(list, c.head(v.Owner()))
 			}
 		}
+		return list
 	}
+	order = depthFirst(heads, needs, func(path []*fgraph.Apply) {
+		for _, a := range path {
+			if gr := c.groups[a]; gr != nil {
+				cyclic = append(cyclic, gr)
+			}
+		}
+	})
 	return order, cyclic
 }
 
 // contracted returns the graph of applies and groups in an order.
 func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, error) {
-	now := make(map[*fgraph.Variable]*fgraph.Variable)
+	now := make(copied)
 	inputs := make([]*fgraph.Variable, len(c.graph.Inputs()))
 	for i, v := range c.graph.Inputs() {
 		inputs[i] = fgraph.NewInput(v.Type(), v.Name())
 		now[v] = inputs[i]
-	}
-	of := func(list []*fgraph.Variable) []*fgraph.Variable {
-		values := make([]*fgraph.Variable, len(list))
-		for i, v := range list {
-			if now[v] == nil {
-				now[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
-			}
-			values[i] = now[v]
-		}
-		return values
 	}
 	applies := make([]*fgraph.Apply, len(order))
 	for i, a := range order {
@@ -383,7 +403,7 @@ func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, 
 				types[k] = v.Type()
 			}
 		}
-		b := fgraph.NewApply(op, of(c.inputsOf(a)), types...)
+		b := fgraph.NewApply(op, now.of(c.inputsOf(a)), types...)
 		b.SetOrigin(origin)
 		for k, v := range outputs {
 			switch {
@@ -396,7 +416,22 @@ func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, 
 		}
 		applies[i] = b
 	}
-	return fgraph.NewInOrder(inputs, of(c.graph.Outputs()), applies, c.For())
+	return fgraph.NewInOrder(inputs, now.of(c.graph.Outputs()), applies, c.For())
+}
+
+// A copied has what variables of a graph are in a copy.
+type copied map[*fgraph.Variable]*fgraph.Variable
+
+// of returns what variables are in the copy. Constants become copies when somebody asks.
+func (c copied) of(list []*fgraph.Variable) []*fgraph.Variable {
+	values := make([]*fgraph.Variable, len(list))
+	for i, v := range list {
+		if c[v] == nil {
+			c[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
+		}
+		values[i] = c[v]
+	}
+	return values
 }
 
 // callOp returns the op of a call. It has the effects of what the call became.

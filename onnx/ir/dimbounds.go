@@ -2,7 +2,6 @@ package ir
 
 import (
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -104,53 +103,93 @@ func atomBounds(atom string, depth int) (low, high int64) {
 // Eval returns the number that a dim is if symbols are these numbers. ok is false if it is unknown, has
 // another symbol, or is no number because of a quotient by 0.
 func (d Dim) Eval(symbols map[string]int64) (n int64, ok bool) {
-	if d.expr == "" {
-		return d.n, true
-	}
-	if d.IsUnknown() {
-		return 0, false
-	}
-	for _, t := range d.terms() {
-		p := t.factor
-		if t.product != "" {
-			for _, atom := range split(t.product, "*") {
-				v, ok := evalAtom(atom, symbols)
-				if !ok {
-					return 0, false
-				}
-				if p, ok = times(p, v); !ok {
-					return 0, false
-				}
+	return Compute(d, Arithmetic[int64]{
+		Number: func(n int64) int64 { return n },
+		Symbol: func(name string) (int64, bool) { n, ok := symbols[name]; return n, ok },
+		Add:    add,
+		Mul:    times,
+		Div: func(x, y int64) (int64, bool) {
+			if y == 0 {
+				return 0, false
 			}
-		}
-		if n, ok = add(n, p); !ok {
-			return 0, false
-		}
-	}
-	return n, true
+			return floorDiv(x, y), true
+		},
+		Min: func(x, y int64) int64 { return min(x, y) },
+		Max: func(x, y int64) int64 { return max(x, y) },
+	})
 }
 
-func evalAtom(atom string, symbols map[string]int64) (int64, bool) {
+// Arithmetic is what Compute computes with. Functions that report false end it. Quotients are rounded down.
+type Arithmetic[T any] struct {
+	Number        func(n int64) T
+	Symbol        func(name string) (T, bool)
+	Add, Mul, Div func(x, y T) (T, bool)
+	Min, Max      func(x, y T) T
+}
+
+// Compute computes the expression of a dim. ok is false if nothing is known of the dim, or a function of a
+// reports that.
+func Compute[T any](d Dim, a Arithmetic[T]) (sum T, ok bool) {
+	if n, ok := d.Number(); ok {
+		return a.Number(n), true
+	}
+	if d.IsUnknown() {
+		return sum, false
+	}
+	for i, t := range d.terms() {
+		p, ok := a.term(t)
+		if !ok {
+			return sum, false
+		}
+		if i == 0 {
+			sum = p
+		} else if sum, ok = a.Add(sum, p); !ok {
+			return sum, false
+		}
+	}
+	return sum, true
+}
+
+func (a Arithmetic[T]) term(t term) (p T, ok bool) {
+	if t.product == "" {
+		return a.Number(t.factor), true
+	}
+	for i, atom := range split(t.product, "*") {
+		v, ok := a.atom(atom)
+		if ok && i > 0 {
+			v, ok = a.Mul(p, v)
+		}
+		if !ok {
+			return v, false
+		}
+		p = v
+	}
+	if t.factor != 1 {
+		return a.Mul(p, a.Number(t.factor))
+	}
+	return p, true
+}
+
+func (a Arithmetic[T]) atom(atom string) (x T, ok bool) {
 	if name, ok := (Dim{expr: atom}).Symbolic(); ok {
-		n, ok := symbols[name]
-		return n, ok
+		return a.Symbol(name)
 	}
 	kind := atom[:3]
 	args, _ := argumentsOf(atom, kind)
-	list := make([]int64, len(args))
-	for i, a := range args {
-		var ok bool
-		if list[i], ok = a.Eval(symbols); !ok {
-			return 0, false
+	for i, arg := range args {
+		y, ok := Compute(arg, a)
+		switch {
+		case !ok:
+			return y, false
+		case i == 0:
+			x = y
+		case kind == "min":
+			x = a.Min(x, y)
+		case kind == "max":
+			x = a.Max(x, y)
+		default:
+			return a.Div(x, y)
 		}
 	}
-	switch {
-	case kind == "min":
-		return slices.Min(list), true
-	case kind == "max":
-		return slices.Max(list), true
-	case list[1] == 0:
-		return 0, false
-	}
-	return floorDiv(list[0], list[1]), true
+	return x, true
 }

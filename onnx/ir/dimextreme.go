@@ -102,21 +102,7 @@ func argumentsOf(text, function string) ([]Dim, bool) {
 }
 
 // nesting returns how deep parentheses are in parentheses.
-func nesting(text string) int {
-	depth, most, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '(':
-			depth++
-			most = max(most, depth)
-		case c == ')':
-			depth--
-		}
-	}
+func nesting(text string) (most int) {
+	scan(text, func(_, depth int) { most = max(most, depth) })
 	return most
 }

@@ -13,8 +13,8 @@ func split(text, separator string) []string {
 	}
 	var parts []string
 	start := 0
-	scan(text, func(i int) {
-		if text[i] == separator[0] {
+	scan(text, func(i, depth int) {
+		if depth == 0 && text[i] == separator[0] {
 			parts = append(parts, text[start:i])
 			start = i + 1
 		}
@@ -29,8 +29,8 @@ func splitTerms(text string) []string {
 	}
 	var parts []string
 	start := 0
-	scan(text, func(i int) {
-		if i > start && (text[i] == '+' || text[i] == '-') {
+	scan(text, func(i, depth int) {
+		if depth == 0 && i > start && (text[i] == '+' || text[i] == '-') {
 			parts = append(parts, text[start:i])
 			start = i
 		}
@@ -38,8 +38,9 @@ func splitTerms(text string) []string {
 	return append(parts, text[start:])
 }
 
-// scan calls at for the places in a text that are outside of parentheses, brackets, braces and quotes.
-func scan(text string, at func(i int)) {
+// scan calls at for the places in a text that are outside of quotes. depth is how many parentheses, brackets and
+// braces are around: one that opens or closes is within itself.
+func scan(text string, at func(i, depth int)) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -50,10 +51,12 @@ func scan(text string, at func(i int)) {
 		case quoted:
 		case c == '(' || c == '[' || c == '{':
 			depth++
+			at(i, depth)
 		case c == ')' || c == ']' || c == '}':
+			at(i, depth)
 			depth--
-		case depth == 0:
-			at(i)
+		default:
+			at(i, depth)
 		}
 	}
 }

@@ -3,8 +3,10 @@ package ir
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
+	"github.com/nnopt/nnopt/internal/half"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -55,25 +57,49 @@ func elementTexts(x *Value) ([]string, bool) {
 
 // Floats returns the elements of a tensor of float or double.
 func (x *Value) Floats() ([]float64, bool) {
-	if x.Tensor == nil {
+	if x.Tensor == nil || x.Tensor.DataType != onnx.Float && x.Tensor.DataType != onnx.Double {
 		return nil, false
 	}
 	raw, err := x.Bytes()
-	if err != nil {
-		return nil, false
-	}
 	var list []float64
-	switch x.Tensor.DataType {
-	case onnx.Float:
-		for i := 0; i+4 <= len(raw); i += 4 {
-			list = append(list, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[i:]))))
-		}
-	case onnx.Double:
-		for i := 0; i+8 <= len(raw); i += 8 {
-			list = append(list, math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])))
-		}
-	default:
-		return nil, false
+	for part := range slices.Chunk(raw, x.Tensor.DataType.Bits()/8) {
+		list = append(list, numberAt(x.Tensor.DataType, part))
 	}
-	return list, true
+	return list, err == nil
+}
+
+// numberAt returns the number that bytes begin with, of a type that has a kind.
+func numberAt(t onnx.DataType, b []byte) float64 {
+	switch t {
+	case onnx.Float:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	case onnx.Double:
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	case onnx.Float16:
+		return float64(half.Float32(binary.LittleEndian.Uint16(b)))
+	case onnx.BFloat16:
+		return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
+	}
+	return float64(intAt(t, b))
+}
+
+// intAt returns the integer or bool that bytes begin with.
+func intAt(t onnx.DataType, b []byte) int64 {
+	size := t.Bits() / 8
+	var n uint64
+	for k := range size {
+		n |= uint64(b[k]) << (8 * k)
+	}
+	if shift := 64 - 8*size; kindOf(t) == signed {
+		return int64(n<<shift) >> shift
+	}
+	return int64(n)
+}
+
+// appendInt appends the bytes of an integer or bool of a type.
+func appendInt(raw []byte, t onnx.DataType, n int64) []byte {
+	for k := range t.Bits() / 8 {
+		raw = append(raw, byte(n>>(8*k)))
+	}
+	return raw
 }

@@ -21,7 +21,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		return s.Model, nil
 	}
 	e := &exporter{
-		Source: s, taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string),
+		Source: s, root: g, taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string),
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])
@@ -50,7 +50,8 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 // An exporter writes the graphs of a model.
 type exporter struct {
 	*Source
-	opset     int64 // of ONNX's own operators
+	root      *fgraph.FunctionGraph // the main graph
+	opset     int64                 // of ONNX's own operators
 	taken     map[string][]*nameScope
 	hints     map[string]bool   // names of values in any graph
 	constants map[*Value]string // all of them are in the main graph

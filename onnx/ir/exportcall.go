@@ -17,7 +17,7 @@ func (e *exporter) calling(g *fgraph.FunctionGraph) *fgraph.FunctionGraph {
 		return g
 	}
 	if e.contracted[g] == nil {
-		c, err := e.withCalls(g, e.raised)
+		c, err := e.withCalls(g, g == e.root, e.raised)
 		if err != nil {
 			e.faults = append(e.faults, err)
 			c = g
@@ -156,25 +156,24 @@ func (e *exporter) finish(m *onnx.Model) {
 	called := make(map[*onnx.Function]bool)
 	used := make(map[string]bool) // domains of the graph itself
 	var calls []*onnx.Function
-	visit := func(nodes []*onnx.Node, note func(n *onnx.Node)) {
-		for graphs := []*onnx.Graph{{Nodes: nodes}}; len(graphs) > 0; {
-			g := graphs[len(graphs)-1]
-			graphs = graphs[:len(graphs)-1]
-			for _, n := range g.Nodes {
-				note(n)
-				if f := functions[functionName(n.Domain, n.Op, n.Overload)]; f != nil && !called[f] {
-					called[f] = true
-					calls = append(calls, f)
-				}
-				for _, a := range n.Attributes {
-					graphs = append(graphs, graphsOf(a)...)
-				}
+	note := func(g *onnx.Graph) {
+		for _, n := range g.Nodes {
+			if f := functions[functionName(n.Domain, n.Op, n.Overload)]; f != nil && !called[f] {
+				called[f] = true
+				calls = append(calls, f)
 			}
 		}
 	}
-	visit(m.Graph.Nodes, func(n *onnx.Node) { used[domainOf(n.Domain)] = true })
+	for g := range onnx.Nested(m.Graph) {
+		note(g)
+		for _, n := range g.Nodes {
+			used[domainOf(n.Domain)] = true
+		}
+	}
 	for i := 0; i < len(calls); i++ {
-		visit(calls[i].Nodes, func(*onnx.Node) {})
+		for g := range onnx.Nested(&onnx.Graph{Nodes: calls[i].Nodes}) {
+			note(g)
+		}
 	}
 	m.Functions = nil
 	for _, f := range e.Model.Functions {

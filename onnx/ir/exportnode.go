@@ -68,14 +68,6 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	return n
 }
 
-// origin returns the node of the model that an apply comes from, or nil.
-func (s *Source) origin(a *fgraph.Apply) *imported {
-	if k := a.Origin(); k >= 0 && k < len(s.nodes) {
-		return &s.nodes[k]
-	}
-	return nil
-}
-
 // A nodeKey is a name of a node in a graph of the model.
 type nodeKey struct {
 	region *Region
@@ -119,7 +111,7 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 		switch {
 		case i < 0:
 			continue
-		case rest[i] == a || len(graphsOf(a)) == 0 && attributeText(a) == attributeText(rest[i]):
+		case rest[i] == a || len(a.Subgraphs()) == 0 && attributeText(a) == attributeText(rest[i]):
 			kept = append(kept, a)
 		default:
 			kept = append(kept, rest[i])

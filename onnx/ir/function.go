@@ -77,9 +77,8 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 			return nil, fmt.Errorf("nothing computes output %s of the function %s", f.Outputs[k], f.Name)
 		}
 	}
-	// A graph among the attributes would see other names in a call. Programs that know no overloads may take
-	// calls of these in functions for endless recursion.
-	if !c.overloads && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(graphsOf(a)) > 0 }) {
+	// A graph among the attributes would see other names in a call.
+	if !c.inline && !slices.ContainsFunc(n.Attributes, func(a *onnx.Attribute) bool { return len(a.Subgraphs()) > 0 }) {
 		c.outputs = refsOf(outputs)
 	}
 	return outputs, nil
@@ -87,15 +86,16 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 
 // noteCall notes a node that calls a function, for Export.
 func (im *importer) noteCall(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Variable, s *scope) *functionCall {
-	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in))}
+	c := &functionCall{outer: s.call, first: len(im.source.nodes), graph: s.made.number, inputs: refsOf(in), unread: make([]bool, len(in)), overloaded: im.overloads[qualified(n.Domain, n.Op)] > 1, short: len(in) < len(f.Inputs), inline: im.redefines(f)}
 	read := im.namesIn(f)
 	for k := range in {
 		c.unread[k] = k >= len(f.Inputs) || !read[f.Inputs[k]]
 	}
 	im.source.calls = true
-	if im.overloads[qualified(n.Domain, n.Op)] > 1 {
+	// Programs that know no overloads may take calls of these in functions for endless recursion.
+	if c.overloaded || c.inline {
 		for o := s.call; o != nil; o = o.outer {
-			o.overloads = true
+			o.inline = true
 		}
 	}
 	im.source.nodes = append(im.source.nodes, imported{
@@ -112,7 +112,7 @@ func (im *importer) namesIn(f *onnx.Function) map[string]bool {
 	if names == nil {
 		names = make(map[string]bool)
 		for _, n := range f.Nodes {
-			for _, name := range im.reads(n) {
+			for _, name := range im.uses.Of(n) {
 				names[name] = true
 			}
 		}
@@ -122,6 +122,16 @@ func (im *importer) namesIn(f *onnx.Function) map[string]bool {
 		im.read[f] = names
 	}
 	return names
+}
+
+// redefines is the function of that name, asked once for each function.
+func (im *importer) redefines(f *onnx.Function) bool {
+	r, known := im.redefined[f]
+	if !known {
+		r = redefines(f)
+		im.redefined[f] = r
+	}
+	return r
 }
 
 // resolved returns a node of a function with the attributes that it refers to. One that the call leaves
@@ -142,4 +152,38 @@ func (f *frame) resolved(n *onnx.Node) *onnx.Node {
 		}
 	}
 	return &c
+}
+
+// redefines reports whether a graph in a function defines a name that one around it does. ONNX forbids it, and
+// where ONNX Runtime 1.30 puts such a function in the place of a call, it may refuse what it has made.
+func redefines(f *onnx.Function) bool {
+	type scope struct {
+		graph  *onnx.Graph
+		around []map[string]bool
+	}
+	body := &onnx.Graph{Nodes: f.Nodes}
+	for _, name := range f.Inputs {
+		body.Inputs = append(body.Inputs, &onnx.ValueInfo{Name: name})
+	}
+	scopes := []scope{{graph: body}}
+	for i := 0; i < len(scopes); i++ {
+		s := scopes[i]
+		own := s.graph.Defined()
+		for _, names := range s.around {
+			for name := range own {
+				if names[name] {
+					return true
+				}
+			}
+		}
+		around := append(slices.Clip(s.around), own)
+		for _, n := range s.graph.Nodes {
+			for _, a := range n.Attributes {
+				for _, g := range a.Subgraphs() {
+					scopes = append(scopes, scope{g, around})
+				}
+			}
+		}
+	}
+	return false
 }

@@ -78,16 +78,6 @@ func TestKeptFunctions(t *testing.T) {
 	scaled := function("scaled", "a", "q", node("LeakyRelu", "a", "l", byReference("alpha", "alpha", onnx.AttributeFloat)), node("Elu", "l", "q", byReference("alpha", "beta", onnx.AttributeFloat)))
 	scaled.Attributes, scaled.Defaults = []string{"alpha"}, []*onnx.Attribute{ir.Float("beta", 2)}
 	ifs := function("ifs", "c a", "q", node("If", "c", "q", graphAttribute("then_branch", inner("ta", "Neg", "a")), graphAttribute("else_branch", inner("ea", "Exp", "a"))))
-	loop := func(n *onnx.Node) *onnx.Node {
-		count := &onnx.ValueInfo{Name: "round", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Int64, Shape: new(onnx.Shape)}}}
-		going := &onnx.ValueInfo{Name: "going", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Bool, Shape: new(onnx.Shape)}}}
-		on := *going
-		on.Name = "on"
-		return node("Loop", "_ c i", "y", graphAttribute("body", &onnx.Graph{
-			Name: "body", Inputs: []*onnx.ValueInfo{count, going, info("v", -1, 3)}, Outputs: []*onnx.ValueInfo{&on, info("next", -1, 3)},
-			Nodes: []*onnx.Node{node("Identity", "going", "on"), n},
-		}))
-	}
 	branch := func(out string, n *onnx.Node) *onnx.Graph {
 		return &onnx.Graph{Name: out, Nodes: []*onnx.Node{n}, Outputs: []*onnx.ValueInfo{info(out, -1, 3)}}
 	}
@@ -111,7 +101,7 @@ func TestKeptFunctions(t *testing.T) {
 		{"branches in it", []*onnx.Node{node("Tan", "i", "k"), calling("ifs", "c k", "y")}, []*onnx.Function{ifs}, "", "Tan ifs", "ifs"},
 		{"in a branch", []*onnx.Node{node("If", "c", "y", graphAttribute("then_branch", branch("t", calling("f", "i x", "t"))), graphAttribute("else_branch", branch("e", node("Neg", "i", "e"))))},
 			[]*onnx.Function{f()}, "", "If[f][Neg]", "f"},
-		{"in a body", []*onnx.Node{loop(calling("f", "v x", "next"))}, []*onnx.Function{f()}, "", "Loop[Identity f]", "f"},
+		{"in a body", []*onnx.Node{looping(calling("f", "v x", "next"))}, []*onnx.Function{f()}, "", "Loop[Identity f]", "f"},
 		{"an input that nothing reads or computes", []*onnx.Node{node("Tan", "x", "d"), calling("unread", "i d", "y")}, []*onnx.Function{function("unread", "a b", "q", node("Neg", "a", "q"))}, "", "unread", "unread"},
 		{"the same input twice", []*onnx.Node{calling("f", "i i", "y")}, []*onnx.Function{f()}, "", "f", "f"},
 	} {
@@ -147,9 +137,106 @@ func TestKeptFunctions(t *testing.T) {
 	}
 }
 
+// looping returns a Loop whose body has a node that computes next, from v or not.
+func looping(n *onnx.Node) *onnx.Node {
+	count := &onnx.ValueInfo{Name: "round", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Int64, Shape: new(onnx.Shape)}}}
+	going := &onnx.ValueInfo{Name: "going", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Bool, Shape: new(onnx.Shape)}}}
+	on := *going
+	on.Name = "on"
+	return node("Loop", "_ c i", "y", graphAttribute("body", &onnx.Graph{
+		Name: "body", Inputs: []*onnx.ValueInfo{count, going, info("v", -1, 3)}, Outputs: []*onnx.ValueInfo{&on, info("next", -1, 3)},
+		Nodes: []*onnx.Node{node("Identity", "going", "on"), n},
+	}))
+}
+
+// TestLeftOutInputs: a call in the main graph leaves out what the model leaves out in the same place, because
+// ONNX's checker finds no types of others.
+func TestLeftOutInputs(t *testing.T) {
+	clip := function("clip", "lo a hi", "q", node("Neg", "a", "n"), node("Clip", "n lo hi", "q"))
+	deaf := function("deaf", "a b", "q", node("Neg", "b", "q"))
+	over := func(n *onnx.Node) *onnx.Function { return function("over", "a b", "q", n, node("Exp", "r", "q")) }
+	choice := func(n *onnx.Node) *onnx.Node {
+		n.Outputs = []string{"t"}
+		then := &onnx.Graph{Name: "t", Nodes: []*onnx.Node{n}, Outputs: []*onnx.ValueInfo{info("t", -1, 3)}}
+		return node("If", "c", "y", graphAttribute("then_branch", then), graphAttribute("else_branch", inner("e", "Abs", "i")))
+	}
+	changed := instead(t, "Sin")
+	apply := func(op fgraph.Op, origin int, inputs ...*fgraph.Variable) *fgraph.Variable {
+		a, err := ir.Standard().Apply(op.(*ir.Op), inputs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.SetOrigin(origin)
+		return a.Out()
+	}
+	for _, c := range []struct {
+		name   string
+		node   *onnx.Node
+		more   []*onnx.Function
+		change func(v *fgraph.Variable) *fgraph.Variable // y
+		ops    string
+	}{
+		{"in the model", calling("clip", "_ i lo", "y"), nil, nil, "ReduceMax clip"},
+		{"at the end", calling("clip", "lo i", "y"), nil, nil, "ReduceMax clip"},
+		{"in a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "_ a b", "r"))}, nil, "ReduceMax over"},
+		{"out of a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "_ a b", "r"))}, changed, "ReduceMax Neg Clip Sin"},
+		{"fewer, out of a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "b a", "r"))}, changed, "ReduceMax Neg Clip Sin"},
+		{"nothing, out of a function", calling("over", "i lo", "y"), []*onnx.Function{over(calling("clip", "b a b", "r"))}, changed, "ReduceMax clip Sin"},
+		{"in a branch", choice(calling("clip", "_ i lo", "")), nil, nil, "If[ReduceMax clip][Abs]"},
+		{"out of a branch", choice(calling("clip", "_ i lo", "")), nil, func(v *fgraph.Variable) *fgraph.Variable { return v.Owner().Inputs()[1] }, "ReduceMax Neg Clip"},
+		{"out of a function in a branch", choice(calling("over", "i lo", "")), []*onnx.Function{over(calling("clip", "_ a b", "r"))},
+			func(v *fgraph.Variable) *fgraph.Variable {
+				in := v.Owner().Inputs()
+				return apply(v.Owner().Op(), -1, in[0], changed(in[1]), in[2])
+			}, "If[ReduceMax clip Sin][Abs]"},
+		{"in a body", looping(calling("clip", "_ i lo", "next")), nil, nil, "ReduceMax Loop[Identity clip]"},
+		{"out of a body", looping(calling("clip", "_ i lo", "next")), nil,
+			func(v *fgraph.Variable) *fgraph.Variable {
+				body, captured := v.Owner().Op().(*ir.Op).Bodies[0].Graph, v.Owner().Inputs()[3:]
+				clip := valueOf(t, body, "next").Owner()
+				neg := clip.Inputs()[0].Owner()
+				return apply(clip.Op(), clip.Origin(), apply(neg.Op(), neg.Origin(), captured[0]), nil, captured[1])
+			}, "Neg ReduceMax Clip"},
+		{"one of several", calling("clip", "_ i lo", "y"), []*onnx.Function{{Name: "clip", Domain: "local", Overload: "other", Opsets: clip.Opsets}}, nil, "ReduceMax Neg Clip"},
+		{"that nothing reads", calling("deaf", "d i", "y"), nil, nil, "deaf"},
+	} {
+		m := withFunctions([]*onnx.Node{node("ReduceMax", "x", "lo", ir.Int("keepdims", 0)), node("Tan", "x", "d"), c.node}, append(c.more, clip, deaf)...)
+		g := imported(t, m)
+		replace(t, g, "i", operand)
+		if c.change != nil {
+			replace(t, g, "y", c.change)
+		}
+		out := exported(t, g)
+		if got := ops(out.Graph); got != c.ops {
+			t.Errorf("%s: %s, not %s", c.name, got, c.ops)
+		}
+		for _, n := range out.Graph.Nodes {
+			if n.Op == "deaf" && !slices.Equal(n.Inputs, []string{"x", "x"}) {
+				t.Errorf("%s: the inputs %q", c.name, n.Inputs)
+			}
+		}
+	}
+}
+
 // inner returns a graph of one node.
 func inner(out, op, in string) *onnx.Graph {
 	return &onnx.Graph{Name: out, Nodes: []*onnx.Node{node(op, in, out)}, Outputs: []*onnx.ValueInfo{info(out, -1, 3)}}
+}
+
+// TestRedefinedNames: a function in whose graphs names are those of values around them, which ONNX forbids, is
+// not called where something changed, and neither is one that calls it: ONNX Runtime may refuse it.
+func TestRedefinedNames(t *testing.T) {
+	for _, c := range []struct{ name, ops string }{{"fine", "outer Sin"}, {"q", "Neg If[Exp][Abs] Sin"}} {
+		f := function("f", "c a", "q", node("Neg", "a", "n"),
+			node("If", "c", "r", graphAttribute("then_branch", inner(c.name, "Exp", "n")), graphAttribute("else_branch", inner("e", "Abs", "n"))), node("Identity", "r", "q"))
+		outer := function("outer", "c a", "p", calling("f", "c a", "p"))
+		g := imported(t, withFunctions([]*onnx.Node{calling("outer", "c i", "k"), node("Tan", "k", "y")}, outer, f))
+		replace(t, g, "i", operand)
+		replace(t, g, "y", instead(t, "Sin"))
+		if got := strings.Replace(ops(exported(t, g).Graph), " Identity", "", 1); got != c.ops {
+			t.Errorf("%s: %s, not %s", c.name, got, c.ops)
+		}
+	}
 }
 
 // TestMergedCalls: a call whose results are those of another one is gone.

@@ -31,14 +31,14 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 			return im.branches(origin, op, n, in, s)
 		}
 		var err error
-		if in, err = normalize(&op, version, in); err != nil {
+		if in, err = normalize(&op, in); err != nil {
 			return nil, nil, err
 		}
 	}
 	in = slices.Clip(in)
 	var captured []capturing
 	for _, a := range n.Attributes {
-		for k, g := range graphsOf(a) {
+		for k, g := range a.Subgraphs() {
 			b, values, err := im.body(a.Name, g, in, op, s)
 			if err != nil {
 				return nil, nil, err
@@ -111,10 +111,7 @@ func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op O
 		if inner.vars[p.Name] != nil {
 			return nil, nil, fmt.Errorf("two inputs of its %s are called %s", name, p.Name)
 		}
-		t := FromProto(p.Type).numbersOnly()
-		if im.source.fixed {
-			t = t.elementsOnly()
-		}
+		t := im.declaredType(p.Type)
 		if t.IsUnknown() {
 			t = paramType(op, i, in)
 		}

@@ -43,6 +43,31 @@ func (c *Call) all() []int {
 	return list
 }
 
+// ranked returns the shape of an input. If it has none, the first result has elements of a type and any shape, and
+// Infer ends.
+func (c *Call) ranked(k int, elem onnx.DataType) []Dim {
+	dims, ranked := c.Shape(k)
+	if !ranked {
+		c.anyShape(elem)
+	}
+	return dims
+}
+
+// listed returns the elements of an input of at most one dimension, or ends Infer as ranked does.
+func (c *Call) listed(k int, elem onnx.DataType) []Dim {
+	list, ok := c.elements(k)
+	if !ok {
+		c.anyShape(elem)
+	}
+	return list
+}
+
+// anyShape says that the first result has elements of a type and any shape, and ends Infer.
+func (c *Call) anyShape(elem onnx.DataType) {
+	c.Set(0, AnyShape(elem))
+	panic(errInfer{})
+}
+
 // rank fails if an input is known to have another number of dimensions.
 func (c *Call) rank(k, n int) (dims []Dim, ranked bool) {
 	dims, ranked = c.Shape(k)
@@ -215,17 +240,21 @@ func product(dims []Dim) Dim {
 
 // axesOr returns axes that an input has, or all of n if it is left out. ok is false if they are not known.
 func (c *Call) axesOr(k, n int) (axes []int, ok bool) {
-	if !c.Has(k) {
+	list, ok := c.Numbers(k)
+	return c.axesOf(list, c.Has(k), n), ok || !c.Has(k)
+}
+
+// axesOf returns axes as indexes, or all of n unless some are given.
+func (c *Call) axesOf(list []int64, given bool, n int) (axes []int) {
+	if !given {
 		for i := range n {
 			axes = append(axes, i)
 		}
-		return axes, true
 	}
-	list, ok := c.Numbers(k)
 	for _, a := range list {
 		axes = append(axes, c.Axis(a, n))
 	}
-	return axes, ok
+	return axes
 }
 
 // count returns how many elements an input of at most one dimension has, -1 if that is not known.

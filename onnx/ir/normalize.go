@@ -3,7 +3,6 @@ package ir
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -38,6 +37,7 @@ var movedSince = map[string]struct {
 	"ReduceMin":       {18, reduced},
 	"ReduceProd":      {18, reduced},
 	"ReduceSumSquare": {18, reduced},
+	"Reshape":         {5, []moved{{"shape", 1, false, false}}},
 	"Slice":           {10, []moved{{"starts", 1, false, false}, {"ends", 2, false, false}, {"axes", 3, false, false}}},
 	"Split":           {13, []moved{{"split", 1, false, false}}},
 	"Squeeze":         {13, reduced},
@@ -55,7 +55,7 @@ const softmaxVersion = 13
 // element-wise operators before version 7 are told by the attributes.
 var changedBefore = map[string]int64{
 	"Softmax": softmaxVersion, "LogSoftmax": softmaxVersion, "Hardmax": softmaxVersion, "Resize": 11, "Scan": 9, "GroupNormalization": 21,
-	"DFT": 20, "PRelu": 7, "RoiAlign": 16, "Dropout": 7, "Split": 2, "Pad": 2, "Reshape": 5, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
+	"DFT": 20, "PRelu": 7, "RoiAlign": 16, "Dropout": 7, "Split": 2, "Pad": 2, "Tile": 6, "Upsample": 7, "Cast": 6, "GRU": 3,
 }
 
 // legacy returns the version of an operator if its meaning is not today's.
@@ -107,13 +107,13 @@ func alongLast(a *fgraph.Apply) bool {
 	return axis == -1 || n > 0 && axis == n-1
 }
 
-// normalize makes inputs of attributes that became some. elem is the type of the first input.
-func normalize(op *Op, version int64, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
-	m, ok := movedSince[op.Type]
-	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
+// normalize makes inputs of attributes that became some: also in versions that have the inputs, or nobody would see
+// the attributes.
+func normalize(op *Op, in []*fgraph.Variable) ([]*fgraph.Variable, error) {
+	if op.Domain != "" || op.Legacy != 0 {
 		return in, nil
 	}
-	for _, a := range m.list {
+	for _, a := range movedSince[op.Type].list {
 		attribute := op.Attribute(a.name)
 		if attribute == nil {
 			continue
@@ -143,32 +143,22 @@ func (a moved) constant(attribute *onnx.Attribute, elem onnx.DataType) (*fgraph.
 	case a.float && a.scalar && attribute.Type == onnx.AttributeFloat:
 		return scalarFloat(attribute.Float, elem)
 	case a.float && attribute.Type == onnx.AttributeFloats:
-		var raw []byte
-		for _, f := range attribute.Floats {
-			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
-		}
-		return Constant(NewValue(&onnx.Tensor{Dims: []int64{int64(len(attribute.Floats))}, DataType: onnx.Float, Raw: raw}, ""), ""), nil
+		t := &onnx.Tensor{Dims: []int64{int64(len(attribute.Floats))}, DataType: onnx.Float, Floats: attribute.Floats}
+		return Constant(NewValue(t, ""), ""), nil
 	}
 	return nil, fmt.Errorf("its attribute %s has another type than it should", a.name)
 }
 
 // scalarFloat returns a number as a tensor without dimensions.
 func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
-	t := &onnx.Tensor{DataType: elem}
 	switch elem {
 	case onnx.Undefined:
-		t.DataType = onnx.Float
-		fallthrough
-	case onnx.Float:
-		t.Raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(f))
-	case onnx.Double:
-		t.Raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(float64(f)))
+		elem = onnx.Float
 	case onnx.Float16:
-		t.Raw = binary.LittleEndian.AppendUint16(nil, half.Bits(f))
-	default:
-		return nil, fmt.Errorf("a number for elements of type %v", elem)
+		raw := binary.LittleEndian.AppendUint16(nil, half.Bits(f))
+		return Constant(NewValue(&onnx.Tensor{DataType: elem, Raw: raw}, ""), ""), nil
 	}
-	return Constant(NewValue(t, ""), ""), nil
+	return Scalar(float64(f), elem)
 }
 
 // denormalize makes attributes of inputs that a version of ONNX does not have yet.
@@ -207,19 +197,17 @@ func (a moved) attribute(v *fgraph.Variable) (*onnx.Attribute, bool) {
 		}
 		return Ints(a.name, list...), ok
 	}
-	floats, ok := x.Floats()
-	if raw, err := x.Bytes(); err == nil && x.Tensor != nil && x.Tensor.DataType == onnx.Float16 && a.scalar && len(raw) == 2 {
-		floats, ok = []float64{float64(half.Float32(binary.LittleEndian.Uint16(raw)))}, true
-	}
-	if !ok {
-		return nil, false
-	}
 	if a.scalar {
-		return Float(a.name, float32(slices.Concat(floats, []float64{0})[0])), len(floats) == 1
+		raw, err := x.Bytes()
+		if err != nil || kindOf(x.Tensor.DataType) != floats || x.Len() != 1 {
+			return nil, false
+		}
+		return Float(a.name, float32(numberAt(x.Tensor.DataType, raw))), true
 	}
-	list := make([]float32, len(floats))
-	for i, f := range floats {
-		list[i] = float32(f)
+	list, ok := x.Floats()
+	attribute := &onnx.Attribute{Name: a.name, Type: onnx.AttributeFloats}
+	for _, f := range list {
+		attribute.Floats = append(attribute.Floats, float32(f))
 	}
-	return &onnx.Attribute{Name: a.name, Type: onnx.AttributeFloats, Floats: list}, true
+	return attribute, ok
 }

@@ -117,16 +117,10 @@ func qualified(domain, typ string) string {
 	return domain + "." + typ
 }
 
-func (op *Op) format() string {
-	bodies := make([]string, len(op.Bodies))
-	for i, b := range op.Bodies {
-		bodies[i] = bodyText(b)
-	}
-	return op.textWith(bodies)
-}
+func (op *Op) format() string { return op.textWith(attributeText, bodyTexts(op.Bodies)) }
 
-// textWith returns the text of the op with these texts of its bodies.
-func (op *Op) textWith(bodies []string) string {
+// textWith returns the text of the op with these texts of its attributes and bodies.
+func (op *Op) textWith(attribute func(*onnx.Attribute) string, bodies []string) string {
 	text := op.Name()
 	if op.Overload != "" {
 		text += ":" + op.Overload
@@ -139,7 +133,7 @@ func (op *Op) textWith(bodies []string) string {
 	}
 	parts := make([]string, 0, len(op.Attributes)+len(bodies))
 	for _, a := range op.Attributes {
-		parts = append(parts, a.Name+"="+attributeText(a))
+		parts = append(parts, a.Name+"="+attribute(a))
 	}
 	if parts = append(parts, bodies...); len(parts) > 0 {
 		text += "{" + strings.Join(parts, ", ") + "}"
@@ -225,21 +219,21 @@ func (l *Operators) parseOp(text string, body func(name, value string) (*Body, e
 		if !strings.HasSuffix(attributes, "}") {
 			return nil, fmt.Errorf("a brace is not closed")
 		}
+		var own []string
 		for _, part := range split(strings.TrimSuffix(attributes, "}"), ",") {
 			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-			if body != nil && strings.HasPrefix(value, "graph") {
-				b, err := body(name, value)
-				if err != nil {
-					return nil, fmt.Errorf("the graph %s: %w", name, err)
-				}
-				op.Bodies = append(op.Bodies, b)
+			if body == nil || !strings.HasPrefix(value, "graph") {
+				own = append(own, part)
 				continue
 			}
-			a, err := parseNamed(part)
+			b, err := body(name, value)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("the graph %s: %w", name, err)
 			}
-			op.Attributes = append(op.Attributes, a)
+			op.Bodies = append(op.Bodies, b)
+		}
+		if op.Attributes, err = parseEach(own, parseNamed); err != nil {
+			return nil, err
 		}
 	}
 	return l.NewOp(op), nil
@@ -247,15 +241,7 @@ func (l *Operators) parseOp(text string, body func(name, value string) (*Body, e
 
 // ParseAttributes reads a list of attributes: axis=1, perm=ints[1,0], alpha=0.5, mode="linear".
 func ParseAttributes(text string) ([]*onnx.Attribute, error) {
-	var list []*onnx.Attribute
-	for _, part := range split(text, ",") {
-		a, err := parseNamed(part)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, a)
-	}
-	return list, nil
+	return parseEach(split(text, ","), parseNamed)
 }
 
 func parseNamed(text string) (*onnx.Attribute, error) {
@@ -296,36 +282,41 @@ func parseAttribute(text string) (*onnx.Attribute, error) {
 	if list != "" {
 		parts = split(list, ",")
 	}
+	var err error
+	a := new(onnx.Attribute)
 	switch kind {
 	case "ints", "":
-		return parseList(Ints(""), parts, func(a *onnx.Attribute, s string) error {
-			n, err := strconv.ParseInt(s, 10, 64)
-			a.Ints = append(a.Ints, n)
-			return err
-		})
+		a.Type = onnx.AttributeInts
+		a.Ints, err = parseEach(parts, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
 	case "floats":
-		return parseList(&onnx.Attribute{Type: onnx.AttributeFloats}, parts, func(a *onnx.Attribute, s string) error {
+		a.Type = onnx.AttributeFloats
+		a.Floats, err = parseEach(parts, func(s string) (float32, error) {
 			f, err := strconv.ParseFloat(s, 32)
-			a.Floats = append(a.Floats, float32(f))
-			return err
+			return float32(f), err
 		})
 	case "strings":
-		return parseList(&onnx.Attribute{Type: onnx.AttributeStrings}, parts, func(a *onnx.Attribute, s string) error {
+		a.Type = onnx.AttributeStrings
+		a.Strings, err = parseEach(parts, func(s string) ([]byte, error) {
 			t, err := strconv.Unquote(s)
-			a.Strings = append(a.Strings, []byte(t))
-			return err
+			return []byte(t), err
 		})
+	default:
+		err = fmt.Errorf("%.100q is no value", text)
 	}
-	return nil, fmt.Errorf("%.100q is no value", text)
+	return a, err
 }
 
-func parseList(a *onnx.Attribute, parts []string, add func(*onnx.Attribute, string) error) (*onnx.Attribute, error) {
+// parseEach reads the parts of a list.
+func parseEach[T any](parts []string, parse func(string) (T, error)) ([]T, error) {
+	var list []T
 	for _, p := range parts {
-		if err := add(a, strings.TrimSpace(p)); err != nil {
+		x, err := parse(strings.TrimSpace(p))
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, x)
 	}
-	return a, nil
+	return list, nil
 }
 
 // Int returns an attribute.

@@ -23,9 +23,6 @@ type Operator struct {
 	Random bool
 	// Infer sets the types of the results, as far as they can be told. Without it they are unknown.
 	Infer func(*Call)
-	// Cost estimates what an apply costs, in multiplications or elements that are moved. Without it
-	// that is the number of elements of inputs and outputs.
-	Cost func(a *fgraph.Apply) float64
 }
 
 // Operators are a set of operators. It does not change; With returns a larger one.
@@ -126,7 +123,7 @@ type Call struct {
 	out       []Type
 }
 
-// errInfer is what Fail panics with.
+// errInfer is what Fail panics with, and ranked, without an error.
 type errInfer struct{ error }
 
 func (c *Call) infer() (err error) {

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -22,108 +23,54 @@ func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(order, func(i int) bool {
-		return slices.ContainsFunc(im.reads(nodes[i]), func(name string) bool { k, ok := maker[name]; return ok && k > i && !s.sees(name) })
-	}) {
+	makers := func(i int) (list []int) {
+		for _, name := range im.uses.Of(nodes[i]) {
+			if k, ok := maker[name]; ok && !s.sees(name) {
+				list = append(list, k)
+			}
+		}
+		return list
+	}
+	if !slices.ContainsFunc(order, func(i int) bool { return slices.Max(append(makers(i), i)) > i }) {
 		return order, nil
 	}
 	im.source.unsorted = true
-	order = order[:0]
+	var circle error
+	order = depthFirst(order, makers, func(path []int) {
+		circle = cmp.Or(circle, errors.New(whereOf(path[0], nodes[path[0]])+" depends on its own results"))
+	})
+	return order, circle
+}
+
+// depthFirst lists nodes behind those that they depend on, and all in the order of a list as far as that can be. What
+// depends on itself is handed to circle, as the nodes on the way.
+func depthFirst[T comparable](list []T, needs func(T) []T, circle func(path []T)) (order []T) {
 	const open, done = 1, 2
-	state := make([]byte, len(nodes))
-	for i := range nodes {
-		for stack := []int{i}; len(stack) > 0; {
-			k := stack[len(stack)-1]
-			if state[k] == done {
-				stack = stack[:len(stack)-1]
+	state := make(map[T]byte, len(list))
+	for _, root := range list {
+		if state[root] != 0 {
+			continue
+		}
+		state[root] = open
+		path, left := []T{root}, [][]T{needs(root)} // of each node on the path, what has not been looked at
+		for len(path) > 0 {
+			last := len(path) - 1
+			if len(left[last]) == 0 {
+				state[path[last]] = done
+				order = append(order, path[last])
+				path, left = path[:last], left[:last]
 				continue
 			}
-			before := len(stack)
-			for _, name := range im.reads(nodes[k]) {
-				m, ok := maker[name]
-				switch {
-				case !ok || state[m] == done || s.sees(name):
-				case m == k || state[m] == open: // it is around k on the stack
-					return nil, errors.New(whereOf(m, nodes[m]) + " depends on its own results")
-				default:
-					stack = append(stack, m)
-				}
-			}
-			if state[k] = open; len(stack) == before {
-				state[k] = done
-				order = append(order, k)
+			n := left[last][0]
+			left[last] = left[last][1:]
+			switch state[n] {
+			case 0:
+				state[n] = open
+				path, left = append(path, n), append(left, needs(n))
+			case open:
+				circle(path[slices.Index(path, n):])
 			}
 		}
 	}
-	return order, nil
-}
-
-// sees reports whether a name is known before any node is imported.
-func (s *scope) sees(name string) bool {
-	for ; s != nil; s = s.outer {
-		if s.vars[name] != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// reads returns the names of what a node uses, in the graphs that it holds as well.
-func (im *importer) reads(n *onnx.Node) []string {
-	names := n.Inputs
-	for _, a := range n.Attributes {
-		for _, g := range graphsOf(a) {
-			names = append(slices.Clip(names), im.freeNames(g)...)
-		}
-	}
-	return names
-}
-
-// graphsOf returns the graphs of an attribute.
-func graphsOf(a *onnx.Attribute) []*onnx.Graph {
-	if a.Graph != nil {
-		return append([]*onnx.Graph{a.Graph}, a.Graphs...)
-	}
-	return a.Graphs
-}
-
-// freeNames returns the names that a graph uses and does not define, each once.
-func (im *importer) freeNames(g *onnx.Graph) []string {
-	if free, ok := im.free[g]; ok {
-		return free
-	}
-	defined := make(map[string]bool)
-	for _, v := range g.Inputs {
-		defined[v.Name] = true
-	}
-	for _, t := range g.Initializers {
-		defined[t.Name] = true
-	}
-	for _, t := range g.SparseInitializers {
-		if t.Values != nil {
-			defined[t.Values.Name] = true
-		}
-	}
-	for _, n := range g.Nodes {
-		for _, name := range n.Outputs {
-			defined[name] = true
-		}
-	}
-	var free []string
-	use := func(name string) {
-		if name != "" && !defined[name] {
-			defined[name] = true
-			free = append(free, name)
-		}
-	}
-	for _, n := range g.Nodes {
-		for _, name := range im.reads(n) {
-			use(name)
-		}
-	}
-	for _, out := range g.Outputs {
-		use(out.Name)
-	}
-	im.free[g] = free
-	return free
+	return order
 }

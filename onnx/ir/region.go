@@ -113,11 +113,12 @@ func (d *division) place(a *fgraph.Apply) {
 // home returns the innermost region around r, or r itself, in which the model had what the apply comes
 // from: further in, it would not always be computed where it was before.
 func (d *division) home(a *fgraph.Apply, r *Region) *Region {
-	if a.Origin() < 0 || a.Origin() >= len(d.origins.nodes) {
+	old := d.origins.origin(a)
+	if old == nil {
 		return r
 	}
 	for ; r.owner != nil; r = r.outer {
-		for b := d.origins.nodes[a.Origin()].branch; b != nil; b = b.outer {
+		for b := old.branch; b != nil; b = b.outer {
 			if b.of == r.owner.Origin() && b.k == r.branch {
 				return r
 			}

@@ -156,10 +156,10 @@ func opName(v *fgraph.Variable) string {
 	return "input"
 }
 
-// NodeOf returns the node of the model that an apply comes from, or nil.
-func (s *Source) NodeOf(a *fgraph.Apply) *onnx.Node {
-	if k := a.Origin(); k >= 0 && k < len(s.nodes) {
-		return s.nodes[k].node
+// origin returns the node of the model that an apply comes from, or nil.
+func (o *origins) origin(a *fgraph.Apply) *imported {
+	if k := a.Origin(); k >= 0 && k < len(o.nodes) {
+		return &o.nodes[k]
 	}
 	return nil
 }
@@ -167,8 +167,8 @@ func (s *Source) NodeOf(a *fgraph.Apply) *onnx.Node {
 // Where says which node of the model an apply comes from, such as "node 3, If/then_branch/node 0, Neg":
 // the number of a node in its graph, its operator and its name. It is the op if there is no such node.
 func (s *Source) Where(a *fgraph.Apply) string {
-	if k := a.Origin(); k >= 0 && k < len(s.nodes) {
-		return s.nodes[k].where()
+	if old := s.origin(a); old != nil {
+		return old.where()
 	}
 	return a.Op().(*Op).Name()
 }
@@ -198,5 +198,13 @@ func whereOf(i int, n *onnx.Node) string {
 	return where
 }
 
-// Default returns the initializer that an input has if whoever runs the model gives it no value, or nil.
-func (s *Source) Default(name string) *onnx.Tensor { return s.initializer(name) }
+// Initializer returns an initializer of the model, or nil. Of an input it is the value that it has if whoever runs
+// the model gives it none.
+func (s *Source) Initializer(name string) *onnx.Tensor {
+	for _, t := range s.Model.Graph.Initializers {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}

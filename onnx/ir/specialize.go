@@ -52,34 +52,20 @@ func (sp *specializing) graph(g *fgraph.FunctionGraph, inputs []*fgraph.Variable
 	if err != nil {
 		return nil, err
 	}
-	now := make(map[*fgraph.Variable]*fgraph.Variable)
+	now := make(copied)
 	for i, v := range g.Inputs() {
 		now[v] = inputs[i]
 	}
-	of := func(v *fgraph.Variable) *fgraph.Variable {
-		if now[v] == nil {
-			now[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
-		}
-		return now[v]
-	}
 	applies := make([]*fgraph.Apply, len(order))
 	for i, a := range order {
-		in := make([]*fgraph.Variable, len(a.Inputs()))
-		for k, v := range a.Inputs() {
-			in[k] = of(v)
-		}
-		if applies[i], err = sp.apply(a, in); err != nil {
+		if applies[i], err = sp.apply(a, now.of(a.Inputs())); err != nil {
 			return nil, err
 		}
 		for k, v := range a.Outputs() {
 			now[v] = applies[i].Outputs()[k]
 		}
 	}
-	outputs := make([]*fgraph.Variable, len(g.Outputs()))
-	for i, v := range g.Outputs() {
-		outputs[i] = of(v)
-	}
-	return fgraph.NewInOrder(inputs, outputs, applies, source)
+	return fgraph.NewInOrder(inputs, now.of(g.Outputs()), applies, source)
 }
 
 // apply returns a copy of an apply for other inputs.

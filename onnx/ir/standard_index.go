@@ -50,12 +50,7 @@ func (c *Call) sameRank(a, b int) {
 
 func inferGather(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	at, too := c.Shape(1)
-	if !ranked || !too {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims, at := c.ranked(0, elem), c.ranked(1, elem)
 	axis := c.Axis(c.Op.Int("axis", 0), len(dims))
 	size, isNumber := dims[axis].Number()
 	indices, known := c.Numbers(1)
@@ -82,12 +77,7 @@ func inferGather(c *Call) {
 // both inputs have, an index is of.
 func inferGatherND(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	at, too := c.Shape(1)
-	if !ranked || !too {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims, at := c.ranked(0, elem), c.ranked(1, elem)
 	first := c.Op.Int("batch_dims", 0)
 	if first < 0 || first > int64(len(dims)) || first >= int64(len(at)) {
 		c.Fail("%d first dimensions of %d and %d", first, len(dims), len(at))
@@ -95,8 +85,7 @@ func inferGatherND(c *Call) {
 	last := len(at) - 1
 	n, ok := at[last].Number()
 	if !ok {
-		c.Set(0, AnyShape(elem))
-		return
+		c.anyShape(elem)
 	}
 	if n < 0 || first+n > int64(len(dims)) {
 		c.Fail("indices of %d dimensions, and there are %d", first+n, len(dims))
@@ -112,31 +101,25 @@ func inferScatterElements(c *Call) {
 	c.elemOf(0, 2)
 	c.sameRank(0, 1)
 	c.sameRank(0, 2)
-	t := c.In(0).withoutData()
-	list, ok := c.elements(0)
-	indices, known := c.Numbers(1)
-	if updates, too := c.elements(2); ok && known && too && t.Rank() == 1 && len(indices) == len(updates) {
-		t = t.with(c.scattered(list, indices, updates))
-	}
-	c.Set(0, t)
+	c.scattered(true)
 }
 
 func inferScatterND(c *Call) {
 	c.elemOf(0, 2)
-	t := c.In(0).withoutData()
-	list, ok := c.elements(0)
-	indices, known := c.Numbers(1)
 	at, _ := c.Shape(1)
-	if updates, too := c.elements(2); ok && known && too && t.Rank() == 1 && len(at) == 2 && at[1].Is(1) && len(indices) == len(updates) {
-		t = t.with(c.scattered(list, indices, updates))
-	}
-	c.Set(0, t)
+	c.scattered(len(at) == 2 && at[1].Is(1))
 }
 
-// scattered returns a list with other elements at some indices.
-func (c *Call) scattered(list []Dim, indices []int64, updates []Dim) []Dim {
-	if c.Op.Text("reduction", "none") != "none" {
-		return unknowns(len(list))
+// scattered says that the result is the first input with other elements at some indices. These are known at most
+// of a list, whose indices must be numbers.
+func (c *Call) scattered(numbers bool) {
+	t := c.In(0).withoutData()
+	c.Set(0, t)
+	list, ok := c.elements(0)
+	indices, known := c.Numbers(1)
+	updates, too := c.elements(2)
+	if !numbers || !ok || !known || !too || t.Rank() != 1 || len(indices) != len(updates) || c.Op.Text("reduction", "none") != "none" {
+		return
 	}
 	for k, i := range indices {
 		n := int64(len(list))
@@ -148,16 +131,12 @@ func (c *Call) scattered(list []Dim, indices []int64, updates []Dim) []Dim {
 		}
 		list[i] = updates[k]
 	}
-	return list
+	c.Set(0, t.with(list))
 }
 
 func inferOneHot(c *Call) {
 	elem := c.Elem(2)
-	dims, ranked := c.Shape(0)
-	if !ranked {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims := c.ranked(0, elem)
 	depth := c.one(1)
 	if list, ok := c.floats(1); ok && len(list) == 1 {
 		depth = Known(int64(list[0]))

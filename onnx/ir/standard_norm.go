@@ -37,12 +37,8 @@ var standardNorms = []Operator{
 // inferBatchNormalization: before opset 14 there could be further results, which are statistics, too.
 func inferBatchNormalization(c *Call) {
 	// Until opset 8, statistics could be of each element with spatial=0.
-	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 && c.Op.Int("spatial", 1) != 0 {
-		for k := 1; k < 5; k++ {
-			if s := c.sizesOf(k, 1); s[0].Differs(dims[1]) {
-				c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
-			}
-		}
+	if c.Op.Int("spatial", 1) != 0 {
+		c.checkChannels(4)
 	}
 	c.like(0, 0)
 	for k := 1; k < 5; k++ {
@@ -51,14 +47,21 @@ func inferBatchNormalization(c *Call) {
 }
 
 func inferInstanceNormalization(c *Call) {
-	if dims, ranked := c.Shape(0); ranked && len(dims) > 1 {
-		for k := 1; k < 3; k++ {
-			if s := c.sizesOf(k, 1); s[0].Differs(dims[1]) {
-				c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
-			}
+	c.checkChannels(2)
+	c.like(0, 0)
+}
+
+// checkChannels fails if one of the inputs from 1 to last is known not to have an element for each channel.
+func (c *Call) checkChannels(last int) {
+	dims, ranked := c.Shape(0)
+	if !ranked || len(dims) < 2 {
+		return
+	}
+	for k := 1; k <= last; k++ {
+		if s := c.sizesOf(k, 1); s[0].Differs(dims[1]) {
+			c.Fail("input %d has %v elements for %v channels", k, s[0], dims[1])
 		}
 	}
-	c.like(0, 0)
 }
 
 // inferLayerNormalization: means and deviations are of all dimensions from the axis on.

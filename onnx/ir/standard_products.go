@@ -4,16 +4,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
 
 // standardProducts are products of matrices.
 var standardProducts = []Operator{
-	{Type: "MatMul", MinInputs: 2, MaxInputs: 2, Cost: costOfMatMul(0), Infer: func(c *Call) { c.matmul(c.elemOf(0, 1), 0, 1) }},
-	{Type: "MatMulInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfMatMul(0), Infer: func(c *Call) { c.matmul(onnx.Int32, 0, 1) }},
-	{Type: "QLinearMatMul", MinInputs: 8, MaxInputs: 8, Cost: costOfMatMul(0), Infer: func(c *Call) { c.matmul(c.Elem(7), 0, 3) }},
-	{Type: "Gemm", MinInputs: 2, MaxInputs: 3, Cost: costOfGemm, Infer: inferGemm},
+	{Type: "MatMul", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) { c.matmul(c.elemOf(0, 1), 0, 1) }},
+	{Type: "MatMulInteger", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) { c.matmul(onnx.Int32, 0, 1) }},
+	{Type: "QLinearMatMul", MinInputs: 8, MaxInputs: 8, Infer: func(c *Call) { c.matmul(c.Elem(7), 0, 3) }},
+	{Type: "Gemm", MinInputs: 2, MaxInputs: 3, Infer: inferGemm},
 	{Type: "Einsum", MinInputs: 1, MaxInputs: -1, Infer: inferEinsum},
 	{Type: "Det", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		dims, ranked := c.Shape(0)
@@ -30,15 +29,10 @@ var standardProducts = []Operator{
 
 // matmul infers the product of two inputs as NumPy's matmul.
 func (c *Call) matmul(elem onnx.DataType, a, b int) {
-	x, ranked := c.Shape(a)
-	y, too := c.Shape(b)
-	if ranked && len(x) == 0 || too && len(y) == 0 {
+	if c.In(a).Rank() == 0 || c.In(b).Rank() == 0 {
 		c.Fail("there is no matrix product of scalars; a Mul is one of elements")
 	}
-	if !ranked || !too {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	x, y := c.ranked(a, elem), c.ranked(b, elem)
 	// A vector is a row on the left and a column on the right, without which the result is.
 	row, column := len(x) == 1, len(y) == 1
 	if row {
@@ -142,8 +136,7 @@ func inferEinsum(c *Call) {
 	}
 	before, after, dots := strings.Cut(right, "...")
 	if dots && !known {
-		c.Set(0, AnyShape(elem))
-		return
+		c.anyShape(elem)
 	}
 	var dims []Dim
 	add := func(text string) {
@@ -172,47 +165,4 @@ func (c *Call) letter(sizes map[rune]Dim, r rune, d Dim) {
 		d = c.broadcastDim(e, d)
 	}
 	sizes[r] = d
-}
-
-// costOfMatMul counts the multiplications of a product whose left side is an input.
-func costOfMatMul(left int) func(*fgraph.Apply) float64 {
-	return func(a *fgraph.Apply) float64 {
-		dims, _ := TypeOf(a.Inputs()[left]).Shape()
-		if len(dims) == 0 {
-			return elementsOf(TypeOf(a.Outputs()[0]))
-		}
-		return elementsOf(TypeOf(a.Outputs()[0])) * sizeOr(dims[len(dims)-1])
-	}
-}
-
-func costOfGemm(a *fgraph.Apply) float64 {
-	dims, ranked := TypeOf(a.Inputs()[0]).Shape()
-	if !ranked || len(dims) != 2 {
-		return elementsOf(TypeOf(a.Outputs()[0]))
-	}
-	inner := dims[1]
-	if op, ok := a.Op().(*Op); ok && op.Int("transA", 0) != 0 {
-		inner = dims[0]
-	}
-	return elementsOf(TypeOf(a.Outputs()[0])) * sizeOr(inner)
-}
-
-// guessedSize is what an estimate takes for a size that is no number.
-const guessedSize = 16
-
-func sizeOr(d Dim) float64 {
-	if n, ok := d.Number(); ok && n >= 0 {
-		return float64(n)
-	}
-	return guessedSize
-}
-
-// elementsOf estimates how many elements tensors have.
-func elementsOf(t Type) float64 {
-	dims, _ := t.Shape()
-	n := 1.0
-	for _, d := range dims {
-		n *= sizeOr(d)
-	}
-	return n
 }

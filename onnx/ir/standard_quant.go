@@ -1,6 +1,10 @@
 package ir
 
-import "github.com/nnopt/nnopt/onnx"
+import (
+	"cmp"
+
+	"github.com/nnopt/nnopt/onnx"
+)
 
 // standardQuantization are operators between numbers and small integers. Products and convolutions of
 // those are with the others.
@@ -10,18 +14,11 @@ var standardQuantization = []Operator{
 		if c.Has(2) {
 			elem = c.Elem(2)
 		}
-		if to := c.to("output_dtype", onnx.Undefined); to != onnx.Undefined {
-			elem = to
-		}
-		c.shaped(0, elem, 0)
+		c.shaped(0, cmp.Or(c.to("output_dtype", onnx.Undefined), elem), 0)
 	}},
 	{Type: "DequantizeLinear", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) {
 		c.elemOf(0, 2)
-		elem := c.Elem(1)
-		if to := c.to("output_dtype", onnx.Undefined); to != onnx.Undefined {
-			elem = to
-		}
-		c.shaped(0, elem, 0)
+		c.shaped(0, cmp.Or(c.to("output_dtype", onnx.Undefined), c.Elem(1)), 0)
 	}},
 	{Type: "DynamicQuantizeLinear", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		c.shaped(0, onnx.Uint8, 0)

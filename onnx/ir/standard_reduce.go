@@ -88,10 +88,6 @@ func (c *Call) reduced(dims []Dim, axes []int64, keep bool) []Dim {
 }
 
 func inferArgument(c *Call) {
-	dims, ranked := c.Shape(0)
-	if !ranked {
-		c.Set(0, AnyShape(onnx.Int64))
-		return
-	}
+	dims := c.ranked(0, onnx.Int64)
 	c.Set(0, NewType(onnx.Int64, c.reduced(dims, []int64{c.Op.Int("axis", 0)}, c.Op.Int("keepdims", 1) != 0)...))
 }

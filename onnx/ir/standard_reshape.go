@@ -9,11 +9,7 @@ import (
 // input, too; tensors that are not empty have no such size, and of empty ones it is not told apart.
 func inferReshape(c *Call) {
 	elem := c.Elem(0)
-	sizes, ok := c.elements(1)
-	if !ok {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	sizes := c.listed(1, elem)
 	in, ranked := c.Shape(0)
 	rest := slices.Clone(in) // sizes of the input that are not copied
 	var others []Dim         // sizes of the result that are not copied, but for that of -1
@@ -69,7 +65,11 @@ func inferReshape(c *Call) {
 			c.Fail("%d elements can't be %d ones", n, m)
 		}
 	}
-	t := NewType(elem, sizes...)
+	c.setReshaped(NewType(elem, sizes...))
+}
+
+// setReshaped sets the type of a result that has the elements of the first input in the same order.
+func (c *Call) setReshaped(t Type) {
 	if list, ok := c.data(0); ok {
 		t = t.with(list)
 	}
@@ -116,12 +116,8 @@ func inferFlatten(c *Call) {
 
 func inferSqueeze(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
+	dims := c.ranked(0, elem)
 	axes, known := c.Numbers(1)
-	if !ranked {
-		c.Set(0, AnyShape(elem))
-		return
-	}
 	var out []Dim
 	switch {
 	case known:
@@ -140,8 +136,7 @@ func inferSqueeze(c *Call) {
 	case c.Has(1):
 		n := c.count(1)
 		if n < 0 || n > len(dims) {
-			c.Set(0, AnyShape(elem))
-			return
+			c.anyShape(elem)
 		}
 		out = unknowns(len(dims) - n)
 	default:
@@ -150,17 +145,12 @@ func inferSqueeze(c *Call) {
 				continue
 			}
 			if !d.Differs(Known(1)) { // it may be 1 in some run
-				c.Set(0, AnyShape(elem))
-				return
+				c.anyShape(elem)
 			}
 			out = append(out, d)
 		}
 	}
-	t := NewType(elem, out...)
-	if list, ok := c.data(0); ok {
-		t = t.with(list)
-	}
-	c.Set(0, t)
+	c.setReshaped(NewType(elem, out...))
 }
 
 func inferUnsqueeze(c *Call) {
@@ -190,22 +180,14 @@ func inferUnsqueeze(c *Call) {
 			out[i], dims = dims[0], dims[1:]
 		}
 	}
-	t := NewType(elem, out...)
-	if list, ok := c.data(0); ok {
-		t = t.with(list)
-	}
-	c.Set(0, t)
+	c.setReshaped(NewType(elem, out...))
 }
 
 func inferTranspose(c *Call) {
 	dims, ranked := c.Shape(0)
 	perm := c.Op.Ints("perm")
 	if c.Op.Attribute("perm") == nil {
-		if !ranked {
-			c.Set(0, AnyShape(c.Elem(0)))
-			return
-		}
-		for i := range dims {
+		for i := range c.ranked(0, c.Elem(0)) {
 			perm = append(perm, int64(len(dims)-1-i))
 		}
 	}
@@ -216,8 +198,7 @@ func inferTranspose(c *Call) {
 		c.Fail("perm has %d axes, and the input %d", len(perm), len(dims))
 	}
 	if len(perm) > maxRank {
-		c.Set(0, AnyShape(c.Elem(0)))
-		return
+		c.anyShape(c.Elem(0))
 	}
 	seen := make([]bool, len(perm))
 	out := make([]Dim, len(perm))
@@ -245,12 +226,7 @@ func inferTranspose(c *Call) {
 
 func inferExpand(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	sizes, ok := c.elements(1)
-	if !ranked || !ok {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims, sizes := c.ranked(0, elem), c.listed(1, elem)
 	for i, d := range sizes {
 		if n, ok := d.Number(); ok && n < 0 { // some exporters mean the size of the input
 			sizes[i] = UnknownDim

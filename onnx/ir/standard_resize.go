@@ -29,11 +29,7 @@ func inferGridSample(c *Call) {
 
 func inferAffineGrid(c *Call) {
 	theta := c.sizesOf(0, 3)
-	size, ok := c.elements(1)
-	if !ok {
-		c.Set(0, AnyShape(c.Elem(0)))
-		return
-	}
+	size := c.listed(1, c.Elem(0))
 	n := len(size)
 	if n != 4 && n != 5 {
 		c.Fail("an image of %d dimensions", n)
@@ -53,22 +49,13 @@ func inferResize(c *Call) {
 	}
 	axes := c.Op.Ints("axes")
 	if !ranked {
-		if n := max(c.count(sizes), -1); n >= 0 && len(axes) == 0 {
-			dims = unknowns(n)
-		} else {
-			c.Set(0, AnyShape(elem))
-			return
+		n := c.count(sizes)
+		if n < 0 || len(axes) > 0 {
+			c.anyShape(elem)
 		}
+		dims = unknowns(n)
 	}
-	if c.Op.Attribute("axes") == nil {
-		for i := range dims {
-			axes = append(axes, int64(i))
-		}
-	}
-	at := make([]int, len(axes))
-	for i, a := range axes {
-		at[i] = c.Axis(a, len(dims))
-	}
+	at := c.axesOf(axes, c.Op.Attribute("axes") != nil, len(dims))
 	if c.Has(sizes) && c.count(sizes) != 0 {
 		c.resizeTo(dims, at, sizes)
 	} else {

@@ -73,27 +73,8 @@ func (c *Call) exactly(d, e Dim) Dim {
 
 func inferConstant(c *Call) {
 	for _, a := range c.Op.Attributes {
-		switch a.Name {
-		case "value":
-			if a.Tensor != nil {
-				c.Set(0, typeOfTensor(a.Tensor))
-			}
-		case "value_float":
-			c.Set(0, NewType(onnx.Float))
-		case "value_floats":
-			c.Set(0, NewType(onnx.Float, Known(int64(len(a.Floats)))))
-		case "value_int":
-			c.Set(0, NewType(onnx.Int64).with([]Dim{Known(a.Int)}))
-		case "value_ints":
-			t := NewType(onnx.Int64, Known(int64(len(a.Ints))))
-			if len(a.Ints) <= maxData {
-				t = t.with(knowns(a.Ints))
-			}
-			c.Set(0, t)
-		case "value_string":
-			c.Set(0, NewType(onnx.String))
-		case "value_strings":
-			c.Set(0, NewType(onnx.String, Known(int64(len(a.Strings)))))
+		if t, err := constantTensor(a); err == nil && t != nil {
+			c.Set(0, typeOfTensor(t))
 		}
 	}
 }
@@ -109,11 +90,7 @@ func inferConstantOfShape(c *Call) {
 			value = list[0]
 		}
 	}
-	sizes, ok := c.elements(0)
-	if !ok {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	sizes := c.listed(0, elem)
 	for _, d := range sizes {
 		c.notNegative(d)
 	}

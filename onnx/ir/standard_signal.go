@@ -25,11 +25,7 @@ var standardSignals = slices.Concat(
 // inferDFT: the axis is an input since opset 20. The last dimension is of real and imaginary parts.
 func inferDFT(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	if !ranked {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims := c.ranked(0, elem)
 	n := len(dims)
 	if n < 2 {
 		c.Fail("a signal of %d dimensions; the last one is of real and imaginary parts", n)

@@ -124,11 +124,7 @@ func (c *Call) splitSizes(size Dim) []Dim {
 
 func inferSlice(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	if !ranked {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims := c.ranked(0, elem)
 	starts, ok := c.elements(1)
 	ends, too := c.elements(2)
 	axes, known := c.Numbers(3)
@@ -294,11 +290,7 @@ func sliceOf(list []Dim, sizes []int64, axis int, start Dim, step int64, length 
 
 func inferPad(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	if !ranked {
-		c.Set(0, AnyShape(elem))
-		return
-	}
+	dims := c.ranked(0, elem)
 	axes, known := c.axesOr(3, len(dims))
 	if !known {
 		c.Set(0, NewType(elem, unknowns(len(dims))...))
@@ -320,17 +312,8 @@ func inferPad(c *Call) {
 
 func inferCenterCropPad(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	if !ranked {
-		c.Set(0, AnyShape(elem))
-		return
-	}
-	axes := c.Op.Ints("axes")
-	if c.Op.Attribute("axes") == nil {
-		for i := range dims {
-			axes = append(axes, int64(i))
-		}
-	}
+	dims := c.ranked(0, elem)
+	axes := c.axesOf(c.Op.Ints("axes"), c.Op.Attribute("axes") != nil, len(dims))
 	sizes, ok := c.elements(1)
 	if !ok {
 		sizes = unknowns(len(axes))
@@ -340,7 +323,7 @@ func inferCenterCropPad(c *Call) {
 	}
 	for i, a := range axes {
 		c.notNegative(sizes[i])
-		dims[c.Axis(a, len(dims))] = sizes[i]
+		dims[a] = sizes[i]
 	}
 	c.Set(0, NewType(elem, dims...))
 }

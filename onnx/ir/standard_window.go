@@ -3,21 +3,20 @@ package ir
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 )
 
 // standardWindows are operators of windows that move over images, and others of images.
 var standardWindows = slices.Concat(
 	[]Operator{
-		{Type: "Conv", MinInputs: 2, MaxInputs: 3, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 2) }},
-		{Type: "ConvInteger", MinInputs: 2, MaxInputs: 4, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(onnx.Int32, 0, 1, none) }},
-		{Type: "QLinearConv", MinInputs: 8, MaxInputs: 9, Cost: costOfConv(3), Infer: func(c *Call) { c.conv(c.Elem(7), 0, 3, 8) }},
-		{Type: "DeformConv", MinInputs: 3, MaxInputs: 5, Cost: costOfConv(1), Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 3) }},
-		{Type: "ConvTranspose", MinInputs: 2, MaxInputs: 3, Cost: costOfConvTranspose, Infer: inferConvTranspose},
-		{Type: "MaxPool", MinInputs: 1, MaxInputs: 1, Cost: costOfPool, Infer: inferPool},
-		{Type: "AveragePool", MinInputs: 1, MaxInputs: 1, Cost: costOfPool, Infer: inferPool},
-		{Type: "LpPool", MinInputs: 1, MaxInputs: 1, Cost: costOfPool, Infer: inferPool},
+		{Type: "Conv", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 2) }},
+		{Type: "ConvInteger", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) { c.conv(onnx.Int32, 0, 1, none) }},
+		{Type: "QLinearConv", MinInputs: 8, MaxInputs: 9, Infer: func(c *Call) { c.conv(c.Elem(7), 0, 3, 8) }},
+		{Type: "DeformConv", MinInputs: 3, MaxInputs: 5, Infer: func(c *Call) { c.conv(c.elemOf(0, 1), 0, 1, 3) }},
+		{Type: "ConvTranspose", MinInputs: 2, MaxInputs: 3, Infer: inferConvTranspose},
+		{Type: "MaxPool", MinInputs: 1, MaxInputs: 1, Infer: inferPool},
+		{Type: "AveragePool", MinInputs: 1, MaxInputs: 1, Infer: inferPool},
+		{Type: "LpPool", MinInputs: 1, MaxInputs: 1, Infer: inferPool},
 		{Type: "MaxUnpool", MinInputs: 2, MaxInputs: 3, Infer: inferMaxUnpool},
 		{Type: "MaxRoiPool", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) {
 			x, rois := c.sizesOf(0, 4), c.sizesOf(1, 2)
@@ -36,7 +35,7 @@ var standardWindows = slices.Concat(
 		{Type: "Col2Im", MinInputs: 3, MaxInputs: 3, Infer: inferCol2Im},
 		{Type: "Resize", MinInputs: 1, MaxInputs: 4, Infer: inferResize},
 		{Type: "Upsample", MinInputs: 2, MaxInputs: 2, Infer: inferResize},
-		{Type: "CausalConvWithState", MinInputs: 2, MaxInputs: 4, Cost: costOfConv(1), Infer: func(c *Call) {
+		{Type: "CausalConvWithState", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) {
 			c.like(0, 0)
 			x, w := c.sizesOf(0, 3), c.sizesOf(1, 3)
 			c.Set(1, NewType(c.Elem(0), x[0], x[1], w[2].Minus(Known(1))))
@@ -139,27 +138,8 @@ const none = -1
 
 // conv infers a convolution of input x with weights w and a bias.
 func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
-	in, ranked := c.Shape(x)
-	weights, too := c.Shape(w)
 	kernel := c.Op.Ints("kernel_shape")
-	switch {
-	case ranked && too && len(in) != len(weights):
-		c.Fail("weights of %d dimensions for %d", len(weights), len(in))
-	case ranked && !too:
-		weights = unknowns(len(in))
-	case too && !ranked:
-		in = unknowns(len(weights))
-	case !ranked:
-		if kernel == nil || len(kernel) > maxRank {
-			c.Set(0, AnyShape(elem))
-			return
-		}
-		in, weights = unknowns(len(kernel)+2), unknowns(len(kernel)+2)
-	}
-	n := len(in) - 2
-	if n < 1 {
-		c.Fail("a convolution of %d dimensions; there are batches and channels, and at least one more", len(in))
-	}
+	in, weights, n := c.convolved(elem, x, w)
 	if len(kernel) > 0 && len(kernel) != n {
 		c.Fail("kernel_shape is %v for %d dimensions", kernel, n)
 	}
@@ -184,6 +164,29 @@ func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
 	c.Set(0, NewType(elem, out...))
 }
 
+// convolved returns the shapes of an input and of weights of a convolution, and how many dimensions there are besides
+// batches and channels. If neither says that nor kernel_shape does, Infer ends.
+func (c *Call) convolved(elem onnx.DataType, x, w int) (in, weights []Dim, n int) {
+	in, ranked := c.Shape(x)
+	weights, too := c.Shape(w)
+	switch kernel := c.Op.Ints("kernel_shape"); {
+	case ranked && too && len(in) != len(weights):
+		c.Fail("weights of %d dimensions for %d", len(weights), len(in))
+	case ranked && !too:
+		weights = unknowns(len(in))
+	case too && !ranked:
+		in = unknowns(len(weights))
+	case !ranked && (kernel == nil || len(kernel) > maxRank):
+		c.anyShape(elem)
+	case !ranked:
+		in, weights = unknowns(len(kernel)+2), unknowns(len(kernel)+2)
+	}
+	if n = len(in) - 2; n < 1 {
+		c.Fail("a convolution of %d dimensions; there are batches and channels, and at least one more", len(in))
+	}
+	return in, weights, n
+}
+
 func (c *Call) group() Dim {
 	g := c.Op.Int("group", 1)
 	if g < 1 {
@@ -194,23 +197,7 @@ func (c *Call) group() Dim {
 
 func inferConvTranspose(c *Call) {
 	elem := c.elemOf(0, 1)
-	in, ranked := c.Shape(0)
-	weights, too := c.Shape(1)
-	switch {
-	case ranked && too && len(in) != len(weights):
-		c.Fail("weights of %d dimensions for %d", len(weights), len(in))
-	case ranked && !too:
-		weights = unknowns(len(in))
-	case too && !ranked:
-		in = unknowns(len(weights))
-	case !ranked:
-		c.Set(0, AnyShape(elem))
-		return
-	}
-	n := len(in) - 2
-	if n < 1 {
-		c.Fail("a convolution of %d dimensions; there are batches and channels, and at least one more", len(in))
-	}
+	in, weights, n := c.convolved(elem, 0, 1)
 	if in[1].Differs(weights[0]) {
 		c.Fail("the input has %v channels, and the weights %v", in[1], weights[0])
 	}
@@ -271,14 +258,15 @@ func inferPool(c *Call) {
 func inferMaxUnpool(c *Call) {
 	kernel := c.Op.Ints("kernel_shape")
 	n := len(kernel)
-	if c.Has(2) || n > maxRank {
-		if sizes, ok := c.elements(2); ok {
-			c.Set(0, NewType(c.Elem(0), sizes...))
-		} else if n > maxRank {
-			c.Set(0, AnyShape(c.Elem(0)))
-		} else {
-			c.Set(0, NewType(c.Elem(0), unknowns(n+2)...))
-		}
+	sizes, ok := c.elements(2)
+	switch {
+	case ok:
+		c.Set(0, NewType(c.Elem(0), sizes...))
+		return
+	case n > maxRank:
+		c.anyShape(c.Elem(0))
+	case c.Has(2):
+		c.Set(0, NewType(c.Elem(0), unknowns(n+2)...))
 		return
 	}
 	out := c.sizesOf(0, n+2)
@@ -296,9 +284,8 @@ func inferCol2Im(c *Call) {
 	image, ok := c.elements(1)
 	block, known := c.elements(2)
 	if !ok {
-		if image = block; !known {
-			c.Set(0, AnyShape(c.Elem(0)))
-			return
+		if !known {
+			c.anyShape(c.Elem(0))
 		}
 		image = unknowns(len(block))
 	}
@@ -310,39 +297,4 @@ func inferCol2Im(c *Call) {
 		channels = c.exactly(x[1], product(block))
 	}
 	c.Set(0, NewType(c.Elem(0), append([]Dim{x[0], channels}, image...)...))
-}
-
-// costOfConv counts the multiplications of a convolution: for each element of the result, as many as
-// one of the weights' first index has.
-func costOfConv(weights int) func(*fgraph.Apply) float64 {
-	return func(a *fgraph.Apply) float64 {
-		w := TypeOf(a.Inputs()[weights])
-		n := elementsOf(w)
-		if dims, ranked := w.Shape(); ranked && len(dims) > 0 {
-			n /= max(sizeOr(dims[0]), 1)
-		}
-		return n * elementsOf(TypeOf(a.Outputs()[0]))
-	}
-}
-
-// costOfConvTranspose counts the multiplications of a transposed convolution: for each element of the
-// input, as many as one of the weights' first index has.
-func costOfConvTranspose(a *fgraph.Apply) float64 {
-	w := TypeOf(a.Inputs()[1])
-	n := elementsOf(w)
-	if dims, ranked := w.Shape(); ranked && len(dims) > 0 {
-		n /= max(sizeOr(dims[0]), 1)
-	}
-	return n * elementsOf(TypeOf(a.Inputs()[0]))
-}
-
-// costOfPool counts the elements of all windows.
-func costOfPool(a *fgraph.Apply) float64 {
-	n := elementsOf(TypeOf(a.Outputs()[0]))
-	if op, ok := a.Op().(*Op); ok {
-		for _, k := range op.Ints("kernel_shape") {
-			n *= float64(k)
-		}
-	}
-	return n
 }

@@ -43,7 +43,7 @@ func (d Text) OpText(op fgraph.Op) (string, error) {
 		}
 		bodies[i] = fmt.Sprintf("%s=%s[%d,%s]", b.Name, kind, b.Params, strconv.Quote(text))
 	}
-	return o.textWith(bodies), nil
+	return o.textWith(attributeText, bodies), nil
 }
 
 // ParseOp returns the op of a text.
@@ -107,21 +107,11 @@ func (d Text) DataText(_ fgraph.Type, data any) (string, error) {
 			return text, nil
 		}
 	}
-	if x.Tensor != nil && d.Source != nil && d.Source.initializer(x.Tensor.Name) == x.Tensor {
+	if x.Tensor != nil && d.Source != nil && d.Source.Initializer(x.Tensor.Name) == x.Tensor {
 		return "@" + strconv.Quote(x.Tensor.Name), nil
 	}
 	text, err := dataText(x)
 	return "base64 " + text, err
-}
-
-// initializer returns an initializer of the model, or nil.
-func (s *Source) initializer(name string) *onnx.Tensor {
-	for _, t := range s.Model.Graph.Initializers {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
 }
 
 // ParseData returns the value of a constant.
@@ -135,10 +125,10 @@ func (d Text) ParseData(t fgraph.Type, text string) (any, error) {
 	}
 	if name, ok := strings.CutPrefix(text, "@"); ok {
 		name, err := strconv.Unquote(name)
-		if err != nil || d.Source == nil || d.Source.initializer(name) == nil {
+		if err != nil || d.Source == nil || d.Source.Initializer(name) == nil {
 			return nil, fmt.Errorf("the model has no initializer %.100s", text)
 		}
-		return NewValue(d.Source.initializer(name), d.Source.Dir), nil
+		return NewValue(d.Source.Initializer(name), d.Source.Dir), nil
 	}
 	if coded, ok := strings.CutPrefix(text, "base64 "); ok {
 		return parseBytes(u, coded)
@@ -228,33 +218,25 @@ func appendElement(raw []byte, elem onnx.DataType, text string) ([]byte, error) 
 	if err != nil {
 		return raw, err
 	}
-	for i := range elem.Bits() / 8 {
-		raw = append(raw, byte(n>>(8*i)))
-	}
-	return raw, nil
+	return appendInt(raw, elem, n), nil
 }
 
 // Scalar returns a constant of one element, in the number of dimensions given, all of size 1.
 func Scalar(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
-	format := strconv.FormatFloat(f, 'g', -1, 64)
-	if elem != onnx.Float && elem != onnx.Double {
-		if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return nil, fmt.Errorf("%v is no %v", f, elem)
-		}
-		format = strconv.FormatInt(int64(f), 10)
-		if elem == onnx.Bool {
-			format = strconv.FormatBool(f != 0)
-		}
-	}
-	if elem.Bits() < 8 {
+	var raw []byte
+	switch k := kindOf(elem); {
+	case elem == onnx.Float:
+		raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(f)))
+	case elem == onnx.Double:
+		raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))
+	case k == 0 || k == floats:
 		return nil, fmt.Errorf("a number of type %v", elem)
-	}
-	if elem == onnx.Float16 || elem == onnx.BFloat16 || elem >= onnx.Complex64 {
-		return nil, fmt.Errorf("a number of type %v", elem)
-	}
-	raw, err := appendElement(nil, elem, format)
-	if err != nil {
-		return nil, err
+	case f != math.Trunc(f) || math.Abs(f) > 1<<53:
+		return nil, fmt.Errorf("%v is no %v", f, elem)
+	case k == bools && f != 0:
+		raw = []byte{1}
+	default:
+		raw = appendInt(nil, elem, int64(f))
 	}
 	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, ""), ""), nil
 }
@@ -283,20 +265,12 @@ func NumberOf(v *fgraph.Variable) (float64, bool) {
 
 // first returns the first element of a tensor of numbers.
 func (x *Value) first() (float64, bool) {
-	t := *x.Tensor
+	t := x.Tensor.DataType
 	raw, err := x.Bytes()
-	size := t.DataType.Bits() / 8
-	if err != nil || size == 0 || len(raw) < size {
+	if kindOf(t) == 0 || t == onnx.Float16 || t == onnx.BFloat16 || t == onnx.Uint64 || err != nil || len(raw) == 0 {
 		return 0, false
 	}
-	one := NewValue(&onnx.Tensor{DataType: t.DataType, Raw: raw[:size]}, "")
-	if list, ok := one.Ints(); ok {
-		return float64(list[0]), true
-	}
-	if list, ok := one.Floats(); ok {
-		return list[0], true
-	}
-	return 0, false
+	return numberAt(t, raw), true
 }
 
 // Filled returns a constant all of whose elements are a number.

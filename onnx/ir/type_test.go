@@ -3,7 +3,6 @@ package ir_test
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx/ir"
 )
 
@@ -58,46 +57,6 @@ func TestProto(t *testing.T) {
 	for _, text := range []string{"unknown", "opaque[map(int64,float[])]", "opaque[seq(unknown)]"} {
 		if p := typeOf(t, text).Proto(); p != nil {
 			t.Errorf("%s is written as %v", text, p)
-		}
-	}
-}
-
-// TestBadTypes: elements have to be as many as the shape says.
-func TestBadTypes(t *testing.T) {
-	for _, text := range []string{"", "float", "float[", "float[n", "foo[n]", "float[n,]", "int64[2]{n}", "int64[n]{n}", "int64[*]{n}", "int64[]{n", "int64[]n", "float[n]]"} {
-		if typ, err := ir.ParseType(text); err == nil {
-			t.Errorf("%q is %v", text, typ)
-		}
-	}
-}
-
-func TestCost(t *testing.T) {
-	operators := ir.Standard()
-	for _, c := range []struct {
-		op   string
-		in   []string
-		want float64
-	}{
-		{"MatMul", []string{"float[2,3]", "float[3,4]"}, 24},
-		{"Gemm{transA=1}", []string{"float[3,2]", "float[3,4]"}, 24},
-		{"Conv{group=2}", []string{"float[1,4,10]", "float[6,2,3]"}, 6 * 8 * 2 * 3},
-		{"ConvTranspose", []string{"float[1,4,10]", "float[4,6,3]"}, 4 * 10 * 6 * 3},
-		{"MaxPool{kernel_shape=ints[2], strides=ints[2]}", []string{"float[1,4,10]"}, 4 * 5 * 2},
-	} {
-		op, err := operators.ParseOp(c.op)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var in []*fgraph.Variable
-		for _, text := range c.in {
-			in = append(in, fgraph.NewInput(typeOf(t, text), ""))
-		}
-		a, err := operators.Apply(op, in...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if cost := op.Operator().Cost(a); cost != c.want {
-			t.Errorf("%s costs %g, not %g", c.op, cost, c.want)
 		}
 	}
 }

@@ -49,14 +49,14 @@ func (t Type) Proto() *onnx.Type {
 		if !sequence && !optional {
 			return nil
 		}
-		inner := elem.Proto()
-		switch {
-		case inner == nil:
+		switch inner := (&onnx.ElementType{Elem: elem.Proto()}); {
+		case inner.Elem == nil:
 			return nil
 		case sequence:
-			return &onnx.Type{Sequence: &onnx.ElementType{Elem: inner}}
+			return &onnx.Type{Sequence: inner}
+		default:
+			return &onnx.Type{Optional: inner}
 		}
-		return &onnx.Type{Optional: &onnx.ElementType{Elem: inner}}
 	}
 	p := &onnx.Type{Tensor: &onnx.TensorType{Elem: t.elem}}
 	dims, ranked := t.Shape()

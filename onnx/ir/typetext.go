@@ -78,16 +78,11 @@ func elemOf(name string) (onnx.DataType, bool) {
 
 // closing returns the index of the first bracket that closes one in front of a text, -1 if there is none.
 func closing(text string) int {
-	quoted := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case c == ']' && !quoted:
-			return i
+	end := -1
+	scan(text, func(i, _ int) {
+		if end < 0 && text[i] == ']' {
+			end = i
 		}
-	}
-	return -1
+	})
+	return end
 }

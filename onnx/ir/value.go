@@ -3,10 +3,8 @@ package ir
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -93,11 +91,8 @@ func Int64s(list ...int64) *fgraph.Variable { return int64s([]int64{int64(len(li
 func Int64(n int64) *fgraph.Variable { return int64s(nil, []int64{n}) }
 
 func int64s(dims, list []int64) *fgraph.Variable {
-	raw := make([]byte, 0, 8*len(list))
-	for _, n := range list {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(n))
-	}
-	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: onnx.Int64, Raw: raw}, ""), "")
+	v, _ := Integers(list, onnx.Int64, dims...)
+	return v
 }
 
 type omitted struct{}
@@ -119,29 +114,18 @@ func (x *Value) Ints() ([]int64, bool) {
 	if x.Tensor == nil {
 		return nil, false
 	}
-	size, signed := 0, true
-	switch x.Tensor.DataType {
-	case onnx.Int64, onnx.Int32, onnx.Int16, onnx.Int8:
-	case onnx.Bool, onnx.Uint8, onnx.Uint16, onnx.Uint32:
-		signed = false
-	default:
+	t := x.Tensor.DataType
+	if !isInteger(t) || t == onnx.Uint64 {
 		return nil, false
 	}
-	size = x.Tensor.DataType.Bits() / 8
 	raw, err := x.Bytes()
 	if err != nil {
 		return nil, false
 	}
+	size := t.Bits() / 8
 	list := make([]int64, len(raw)/size)
 	for i := range list {
-		var n uint64
-		for k := range size {
-			n |= uint64(raw[i*size+k]) << (8 * k)
-		}
-		list[i] = int64(n)
-		if shift := 64 - 8*size; signed {
-			list[i] = int64(n<<shift) >> shift
-		}
+		list[i] = intAt(t, raw[i*size:])
 	}
 	return list, true
 }
@@ -233,41 +217,21 @@ func (t Type) FormatData(data any) string {
 	return t.String()
 }
 
-// Sample returns at most so many numbers of a constant, evenly spaced, and how many it has. It knows
-// the types that weights have.
+// Sample returns at most so many numbers of a constant, evenly spaced, and how many it has.
 func (t Type) Sample(data any, most int) (numbers []float64, of int) {
 	x, ok := data.(*Value)
-	if !ok || x.Tensor == nil {
-		return nil, 0
-	}
-	var at func(raw []byte) float64
-	size := 0
-	switch x.Tensor.DataType {
-	case onnx.Float:
-		at, size = func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }, 4
-	case onnx.Double:
-		at, size = func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }, 8
-	case onnx.BFloat16:
-		at, size = func(b []byte) float64 {
-			return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
-		}, 2
-	case onnx.Int8:
-		at, size = func(b []byte) float64 { return float64(int8(b[0])) }, 1
-	case onnx.Uint8:
-		at, size = func(b []byte) float64 { return float64(b[0]) }, 1
-	case onnx.Int64:
-		at, size = func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }, 8
-	default:
+	if !ok || x.Tensor == nil || kindOf(x.Tensor.DataType) == 0 {
 		return nil, 0
 	}
 	raw, err := x.Bytes()
 	if err != nil {
 		return nil, 0
 	}
+	size := x.Tensor.DataType.Bits() / 8
 	all := len(raw) / size
 	n := min(all, most)
 	for i := range n {
-		numbers = append(numbers, at(raw[i*all/n*size:]))
+		numbers = append(numbers, numberAt(x.Tensor.DataType, raw[i*all/n*size:]))
 	}
 	return numbers, all
 }
@@ -290,15 +254,12 @@ func dataText(x *Value) (string, error) {
 
 // Integers returns a constant of integers.
 func Integers(list []int64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
-	size := elem.Bits() / 8
-	if size == 0 || elem == onnx.Float || elem == onnx.Double || elem == onnx.Float16 || elem == onnx.BFloat16 {
+	if kindOf(elem)&(signed|natural|bools) == 0 {
 		return nil, fmt.Errorf("integers of type %v", elem)
 	}
-	raw := make([]byte, 0, size*len(list))
+	var raw []byte
 	for _, n := range list {
-		for k := range size {
-			raw = append(raw, byte(n>>(8*k)))
-		}
+		raw = appendInt(raw, elem, n)
 	}
 	x := NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, "")
 	_, err := x.Bytes()

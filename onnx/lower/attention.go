@@ -101,7 +101,7 @@ func (c *call) heads(k int, attribute string) variable {
 func (c *call) masked(scores variable, shape []int, past int) variable {
 	hidden := number(math.Inf(-1), scores)
 	range_ := func(n int, order ...int) variable {
-		return tensor.DimShuffle(tensor.ARange(tensor.Int(0), tensor.Int(n), tensor.Int(1)), order...)
+		return tensor.DimShuffle(arange(n), order...)
 	}
 	keys := range_(shape[3], -1, -1, -1, 0)
 	if c.has(3) {
@@ -221,14 +221,12 @@ func (c *call) cacheUpdate() []*value {
 	if axis == 0 || !slices.Equal(same, x) || y[axis] > x[axis] || mode != "linear" && mode != "circular" {
 		c.fail("an update of shape %v for %v along %d, mode %q", y, x, axis, mode)
 	}
-	order := slices.Repeat([]int{array.NewAxis}, len(x))
-	order[axis] = 0
-	at := tensor.DimShuffle(tensor.ARange(tensor.Int(0), tensor.Int(y[axis]), tensor.Int(1)), order...)
+	at := asDim(arange(y[axis]), axis, len(x))
 	if c.has(2) {
 		if !slices.Equal(c.shape(c.x(2)), x[:1]) {
 			c.fail("%v places for %d items", c.shape(c.x(2)), x[0])
 		}
-		at = tensor.Add(at, tensor.DimShuffle(c.integers(2), spreadOrder(0, len(x))...))
+		at = tensor.Add(at, asDim(c.integers(2), 0, len(x)))
 	}
 	if mode == "circular" {
 		at = tensor.Map(array.Mod, at, number(float64(max(x[axis], 1)), at))

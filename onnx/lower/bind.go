@@ -58,7 +58,7 @@ func (b *binding) input(name string, t ir.Type) (*value, error) {
 	if a, ok := b.given[name]; ok {
 		return b.tensor(name, t, a)
 	}
-	if d := b.source.Default(name); d != nil {
+	if d := b.source.Initializer(name); d != nil {
 		a, err := b.options.Array(d, b.source.Dir)
 		if err != nil {
 			return nil, err
@@ -77,9 +77,16 @@ func (b *binding) tensor(name string, t ir.Type, a *array.Array) (*value, error)
 	if err != nil {
 		return nil, err
 	}
-	v := fgraph.NewInput(tensor.NewType(a.DType(), a.Shape()...), name)
+	typ := tensor.NewType(a.DType(), a.Shape()...)
+	if b.any != nil {
+		typ = freeType(a, t)
+	}
+	v := fgraph.NewInput(typ, name)
 	b.inputs, b.arguments = append(b.inputs, v), append(b.arguments, a)
 	b.values.Set(v, a)
+	if b.any != nil {
+		v = b.any.free(v, t)
+	}
 	return &value{v: v, elem: elem}, nil
 }
 

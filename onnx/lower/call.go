@@ -85,6 +85,14 @@ func (c *call) ints(k int) []int {
 	return list
 }
 
+// intsOr returns the value of an input of integers, or others if it is left out.
+func (c *call) intsOr(k int, otherwise []int) []int {
+	if !c.has(k) {
+		return otherwise
+	}
+	return c.ints(k)
+}
+
 // array returns the value of an input. The graph depends on it.
 func (c *call) array(k int) *array.Array {
 	a, err := c.valueOf(c.x(k))
@@ -136,16 +144,12 @@ func (c *call) list(name string) []int {
 	return list
 }
 
-// listOr returns integers that are an attribute or, in later opsets, an input. ok is false if there
-// are none.
-func (c *call) listOr(name string, k int) (list []int, ok bool) {
-	if c.attribute(name) != nil {
-		return c.list(name), true
+// optional returns an input, nil if it is left out.
+func (c *call) optional(k int) *fgraph.Variable {
+	if !c.has(k) {
+		return nil
 	}
-	if c.has(k) {
-		return c.ints(k), true
-	}
-	return nil, false
+	return c.x(k)
 }
 
 // out returns a result whose elements have a type.
@@ -177,6 +181,9 @@ func (c *call) shape(v *fgraph.Variable) []int {
 	if !slices.Contains(shape, tensor.Unknown) {
 		return shape
 	}
+	if c.any != nil {
+		c.fail("%w: %v", ErrSizes, v.Type())
+	}
 	a, err := c.valueOf(tensor.Shape(v))
 	if err != nil {
 		c.fail("a shape: %w", err)
@@ -203,6 +210,44 @@ func (c *call) axes(list []int, n int) []int {
 	return axes
 }
 
+// axesOr returns the axes of an attribute, or all of n if there is none.
+func (c *call) axesOr(name string, n int) []int {
+	if c.attribute(name) == nil {
+		return span(0, n)
+	}
+	return c.axes(c.list(name), n)
+}
+
+// span returns the numbers from one to the one before another.
+func span(from, to int) []int {
+	var list []int
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+// arange returns a vector of the numbers from 0 to the one before n.
+func arange(n int) *fgraph.Variable {
+	return tensor.ARange(tensor.Int(0), tensor.Int(n), tensor.Int(1))
+}
+
+// part takes what an index says of one dimension.
+func part(x *fgraph.Variable, axis int, index tensor.Index) *fgraph.Variable {
+	indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axis+1)
+	indexes[axis] = index
+	return tensor.Subtensor(x, indexes...)
+}
+
+// asDim gives a vector n dimensions, of which its own is number d.
+func asDim(v *fgraph.Variable, d, n int) *fgraph.Variable {
+	order := slices.Repeat([]int{array.NewAxis}, n)
+	if d < n {
+		order[d] = 0
+	}
+	return tensor.DimShuffle(v, order...)
+}
+
 // sizes makes integer scalars of numbers.
 func sizes(list []int) []*fgraph.Variable {
 	vars := make([]*fgraph.Variable, len(list))
@@ -214,10 +259,7 @@ func sizes(list []int) []*fgraph.Variable {
 
 // reshape gives a tensor another shape.
 func (c *call) reshape(v *fgraph.Variable, shape []int) *fgraph.Variable {
-	if len(shape) > array.MaxDims {
-		c.fail("%w: %d dimensions", ErrUnsupported, len(shape))
-	}
-	return tensor.Reshape(v, sizes(shape)...)
+	return c.reshapeTo(v, numbers(shape))
 }
 
 // number returns a number of the type of x.

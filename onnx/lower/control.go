@@ -298,9 +298,7 @@ func (c *call) scanOver(in []*value, n int) []*value {
 			if at(back, k, 0) != 0 {
 				j = steps - 1 - i
 			}
-			indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axes[k]+1)
-			indexes[axes[k]] = tensor.At(tensor.Int(j))
-			args = append(args, &value{v: tensor.Subtensor(inputs.x(states+k), indexes...), elem: in[states+k].elem})
+			args = append(args, &value{v: part(inputs.x(states+k), axes[k], tensor.At(tensor.Int(j))), elem: in[states+k].elem})
 		}
 		out := b.run(args...)
 		state = out[:states]

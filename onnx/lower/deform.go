@@ -22,7 +22,7 @@ func (c *call) deformConv() []*value {
 	if len(x) != 4 || len(w) != 4 || len(offset) != 4 {
 		c.fail("%w: weights of shape %v and offsets of %v for %v", ErrUnsupported, w, offset, x)
 	}
-	s := c.slide(w[2:], x)
+	s := c.slide(w[2:], c.x(0))
 	p := deformation{Kernel: [2]int(w[2:]), Groups: c.int("offset_group", 1), Mask: c.has(4)}
 	for d := range 2 {
 		p.Strides[d], p.Dilations[d], p.Before[d] = at(s.Strides, d, 1), at(s.Dilations, d, 1), at(s.Before, d, 0)

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -21,6 +22,9 @@ type Demand struct {
 func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
 	if a := tensor.ConstantOf(v); a != nil {
 		return a, nil
+	}
+	if l.dependsOnSizes(v) {
+		return nil, fmt.Errorf("%w: a value", ErrSizes)
 	}
 	// In a loop that is unrolled each round may ask for a value that goes on from that of the round before.
 	if l.values.KeepAll = 0; l.loops > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -128,18 +129,11 @@ var elementwise = map[string]func(c *call) []*value{
 	"Where": func(c *call) []*value { return c.out(tensor.Switch(truth(c.x(0)), c.x(1), c.x(2)), c.elem(1)) },
 	"Clip": func(c *call) []*value {
 		x := c.x(0)
-		low, high := c.attribute("min"), c.attribute("max")
-		switch {
-		case c.has(1):
+		if c.has(1) {
 			x = tensor.Maximum(x, tensor.Cast(c.bound(1), tensor.TypeOf(x).DType()))
-		case low != nil:
-			x = tensor.Maximum(x, number(float64(low.Float), x))
 		}
-		switch {
-		case c.has(2):
+		if c.has(2) {
 			x = tensor.Minimum(x, tensor.Cast(c.bound(2), tensor.TypeOf(x).DType()))
-		case high != nil:
-			x = tensor.Minimum(x, number(float64(high.Float), x))
 		}
 		return c.like(x)
 	},
@@ -212,7 +206,7 @@ var activations = map[string]func(c *call) []*value{
 		return c.softmax(func(x variable) variable {
 			n := c.shape(x)
 			at := tensor.ExpandDims(tensor.Argmax(x, 1), 1)
-			return tensor.Cast(tensor.Map(array.Eq, tensor.DimShuffle(tensor.ARange(tensor.Int(0), tensor.Int(n[1]), tensor.Int(1)), -1, 0), at), tensor.TypeOf(x).DType())
+			return tensor.Cast(tensor.Map(array.Eq, tensor.DimShuffle(arange(n[1]), -1, 0), at), tensor.TypeOf(x).DType())
 		})
 	},
 }
@@ -247,16 +241,22 @@ func hardSigmoid(x variable, alpha, beta float64) variable {
 // from the axis on are one.
 func (c *call) softmax(f func(variable) variable) []*value {
 	x := c.x(0)
-	n, shape := ndim(x), c.shape(x)
+	n, dims := ndim(x), c.dims(x)
 	if c.opset < 13 {
 		axis := c.axis(c.int("axis", 1), max(n, 1))
-		return c.like(c.reshape(f(c.reshape(x, []int{product(shape[:axis]), product(shape[axis:])})), shape))
+		return c.like(c.reshapeTo(f(c.reshapeTo(x, []ir.Dim{together(dims[:axis]), together(dims[axis:])})), dims))
 	}
-	axis := c.axis(c.int("axis", -1), n)
+	return c.like(c.alongAxis(f, x, c.axis(c.int("axis", -1), n)))
+}
+
+// alongAxis applies a function of the rows of a matrix along an axis.
+func (c *call) alongAxis(f func(variable) variable, x variable, axis int) variable {
+	n := ndim(x)
 	last := tensor.MoveAxes(x, []int{axis}, []int{n - 1})
-	moved := c.shape(last)
-	y := c.reshape(f(c.reshape(last, []int{product(moved[:n-1]), moved[n-1]})), moved)
-	return c.like(tensor.MoveAxes(y, []int{n - 1}, []int{axis}))
+	dims := c.dims(x)
+	moved := append(slices.Delete(slices.Clone(dims), axis, axis+1), dims[axis])
+	y := c.reshapeTo(f(c.reshapeTo(last, []ir.Dim{together(moved[:n-1]), moved[n-1]})), moved)
+	return tensor.MoveAxes(y, []int{n - 1}, []int{axis})
 }
 
 func product(list []int) int {

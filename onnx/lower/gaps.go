@@ -2,8 +2,6 @@ package lower
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -51,25 +49,15 @@ func Unsupported(g *fgraph.FunctionGraph, others map[string]Operator) []Gap {
 	}
 	for where, op := range source.Nodes {
 		if !l.computes(op) {
-			add(Gap{where, op.Name(), !isOperator(op), noOperator(op).Error()})
+			add(Gap{where, op.Name(), op.Operator() == nil, noOperator(op).Error()})
 		}
 	}
 	return list
 }
 
-// notComputed are ONNX's operators, up to opset 27, that operators does not have. Of those that it has,
-// some can be computed in part: nodes say so.
-const notComputed = `Adagrad Adam Bernoulli ImageDecoder Momentum Multinomial RandomNormal RandomNormalLike
-	RandomUniform RandomUniformLike RegexFullMatch StringConcat StringNormalizer StringSplit`
-
-// isOperator reports whether ONNX has an operator that can't be computed.
-func isOperator(op *ir.Op) bool {
-	return op.Domain == "" && slices.Contains(strings.Fields(notComputed), op.Type)
-}
-
 // noOperator returns the error about an operator that can't be computed.
 func noOperator(op *ir.Op) error {
-	if isOperator(op) {
+	if op.Operator() != nil { // ONNX has it
 		return fmt.Errorf("%w %s", ErrOperator, op.Name())
 	}
 	return fmt.Errorf("%w %s is unknown", ErrOperator, op.Name())

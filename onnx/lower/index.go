@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -12,13 +13,15 @@ var indexing = map[string]func(c *call) []*value{
 	"Gather": func(c *call) []*value {
 		x := c.x(0)
 		axis := c.axis(c.int("axis", 0), ndim(x))
-		indexes := c.index(c.x(1), c.shape(x)[axis])
+		dims := c.dims(x)
+		indexes := c.index(c.x(1), dims[axis])
 		n := ndim(indexes)
 		// The indexed dimension comes first, and the new ones go back to its place.
 		first := tensor.MoveAxes(x, []int{axis}, []int{0})
-		y := tensor.Take(first, c.flat(indexes))
-		shape := c.shape(first)[1:]
-		y = c.reshape(y, append(c.shape(indexes), shape...))
+		at := c.dims(c.x(1))
+		y := tensor.Take(first, c.reshapeTo(indexes, []ir.Dim{together(at)}))
+		dims = slices.Delete(slices.Clone(dims), axis, axis+1)
+		y = c.reshapeTo(y, append(at, dims...))
 		var from, to []int
 		for i := range n {
 			from, to = append(from, i), append(to, axis+i)
@@ -26,13 +29,13 @@ var indexing = map[string]func(c *call) []*value{
 		if n > 0 {
 			y = tensor.MoveAxes(y, from, to)
 		} else {
-			y = c.reshape(y, shape)
+			y = c.reshapeTo(y, dims)
 		}
 		return c.like(y)
 	},
 	"GatherElements": func(c *call) []*value {
 		axis := c.axis(c.int("axis", 0), ndim(c.x(0)))
-		return c.like(tensor.GatherElements(c.x(0), c.index(c.x(1), c.shape(c.x(0))[axis]), axis))
+		return c.like(tensor.GatherElements(c.x(0), c.index(c.x(1), c.dims(c.x(0))[axis]), axis))
 	},
 	"GatherND": func(c *call) []*value {
 		if c.int("batch_dims", 0) == 0 {
@@ -48,21 +51,18 @@ var indexing = map[string]func(c *call) []*value{
 	"OneHot": func(c *call) []*value {
 		depth := int(c.one(1))
 		c.bounded(append([]int{depth}, c.shape(c.x(0))...))
-		x := c.index(tensor.Cast(c.x(0), array.Int64), depth)
+		x := c.index(tensor.Cast(c.x(0), array.Int64), ir.Known(int64(depth)))
 		axis := c.axis(c.int("axis", -1), ndim(x)+1)
 		classes := slices.Repeat([]int{1}, ndim(x)+1)
 		classes[axis] = depth
-		range_ := c.reshape(tensor.ARange(tensor.Int(0), tensor.Int(depth), tensor.Int(1)), classes)
+		range_ := c.reshape(arange(depth), classes)
 		is := tensor.Map(array.Eq, tensor.ExpandDims(x, axis), range_)
 		values := c.x(2)
 		return c.out(tensor.Switch(is, tensor.Subtensor(values, tensor.At(tensor.Int(1))), tensor.Subtensor(values, tensor.At(tensor.Int(0)))), c.elem(2))
 	},
 	"TopK": func(c *call) []*value {
 		x := c.x(0)
-		k := c.int("k", -1)
-		if c.has(1) {
-			k = int(c.one(1))
-		}
+		k := int(c.one(1))
 		axis := c.axis(c.int("axis", -1), ndim(x))
 		values, places := tensor.TopK(x, tensor.Int(k), axis, c.bool("largest", true))
 		return []*value{c.typed(values, c.elem(0)), c.typed(places, onnx.Int64)}
@@ -91,8 +91,7 @@ var indexing = map[string]func(c *call) []*value{
 				at = append(at, int64(i))
 			}
 		}
-		first := tensor.MoveAxes(x, []int{axis}, []int{0})
-		return c.like(tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(at, len(at)))), []int{0}, []int{axis}))
+		return c.like(takeAlong(x, axis, at))
 	},
 	"Trilu": func(c *call) []*value {
 		x, k := c.x(0), 0
@@ -103,9 +102,9 @@ var indexing = map[string]func(c *call) []*value{
 		if n < 2 {
 			c.fail("%d dimensions", n)
 		}
-		shape := c.shape(x)
+		sizes := c.scalars(c.dims(x))
 		upper := c.bool("upper", true)
-		rows, columns := tensor.ARange(tensor.Int(0), tensor.Int(shape[n-2]), tensor.Int(1)), tensor.ARange(tensor.Int(0), tensor.Int(shape[n-1]), tensor.Int(1))
+		rows, columns := tensor.ARange(tensor.Int(0), sizes[n-2], tensor.Int(1)), tensor.ARange(tensor.Int(0), sizes[n-1], tensor.Int(1))
 		d := tensor.Sub(tensor.DimShuffle(columns, -1, 0), tensor.DimShuffle(rows, 0, -1))
 		keep := tensor.Map(array.Ge, d, number(float64(k), d))
 		if !upper {
@@ -137,9 +136,19 @@ var indexing = map[string]func(c *call) []*value{
 }
 
 // index makes indexes that count from the end count from the beginning.
-func (c *call) index(v variable, n int) variable {
+func (c *call) index(v variable, n ir.Dim) variable {
 	v = tensor.Cast(v, array.Int64)
-	return tensor.Switch(tensor.Map(array.Lt, v, number(0, v)), tensor.Add(v, number(float64(n), v)), v)
+	count := tensor.PadLeft(c.size(n), ndim(v))
+	if k, ok := n.Number(); ok {
+		count = number(float64(k), v)
+	}
+	return tensor.Switch(tensor.Map(array.Lt, v, number(0, v)), tensor.Add(v, count), v)
+}
+
+// takeAlong takes elements along a dimension.
+func takeAlong(x variable, d int, list []int64) variable {
+	first := tensor.MoveAxes(x, []int{d}, []int{0})
+	return tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(list, len(list)))), []int{0}, []int{d})
 }
 
 // flat makes a vector of a tensor.
@@ -154,7 +163,7 @@ func (c *call) gatherBatches(dims int) variable {
 	}
 	n := product(xs[:dims])
 	// The number of the item becomes one more index.
-	item := c.reshape(tensor.ARange(tensor.Int(0), tensor.Int(n), tensor.Int(1)), append([]int{n}, slices.Repeat([]int{1}, len(as)-dims)...))
+	item := c.reshape(arange(n), append([]int{n}, slices.Repeat([]int{1}, len(as)-dims)...))
 	flat := c.reshape(at, append([]int{n}, as[dims:]...))
 	one := slices.Clone(c.shape(flat))
 	one[len(one)-1] = 1

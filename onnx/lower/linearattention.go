@@ -160,12 +160,8 @@ func (c *call) causalConv() []*value {
 		}
 		before = tensor.Cast(c.x(3), tensor.TypeOf(c.x(0)).DType())
 	}
-	var bias variable
-	if c.has(2) {
-		bias = c.x(2)
-	}
 	all := tensor.Join(2, before, c.x(0))
-	y := tensor.Conv(all, c.x(1), bias, tensor.Slide{}, x[1])
+	y := tensor.Conv(all, c.x(1), c.optional(2), tensor.Slide{}, x[1])
 	switch activation := c.text("activation", "none"); activation {
 	case "none":
 	case "silu", "swish":

@@ -33,6 +33,10 @@ type Options struct {
 	Operators map[string]Operator
 	// Types are the operators whose types are known. The default is ir.Standard.
 	Types *ir.Operators
+	// AnySizes leaves sizes open that the types of the inputs have as symbols. The graph is then right for all inputs
+	// whose other sizes are those that are given, and whose open ones are LeastFree or more: it computes the same, or
+	// fails. The error is ErrSizes if a node can't be lowered for any sizes.
+	AnySizes bool
 	// Array returns the elements of a tensor in a file in a folder. The default is ArrayOf.
 	Array func(t *onnx.Tensor, dir string) (*array.Array, error)
 }
@@ -114,7 +118,8 @@ type lowering struct {
 	values    *interp.Interpreter  // of arguments, and what has been asked for
 	constants map[*ir.Value]*value // nil for one that can't be read
 	divided   map[*fgraph.FunctionGraph]*ir.Region
-	unrolled  int // applies of bodies
+	unrolled  int       // applies of bodies
+	any       *anySizes // nil if all sizes are known
 	faults    []error
 
 	attempts int                    // attempts around, see tentatively
@@ -126,8 +131,12 @@ func newLowering(ctx context.Context, o Options) *lowering {
 	if o.Array == nil {
 		o.Array = ArrayOf
 	}
-	return &lowering{ctx: ctx, options: o, values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
+	l := &lowering{ctx: ctx, options: o, values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
 		divided: make(map[*fgraph.FunctionGraph]*ir.Region), decided: make(map[*fgraph.Apply]bool)}
+	if o.AnySizes {
+		l.any = newAnySizes()
+	}
+	return l
 }
 
 // A settled value has got known sizes.
@@ -236,6 +245,9 @@ func (l *lowering) region(r *ir.Region, s *scope) {
 			switch {
 			case err == nil && k < len(out) && out[k] != nil:
 				s.values[v] = out[k]
+				if l.any != nil {
+					l.any.note(out[k].v, ir.TypeOf(v))
+				}
 				continue
 			case err == nil && len(v.Clients()) > 0:
 				l.fault(l.source.Where(a), fmt.Errorf("%w: its output %d, %s", ErrUnsupported, k, v.Name()))
@@ -268,6 +280,9 @@ func (c *call) lower() ([]*value, error) {
 			missing = fmt.Errorf("%w: input %s: it has no value", ErrInput, v.Name())
 		}
 	}
+	if v := c.computed(); v != nil {
+		return []*value{v}, nil
+	}
 	c.take(in)
 	err := c.settle()
 	var out []*value
@@ -290,6 +305,9 @@ func (c *call) take(in []*value) {
 // zero: only then is it known what is broadcast. The graph depends on these sizes. A node that moves no
 // element and asks for none takes any.
 func (c *call) settle() error {
+	if c.any != nil {
+		return nil
+	}
 	switch c.op.Type {
 	case "Identity", "Cast", "Shape", "Size", "Transpose", "If":
 		return nil
@@ -316,6 +334,9 @@ func (c *call) settle() error {
 
 // node lowers a node. What package tensor refuses is an error.
 func (c *call) node() (out []*value, err error) {
+	if c.any != nil && len(c.op.Bodies) > 0 { // whose symbols are other numbers in each round
+		return nil, ErrSizes
+	}
 	name := c.op.Name()
 	lower := operators[name]
 	if lower == nil {

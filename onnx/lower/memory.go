@@ -16,25 +16,29 @@ import (
 // sameBytes reports whether the processor is little-endian.
 var sameBytes = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// shared returns an array in the memory of elements, if that can be. Bytes of bools may be any.
+// A memory is how the elements of arrays of a type are in memory.
+type memory struct {
+	view  func(data []byte, shape []int) (*array.Array, bool)
+	bytes func(*array.Array) []byte
+}
+
+func memoryOf[T array.Element]() memory { return memory{view[T], bytesOf[T]} }
+
+// memories has no bools, whose memory must not be anything but 0 and 1.
+var memories = map[array.DType]memory{
+	array.Float32: memoryOf[float32](), array.Float64: memoryOf[float64](), array.Float16: memoryOf[array.F16](), array.BFloat16: memoryOf[array.BF16](),
+	array.Int8: memoryOf[int8](), array.Int16: memoryOf[int16](), array.Int32: memoryOf[int32](), array.Int64: memoryOf[int64](),
+	array.Uint8: memoryOf[uint8](), array.Uint16: memoryOf[uint16](), array.Uint32: memoryOf[uint32](), array.Uint64: memoryOf[uint64](),
+}
+
+// shared returns an array in the memory of elements, if that can be.
 func shared(t onnx.DataType, data []byte, shape []int) (*array.Array, bool) {
-	switch t {
-	case onnx.Float:
-		return view[float32](data, shape)
-	case onnx.Double:
-		return view[float64](data, shape)
-	case onnx.Int64:
-		return view[int64](data, shape)
-	case onnx.Int8:
-		return view[int8](data, shape)
-	case onnx.Uint8:
-		return view[uint8](data, shape)
-	case onnx.Float16:
-		return view[array.F16](data, shape)
-	case onnx.BFloat16:
-		return view[array.BF16](data, shape)
+	d, own := dtypes[t]
+	m, ok := memories[d]
+	if !own || !ok {
+		return nil, false
 	}
-	return nil, false
+	return m.view(data, shape)
 }
 
 // anywhere reports whether numbers need not lie at multiples of their size. Files have weights anywhere.
@@ -50,41 +54,16 @@ func view[T array.Element](data []byte, shape []int) (*array.Array, bool) {
 }
 
 // BytesOf returns the memory of the elements of an array, if that is what a file has. It doesn't for
-// bools, whose memory must not be anything but 0 and 1, and for arrays with dimensions in another order.
+// bools, and for arrays with dimensions in another order.
 func BytesOf(a *array.Array) ([]byte, bool) {
-	if !sameBytes || a.Len() == 0 || !a.Contiguous() {
+	m, ok := memories[a.DType()]
+	if !ok || !sameBytes || a.Len() == 0 || !a.Contiguous() {
 		return nil, false
 	}
-	switch a.DType() {
-	case array.Float32:
-		return bytesOfSlice[float32](a), true
-	case array.Float64:
-		return bytesOfSlice[float64](a), true
-	case array.Float16:
-		return bytesOfSlice[array.F16](a), true
-	case array.BFloat16:
-		return bytesOfSlice[array.BF16](a), true
-	case array.Int8:
-		return bytesOfSlice[int8](a), true
-	case array.Int16:
-		return bytesOfSlice[int16](a), true
-	case array.Int32:
-		return bytesOfSlice[int32](a), true
-	case array.Int64:
-		return bytesOfSlice[int64](a), true
-	case array.Uint8:
-		return bytesOfSlice[uint8](a), true
-	case array.Uint16:
-		return bytesOfSlice[uint16](a), true
-	case array.Uint32:
-		return bytesOfSlice[uint32](a), true
-	case array.Uint64:
-		return bytesOfSlice[uint64](a), true
-	}
-	return nil, false
+	return m.bytes(a), true
 }
 
-func bytesOfSlice[T array.Element](a *array.Array) []byte {
+func bytesOf[T array.Element](a *array.Array) []byte {
 	data := array.Slice[T](a)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data))*unsafe.Sizeof(*new(T)))
 }

@@ -17,12 +17,7 @@ var norms = map[string]func(c *call) []*value{
 		out := []*value{nil}
 		if c.bool("training_mode", false) {
 			// The statistics are those of the batch, and the running ones move towards them.
-			var axes []int
-			for i := range ndim(x) {
-				if i != 1 {
-					axes = append(axes, i)
-				}
-			}
+			axes := slices.DeleteFunc(span(0, ndim(x)), func(i int) bool { return i == 1 })
 			now := tensor.Mean(x, axes...)
 			spread := tensor.Mean(tensor.Sqr(tensor.Sub(x, channel(now))), axes...)
 			moved := func(old, now variable) *value {
@@ -94,10 +89,7 @@ var norms = map[string]func(c *call) []*value{
 		if size <= 0 || len(shape) < 2 {
 			c.fail("size %d of %v", size, shape)
 		}
-		margins := make([]tensor.Margin, len(shape))
-		for i := range margins {
-			margins[i] = tensor.Margin{Before: tensor.Int(0), After: tensor.Int(0)}
-		}
+		margins := slices.Repeat([]tensor.Margin{{Before: tensor.Int(0), After: tensor.Int(0)}}, len(shape))
 		// A window has no more channels on either side than there are.
 		before, after := min((size-1)/2, shape[1]), min(size/2, shape[1])
 		margins[1] = tensor.Margin{Before: tensor.Int(before), After: tensor.Int(after)}
@@ -115,35 +107,23 @@ var norms = map[string]func(c *call) []*value{
 		return tensor.TrueDiv(x, tensor.Pow(base, number(c.float("beta", 0.75), x)))
 	}),
 	"NegativeLogLikelihoodLoss": func(c *call) []*value {
-		var weights variable
-		if c.has(2) {
-			weights = c.x(2)
-		}
-		return c.like(c.likelihood(c.x(0), c.x(1), weights))
+		return c.like(c.likelihood(c.x(0), c.x(1), c.optional(2)))
 	},
 	"SoftmaxCrossEntropyLoss": func(c *call) []*value {
 		x := c.x(0)
-		n, shape := ndim(x), c.shape(x)
-		if n < 2 {
-			c.fail("%d dimensions", n)
+		if ndim(x) < 2 {
+			c.fail("%d dimensions", ndim(x))
 		}
-		last := tensor.MoveAxes(x, []int{1}, []int{n - 1})
-		moved := c.shape(last)
-		y := c.reshape(tensor.LogSoftmax(c.reshape(last, []int{product(moved[:n-1]), shape[1]})), moved)
-		y = tensor.MoveAxes(y, []int{n - 1}, []int{1})
-		var weights variable
-		if c.has(2) {
-			weights = c.x(2)
-		}
-		return []*value{c.typed(c.likelihood(y, c.x(1), weights), c.elem(0)), c.typed(y, c.elem(0))}
+		y := c.alongAxis(tensor.LogSoftmax, x, 1)
+		return []*value{c.typed(c.likelihood(y, c.x(1), c.optional(2)), c.elem(0)), c.typed(y, c.elem(0))}
 	},
 }
 
 // perChannel checks that inputs have a number for each channel of x, of which there is one if it has one dimension.
 func (c *call) perChannel(x variable, inputs ...int) {
 	n := 1
-	if shape := c.shape(x); len(shape) > 1 {
-		n = shape[1]
+	if ndim(x) > 1 {
+		n = c.dim(x, 1)
 	}
 	for _, k := range inputs {
 		if s := c.shape(c.x(k)); !slices.Equal(s, []int{n}) {
@@ -154,25 +134,13 @@ func (c *call) perChannel(x variable, inputs ...int) {
 
 // channels gives a vector of a number for each channel so many dimensions: channels are the second.
 func channels(v variable, n int) variable {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = -1
-	}
-	if n > 1 {
-		order[1] = 0
-	} else if n == 1 {
-		order[0] = 0
-	}
-	return tensor.DimShuffle(v, order...)
+	return asDim(v, min(1, max(n-1, 0)), n)
 }
 
 // normalized subtracts the mean over the dimensions from an axis on and divides by the standard
 // deviation, of which it also returns the inverse.
 func (c *call) normalized(x variable, axis int) (y, mean, inverse variable) {
-	var axes []int
-	for i := axis; i < ndim(x); i++ {
-		axes = append(axes, i)
-	}
+	axes := span(axis, ndim(x))
 	if len(axes) == 0 {
 		c.fail("there is nothing to normalize")
 	}
@@ -219,10 +187,7 @@ func (c *call) rmsNorm() []*value {
 	if onnx.DataType(c.int("stash_type", int(onnx.Float))) == onnx.Double {
 		x = c.floats(0)
 	}
-	var axes []int
-	for d := c.axis(c.int("axis", -1), ndim(x)); d < ndim(x); d++ {
-		axes = append(axes, d)
-	}
+	axes := span(c.axis(c.int("axis", -1), ndim(x)), ndim(x))
 	square := tensor.ExpandDims(tensor.Mean(tensor.Sqr(x), axes...), axes...)
 	root := tensor.Sqrt(tensor.Add(square, number(c.float("epsilon", 1e-5), square)))
 	y := tensor.TrueDiv(x, root)

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -45,9 +46,7 @@ var products = map[string]func(c *call) []*value{
 		if c.has(2) {
 			elem = c.elem(2)
 		}
-		if to := c.int("output_dtype", 0); to != 0 {
-			elem = onnx.DataType(to)
-		}
+		elem = cmp.Or(onnx.DataType(c.int("output_dtype", 0)), elem)
 		return c.out(c.quantize(c.x(0), c.along(1, c.x(0)), c.alongOr(2, c.x(0)), elem), elem)
 	},
 	"DequantizeLinear": func(c *call) []*value {
@@ -55,11 +54,7 @@ var products = map[string]func(c *call) []*value{
 		if z := c.alongOr(2, c.x(0)); z != nil {
 			x = tensor.Sub(x, tensor.Cast(z, tensor.TypeOf(c.x(1)).DType()))
 		}
-		elem := c.elem(1)
-		if to := c.int("output_dtype", 0); to != 0 {
-			elem = onnx.DataType(to)
-		}
-		return c.out(tensor.Mul(x, c.along(1, c.x(0))), elem)
+		return c.out(tensor.Mul(x, c.along(1, c.x(0))), cmp.Or(onnx.DataType(c.int("output_dtype", 0)), c.elem(1)))
 	},
 	"DynamicQuantizeLinear": func(c *call) []*value {
 		x := c.x(0)
@@ -75,67 +70,54 @@ var products = map[string]func(c *call) []*value{
 	"QLinearMatMul": func(c *call) []*value {
 		if sums := c.matmulSums(0, 3, 2, 5); sums != nil && ndim(c.single(1)) == 0 && ndim(c.x(4)) <= 1 {
 			scale := tensor.Mul(tensor.Cast(c.single(1), array.Float64), tensor.Cast(c.single(4), array.Float64))
-			y := tensor.Mul(tensor.Cast(sums, array.Float64), scale)
-			return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
+			return c.requantized(tensor.Mul(tensor.Cast(sums, array.Float64), scale))
 		}
-		a, b := c.dequantized(0, 1, 2), c.dequantized(3, 4, 5)
-		return []*value{{v: c.quantize(tensor.Matmul(a, b), c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
+		return c.requantized(tensor.Matmul(c.dequantized(0, 1, 2), c.dequantized(3, 4, 5)))
 	},
 	"QLinearConv": func(c *call) []*value {
-		w := c.shape(c.x(3))
-		if len(w) < 3 {
-			c.fail("weights of %d dimensions", len(w))
-		}
+		w := c.weights(3)
 		if sums := c.convSums(0, 3, 2, 5, len(w)); sums != nil && ndim(c.single(1)) == 0 {
 			y := tensor.Cast(sums, array.Float64)
 			if c.has(8) {
-				y = tensor.Add(y, channels(tensor.Cast(c.x(8), array.Float64), len(w)))
+				y = tensor.Add(y, channels(c.floats(8), len(w)))
 			}
 			scale := tensor.Cast(c.single(4), array.Float64)
 			if ndim(scale) > 0 {
 				scale = channels(scale, len(w))
 			}
 			scale = tensor.Mul(tensor.Cast(c.single(1), array.Float64), scale)
-			return []*value{{v: c.quantize(tensor.Mul(y, scale), c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
+			return c.requantized(tensor.Mul(y, scale))
 		}
 		x := c.dequantized(0, 1, 2)
-		weights := tensor.Mul(tensor.Sub(tensor.Cast(c.x(3), array.Float64), rows(tensor.Cast(c.x(5), array.Float64), len(w))), rows(tensor.Cast(c.x(4), array.Float64), len(w)))
+		weights := tensor.Mul(tensor.Sub(c.floats(3), rows(c.floats(5), len(w))), rows(c.floats(4), len(w)))
 		var bias variable
 		if c.has(8) {
-			bias = tensor.Mul(tensor.Cast(c.x(8), array.Float64), tensor.Mul(tensor.Cast(c.x(1), array.Float64), tensor.Cast(c.x(4), array.Float64)))
+			bias = tensor.Mul(c.floats(8), tensor.Mul(c.floats(1), c.floats(4)))
 		}
-		y := tensor.Conv(x, weights, bias, c.slide(w[2:], c.shape(x)), c.int("group", 1))
-		return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
+		return c.requantized(tensor.Conv(x, weights, bias, c.slide(w[2:], x), c.int("group", 1)))
 	},
 	"ConvInteger": func(c *call) []*value {
-		w := c.shape(c.x(1))
-		if len(w) < 3 {
-			c.fail("weights of %d dimensions", len(w))
-		}
+		w := c.weights(1)
 		if sums := c.convSums(0, 1, 2, 3, len(w)); sums != nil {
 			return c.out(sums, onnx.Int32)
 		}
-		x, k := tensor.Cast(c.x(0), array.Float64), tensor.Cast(c.x(1), array.Float64)
+		x, k := c.floats(0), c.floats(1)
 		if c.has(2) {
 			x = tensor.Sub(x, tensor.Cast(c.reshape(c.x(2), nil), array.Float64))
 		}
 		if c.has(3) {
-			k = tensor.Sub(k, rows(tensor.Cast(c.x(3), array.Float64), len(w)))
+			k = tensor.Sub(k, rows(c.floats(3), len(w)))
 		}
-		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], c.shape(x)), c.int("group", 1)), onnx.Int32)
+		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], x), c.int("group", 1)), onnx.Int32)
 	},
 }
 
 // reduceAll reduces a tensor to a scalar.
 func reduceAll(op array.Reduction, x variable) variable {
-	var axes []int
-	for i := range ndim(x) {
-		axes = append(axes, i)
-	}
-	if len(axes) == 0 {
+	if ndim(x) == 0 {
 		return x
 	}
-	return tensor.ReduceOver(op, x, axes...)
+	return tensor.ReduceOver(op, x, span(0, ndim(x))...)
 }
 
 // rows gives a vector of a number for each first index, or a scalar, so many dimensions.
@@ -143,12 +125,7 @@ func rows(v variable, n int) variable {
 	if ndim(v) == 0 {
 		return v
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = -1
-	}
-	order[0] = 0
-	return tensor.DimShuffle(v, order...)
+	return asDim(v, 0, n)
 }
 
 // along returns an input that is a scalar, a vector along the axis of the attribute, or has a number for
@@ -165,12 +142,7 @@ func (c *call) along(k int, x variable) variable {
 		if c.shape(v)[0] == 1 {
 			return c.reshape(v, nil)
 		}
-		order := make([]int, ndim(x))
-		for i := range order {
-			order[i] = -1
-		}
-		order[c.axis(c.int("axis", 1), ndim(x))] = 0
-		return tensor.DimShuffle(v, order...)
+		return asDim(v, c.axis(c.int("axis", 1), ndim(x)), ndim(x))
 	}
 	c.fail("%d dimensions of scales", ndim(v))
 	return nil
@@ -188,9 +160,8 @@ func (c *call) blocks(v, x variable, block int) variable {
 		c.fail("scales of shape %v for blocks of %d along %d of %v", have, block, axis, shape)
 	}
 	c.bounded(append(slices.Clone(shape), min(block, max(shape[axis], 1))))
-	indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axis+1)
-	indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(shape[axis]), 1)
-	return tensor.Subtensor(tensor.Repeat(v, tensor.Int(min(block, max(shape[axis], 1))), axis), indexes...)
+	repeated := tensor.Repeat(v, tensor.Int(min(block, max(shape[axis], 1))), axis)
+	return part(repeated, axis, tensor.SliceOf(tensor.Int(0), tensor.Int(shape[axis]), 1))
 }
 
 func (c *call) alongOr(k int, x variable) variable {
@@ -224,10 +195,14 @@ func (c *call) quantize(x, scale, zero variable, elem onnx.DataType) variable {
 	return c.typed(y, elem).v
 }
 
+// requantized returns a result as integers, as inputs 6 and 7 say.
+func (c *call) requantized(y variable) []*value {
+	return []*value{{v: c.quantize(y, c.x(6), c.x(7), c.elem(7)), elem: c.elem(7)}}
+}
+
 // dequantized returns integers as numbers.
 func (c *call) dequantized(x, scale, zero int) variable {
-	y := tensor.Sub(tensor.Cast(c.x(x), array.Float64), tensor.Cast(c.x(zero), array.Float64))
-	return tensor.Mul(y, tensor.Cast(c.x(scale), array.Float64))
+	return tensor.Mul(tensor.Sub(c.floats(x), c.floats(zero)), c.floats(scale))
 }
 
 // zeroOf returns what means 0 in an input, which input k says, or nil if that is neither a number nor, if
@@ -277,7 +252,7 @@ func (c *call) convSums(x, w, zeroX, zeroW, n int) variable {
 	if zx == nil || zw == nil {
 		return nil
 	}
-	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.shape(c.x(x))))
+	return tensor.ConvInteger(c.x(x), c.x(w), zx, zw, c.slide(c.shape(c.x(w))[2:], c.x(x)))
 }
 
 // single returns an input without dimensions if it has one element, and otherwise as it is.
@@ -292,16 +267,16 @@ func (c *call) matmulInteger() []*value {
 	if sums := c.matmulSums(0, 1, 2, 3); sums != nil {
 		return c.out(sums, onnx.Int32)
 	}
-	a, b := tensor.Cast(c.x(0), array.Int64), tensor.Cast(c.x(1), array.Int64)
+	a, b := c.integers(0), c.integers(1)
 	if c.has(2) {
-		z := tensor.Cast(c.x(2), array.Int64)
+		z := c.integers(2)
 		if ndim(z) == 1 && c.shape(z)[0] > 1 {
 			z = tensor.ExpandDims(z, 1)
 		}
 		a = tensor.Sub(a, z)
 	}
 	if c.has(3) {
-		b = tensor.Sub(b, tensor.Cast(c.x(3), array.Int64))
+		b = tensor.Sub(b, c.integers(3))
 	}
 	return c.out(tensor.Matmul(a, b), onnx.Int32)
 }

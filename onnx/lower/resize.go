@@ -32,8 +32,11 @@ func (c *call) resize() []*value {
 	if !slices.Contains([]string{"nearest", "linear", "cubic"}, r.mode) {
 		c.fail("%w: mode %s", ErrUnsupported, r.mode)
 	}
+	if c.any != nil && unsized(c.x(0)) {
+		return c.like(r.anySizes(c.x(0)))
+	}
 	r.measure()
-	o := tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
+	o := r.options()
 	switch {
 	case r.mode == "cubic" || r.antialias && r.mode != "nearest" || r.inside && r.mode == "linear":
 		return c.like(r.weighted(c.x(0)))
@@ -47,21 +50,47 @@ func (c *call) resize() []*value {
 	return c.like(tensor.ResizeBy(c.x(0), o, r.scales...))
 }
 
+func (r *resizing) options() tensor.ResizeOptions {
+	return tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
+}
+
+// anySizes resizes a tensor whose sizes are not known by known scales, or to sizes that are computed of those of inputs.
+func (r *resizing) anySizes(x variable) variable {
+	_, scalesAt, sizesAt := r.places()
+	simple := r.mode != "cubic" && !r.antialias && !r.inside && r.attribute("axes") == nil && r.text("keep_aspect_ratio_policy", "stretch") == "stretch" &&
+		!slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates)
+	if !simple {
+		r.fail("%w: a Resize of this kind", ErrSizes)
+	}
+	if r.has(sizesAt) {
+		if list := r.elements(sizesAt); len(list) == ndim(x) {
+			return tensor.ResizeTo(x, r.options(), r.scalars(list)...)
+		}
+	}
+	if !r.has(scalesAt) {
+		r.fail("%w: a Resize of this kind", ErrSizes)
+	}
+	scales := r.array(scalesAt).Floats()
+	if len(scales) != ndim(x) || slices.ContainsFunc(scales, func(s float64) bool { return !(s > 0 && s <= maxMade) }) {
+		r.fail("scales %v for a %v", scales, x.Type())
+	}
+	return tensor.ResizeBy(x, r.options(), scales...)
+}
+
+// places returns which inputs are the region, the scales and the sizes.
+func (r *resizing) places() (roi, scales, sizes int) {
+	if r.op.Type == "Upsample" || r.opset < 11 {
+		r.coordinates, r.nearest = "asymmetric", "floor"
+		return 4, 1, 4
+	}
+	return 1, 2, 3
+}
+
 // measure finds the sizes, or the scales, of all dimensions.
 func (r *resizing) measure() {
 	shape := r.shape(r.x(0))
-	roiAt, scalesAt, sizesAt := 1, 2, 3
-	if r.op.Type == "Upsample" || r.opset < 11 {
-		roiAt, scalesAt, sizesAt = 4, 1, 4
-		r.coordinates, r.nearest = "asymmetric", "floor"
-	}
-	axes := r.list("axes")
-	if axes == nil {
-		for i := range shape {
-			axes = append(axes, i)
-		}
-	}
-	axes = r.axes(axes, len(shape))
+	roiAt, scalesAt, sizesAt := r.places()
+	axes := r.axesOr("axes", len(shape))
 	if r.coordinates == "tf_crop_and_resize" {
 		r.readRoi(roiAt, axes, len(shape))
 	}
@@ -71,11 +100,7 @@ func (r *resizing) measure() {
 	}
 	scales := slices.Repeat([]float64{1}, len(shape))
 	var list []float64
-	if a := r.attribute("scales"); a != nil {
-		for _, v := range a.Floats {
-			list = append(list, float64(v))
-		}
-	} else if r.has(scalesAt) {
+	if r.has(scalesAt) {
 		list = r.array(scalesAt).Floats()
 	}
 	if len(list) != len(axes) {
@@ -178,7 +203,7 @@ func (r *resizing) weighted(x variable) variable {
 		}
 		x = r.along(x, d, places, scale)
 		if r.roi != nil {
-			out := tensor.DimShuffle(tensor.Constant(array.Of(beyond, m)), spreadOrder(d, len(shape))...)
+			out := asDim(tensor.Constant(array.Of(beyond, m)), d, len(shape))
 			if outside == nil {
 				outside = out
 			} else {
@@ -190,13 +215,6 @@ func (r *resizing) weighted(x variable) variable {
 		x = tensor.Switch(outside, number(r.float("extrapolation_value", 0), x), x)
 	}
 	return x
-}
-
-// spreadOrder is the order that makes a vector dimension d of n.
-func spreadOrder(d, n int) []int {
-	order := slices.Repeat([]int{array.NewAxis}, n)
-	order[d] = 0
-	return order
 }
 
 // place returns where element i of m is among n. Sizes are whole numbers also if scales make others,
@@ -236,7 +254,7 @@ func (r *resizing) place(i, n, m, d int, scale float64) float64 {
 func (r *resizing) along(x variable, d int, places []float64, scale float64) variable {
 	n := r.shape(x)[d]
 	if r.mode == "nearest" {
-		return takeAlong(x, d, func(i int) int { return r.rounded(places[i]) }, len(places), n)
+		return takeAlong(x, d, within(func(i int) int { return r.rounded(places[i]) }, len(places), n))
 	}
 	// An element is a sum over a window, which is wider than its kernel where it smooths.
 	reach, wide := 1.0, 1.0
@@ -256,14 +274,13 @@ func (r *resizing) along(x variable, d int, places []float64, scale float64) var
 		weights[i] = r.weights(at, n, first, count, wide)
 	}
 	var sum variable
-	order := spreadOrder(d, ndim(x))
 	for k := range count {
 		list := make([]float64, len(places))
 		for i := range list {
 			list[i] = weights[i][k]
 		}
-		w := tensor.DimShuffle(tensor.Cast(tensor.Constant(array.Of(list, len(list))), tensor.TypeOf(x).DType()), order...)
-		part := tensor.Mul(w, takeAlong(x, d, func(i int) int { return floorOf(places[i]) + first + k }, len(places), n))
+		w := asDim(tensor.Cast(tensor.Constant(array.Of(list, len(list))), tensor.TypeOf(x).DType()), d, ndim(x))
+		part := tensor.Mul(w, takeAlong(x, d, within(func(i int) int { return floorOf(places[i]) + first + k }, len(places), n)))
 		if sum == nil {
 			sum = part
 		} else {
@@ -324,12 +341,11 @@ func (r *resizing) rounded(at float64) int {
 	return 0
 }
 
-// takeAlong takes m elements of n along a dimension; those outside are the last ones.
-func takeAlong(x variable, d int, at func(i int) int, m, n int) variable {
+// within returns m places among n elements; those outside are the last ones.
+func within(at func(i int) int, m, n int) []int64 {
 	list := make([]int64, m)
 	for i := range list {
 		list[i] = int64(min(max(at(i), 0), n-1))
 	}
-	first := tensor.MoveAxes(x, []int{d}, []int{0})
-	return tensor.MoveAxes(tensor.Take(first, tensor.Constant(array.Of(list, m))), []int{0}, []int{d})
+	return list
 }

@@ -23,12 +23,12 @@ func (c *call) scatterND() []*value {
 }
 
 func (c *call) scatterElements() []*value {
-	x, at, y := c.shape(c.x(0)), c.shape(c.x(1)), c.shape(c.x(2))
-	axis := c.axis(c.int("axis", 0), len(x))
+	axis := c.axis(c.int("axis", 0), ndim(c.x(0)))
 	r := c.text("reduction", "none")
 	if r == "none" || r == "add" {
-		return c.like(tensor.ScatterElements(c.x(0), c.index(c.x(1), x[axis]), c.x(2), axis, r == "add"))
+		return c.like(tensor.ScatterElements(c.x(0), c.index(c.x(1), c.dims(c.x(0))[axis]), c.x(2), axis, r == "add"))
 	}
+	x, at, y := c.shape(c.x(0)), c.shape(c.x(1)), c.shape(c.x(2))
 	if !slices.Equal(at, y) || len(at) != len(x) {
 		c.fail("indexes of shape %v and updates of shape %v for %v", at, y, x)
 	}

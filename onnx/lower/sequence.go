@@ -149,9 +149,7 @@ func (c *call) splitToSequence() []*value {
 		if !c.has(1) && !c.bool("keepdims", true) {
 			index = tensor.At(tensor.Int(from))
 		}
-		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, axis+1)
-		indexes[axis] = index
-		items = append(items, c.typed(tensor.Subtensor(x, indexes...), c.elem(0)))
+		items = append(items, c.typed(part(x, axis, index), c.elem(0)))
 		from += p
 	}
 	return c.sequenceOf(items, c.elem(0))

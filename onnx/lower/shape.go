@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -24,10 +25,10 @@ var shapes = map[string]func(c *call) []*value{
 		return []*value{{v: tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), elem: onnx.Int64}}
 	},
 	"Reshape": func(c *call) []*value {
-		shape, ok := c.listOr("shape", 1)
-		if !ok {
-			c.fail("there is no shape")
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(c.x(0), dims))
 		}
+		shape := c.ints(1)
 		have, all := c.shape(c.x(0)), c.bool("allowzero", false)
 		for i, n := range shape {
 			if n == 0 && !all && i < len(have) {
@@ -40,6 +41,9 @@ var shapes = map[string]func(c *call) []*value{
 		return c.like(c.reshape(c.x(0), complete(shape, product(have))))
 	},
 	"Flatten": func(c *call) []*value {
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(c.x(0), dims))
+		}
 		shape := c.shape(c.x(0))
 		axis := c.axis(c.int("axis", 1), len(shape)+1)
 		if a := c.int("axis", 1); a < 0 {
@@ -49,15 +53,11 @@ var shapes = map[string]func(c *call) []*value{
 	},
 	"Squeeze": func(c *call) []*value {
 		x := c.x(0)
-		axes, ok := c.listOr("axes", 1)
-		if !ok {
-			for i, n := range c.shape(x) {
-				if n == 1 {
-					axes = append(axes, i)
-				}
-			}
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(x, dims))
 		}
-		axes = c.axes(axes, ndim(x))
+		notOne := func(i int) bool { return c.shape(x)[i] != 1 }
+		axes := c.axes(c.intsOr(1, slices.DeleteFunc(span(0, ndim(x)), notOne)), ndim(x))
 		var shape []int
 		for i, n := range c.shape(x) {
 			if !slices.Contains(axes, i) {
@@ -69,8 +69,10 @@ var shapes = map[string]func(c *call) []*value{
 		return c.like(c.reshape(x, shape))
 	},
 	"Unsqueeze": func(c *call) []*value {
-		axes, _ := c.listOr("axes", 1)
-		shape := c.shape(c.x(0))
+		if dims, ok := c.inferred(); ok {
+			return c.like(c.reshapeTo(c.x(0), dims))
+		}
+		axes, shape := c.ints(1), c.shape(c.x(0))
 		axes = c.axes(axes, len(shape)+len(axes))
 		slices.Sort(axes)
 		for _, a := range axes {
@@ -85,9 +87,8 @@ var shapes = map[string]func(c *call) []*value{
 		x := c.x(0)
 		perm := c.list("perm")
 		if perm == nil {
-			for i := range ndim(x) {
-				perm = append(perm, ndim(x)-1-i)
-			}
+			perm = span(0, ndim(x))
+			slices.Reverse(perm)
 		}
 		return c.like(tensor.DimShuffle(x, perm...))
 	},
@@ -101,9 +102,9 @@ var shapes = map[string]func(c *call) []*value{
 	"Split": func(c *call) []*value {
 		x := c.x(0)
 		axis := c.axis(c.int("axis", 0), ndim(x))
-		n := c.shape(x)[axis]
-		parts, ok := c.listOr("split", 1)
-		if !ok {
+		n := c.dim(x, axis)
+		parts := c.intsOr(1, c.list("split")) // an attribute in opset 1
+		if parts == nil {
 			count := c.int("num_outputs", c.op.Outputs)
 			if count != c.op.Outputs { // also before a list of so many is made
 				c.fail("num_outputs is %d, and there are %d", count, c.op.Outputs)
@@ -120,72 +121,34 @@ var shapes = map[string]func(c *call) []*value{
 			if size < 0 || size > n-at || i == len(parts)-1 && size != n-at {
 				c.fail("parts of sizes %v of %d elements", parts, n)
 			}
-			indexes := make([]tensor.Index, axis+1)
-			for i := range indexes {
-				indexes[i] = tensor.Everything()
-			}
-			indexes[axis] = tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)
-			out = append(out, c.typed(tensor.Subtensor(x, indexes...), c.elem(0)))
+			out = append(out, c.typed(part(x, axis, tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)), c.elem(0)))
 			at += size
 		}
 		return out
 	},
 	"Slice": func(c *call) []*value {
 		x := c.x(0)
-		starts, _ := c.listOr("starts", 1)
-		ends, _ := c.listOr("ends", 2)
-		axes, ok := c.listOr("axes", 3)
-		if !ok {
-			for i := range starts {
-				axes = append(axes, i)
-			}
-		}
-		var steps []int
-		if c.has(4) {
-			steps = c.ints(4)
-		}
-		shape := c.shape(x)
-		indexes := make([]tensor.Index, len(shape))
-		for i := range indexes {
-			indexes[i] = tensor.Everything()
-		}
-		if len(ends) != len(starts) || len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
+		starts, ends := c.elements(1), c.elements(2)
+		axes := c.intsOr(3, span(0, len(starts)))
+		steps := c.intsOr(4, slices.Repeat([]int{1}, len(starts)))
+		indexes := slices.Repeat([]tensor.Index{tensor.Everything()}, ndim(x))
+		if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
 			c.fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
 		}
-		for i, axis := range c.axes(axes, len(shape)) {
-			step, n := 1, shape[axis]
-			if steps != nil {
-				step = steps[i]
-			}
+		for i, axis := range c.axes(axes, ndim(x)) {
+			step := steps[i]
 			if step == 0 {
 				c.fail("a step of 0")
 			}
-			from, to := starts[i], ends[i]
-			if from < 0 {
-				from += n
-			}
-			if to < 0 {
-				to = max(to, -n-1) + n
-			}
-			if step > 0 {
-				from, to = min(max(from, 0), n), min(max(to, 0), n)
-				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(max(to, from)), step)
-				continue
-			}
-			// Unlike in NumPy, a start in front of all is the first element.
-			from, to = min(max(from, 0), n-1), min(max(to, -1), n-1)
-			if from <= to {
-				indexes[axis] = tensor.SliceOf(tensor.Int(0), tensor.Int(0), 1)
-			} else if to < 0 {
-				indexes[axis] = tensor.SliceOf(tensor.Int(from), nil, step)
-			} else {
-				indexes[axis] = tensor.SliceOf(tensor.Int(from), tensor.Int(to), step)
-			}
+			indexes[axis] = c.slice(x, axis, starts[i], ends[i], step)
 		}
 		return c.like(tensor.Subtensor(x, indexes...))
 	},
 	"Expand": func(c *call) []*value {
 		x := c.x(0)
+		if dims, ok := c.inferred(); ok {
+			return c.like(tensor.Alloc(x, c.scalars(dims)...))
+		}
 		shape := broadcast(c.shape(x), c.ints(1))
 		if shape == nil {
 			c.fail("%v does not broadcast to %v", c.shape(x), c.ints(1))
@@ -194,6 +157,9 @@ var shapes = map[string]func(c *call) []*value{
 		return c.like(tensor.Alloc(x, sizes(shape)...))
 	},
 	"Tile": func(c *call) []*value {
+		if _, ok := c.inferred(); ok {
+			return c.like(tensor.Tile(c.x(0), c.scalars(c.elements(1))...))
+		}
 		reps := c.ints(1)
 		c.bounded(append(slices.Clone(reps), c.shape(c.x(0))...))
 		return c.like(tensor.Tile(c.x(0), sizes(reps)...))
@@ -207,11 +173,17 @@ var shapes = map[string]func(c *call) []*value{
 			}
 			v, elem = c.reshape(tensor.Constant(t), nil), a.Tensor.DataType
 		}
+		if dims, ok := c.inferred(); ok {
+			return c.out(tensor.Alloc(v, c.scalars(dims)...), elem)
+		}
 		shape := c.ints(0)
 		c.bounded(shape)
 		return c.out(tensor.Alloc(v, sizes(shape)...), elem)
 	},
 	"Range": func(c *call) []*value {
+		if v := c.rangeOfSizes(); v != nil {
+			return c.out(v, c.elem(0))
+		}
 		from, to, step := c.one(0), c.one(1), c.one(2)
 		if step == 0 {
 			c.fail("a step of 0")
@@ -237,11 +209,10 @@ var shapes = map[string]func(c *call) []*value{
 		if len(s) != 4 || b <= 0 || s[1]%(b*b) != 0 {
 			c.fail("blocks of %d of shape %v", b, s)
 		}
-		if c.text("mode", "DCR") == "CRD" {
-			y := tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
-			return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
-		}
 		y := tensor.DimShuffle(c.reshape(x, []int{s[0], b, b, s[1] / (b * b), s[2], s[3]}), 0, 3, 4, 1, 5, 2)
+		if c.text("mode", "DCR") == "CRD" {
+			y = tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
+		}
 		return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
 	},
 	"SpaceToDepth": func(c *call) []*value {
@@ -255,15 +226,9 @@ var shapes = map[string]func(c *call) []*value{
 	},
 	"Pad": func(c *call) []*value {
 		x := c.x(0)
-		pads, _ := c.listOr("pads", 1)
+		pads := c.intsOr(1, nil)
 		n := ndim(x)
-		axes := make([]int, n)
-		for i := range axes {
-			axes[i] = i
-		}
-		if c.has(3) {
-			axes = c.axes(c.ints(3), n)
-		}
+		axes := c.axes(c.intsOr(3, span(0, n)), n)
 		if len(pads) != 2*len(axes) {
 			c.fail("%d numbers of padding for %d dimensions", len(pads), len(axes))
 		}
@@ -273,7 +238,12 @@ var shapes = map[string]func(c *call) []*value{
 		}
 		// Negative padding cuts off.
 		cut, margins := make([]tensor.Index, n), make([]tensor.Margin, n)
-		for i, size := range c.shape(x) {
+		for i := range n {
+			if cut[i] = tensor.Everything(); before[i] >= 0 && after[i] >= 0 {
+				margins[i] = tensor.Margin{Before: tensor.Int(before[i]), After: tensor.Int(after[i])}
+				continue
+			}
+			size := c.dim(x, i)
 			if before[i] < -size || after[i] < -size || min(before[i], 0)+min(after[i], 0) < -size {
 				c.fail("padding of %d and %d elements cuts off more than the %d of dimension %d", before[i], after[i], size, i)
 			}
@@ -283,7 +253,7 @@ var shapes = map[string]func(c *call) []*value{
 		x = tensor.Subtensor(x, cut...)
 		switch mode := c.text("mode", "constant"); mode {
 		case "constant":
-			v := number(c.float("value", 0), x)
+			v := number(0, x)
 			if c.has(2) {
 				v = tensor.Cast(c.reshape(c.x(2), nil), tensor.TypeOf(x).DType())
 			}
@@ -304,12 +274,65 @@ var shapes = map[string]func(c *call) []*value{
 	},
 }
 
+// slice returns what Slice selects of an axis.
+func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.Index {
+	first, known := start.Number()
+	last, ends := end.Number()
+	if n := tensor.TypeOf(x).Dim(axis); c.any != nil && (n == tensor.Unknown || !known || !ends) {
+		switch {
+		case step > 0 && ends && last >= math.MaxInt32: // as files say that there is no end
+			return tensor.SliceOf(c.size(start), nil, step)
+		case step > 0: // as in NumPy
+			return tensor.SliceOf(c.size(start), c.size(end), step)
+		case known && first == -1 && ends && last <= math.MinInt32:
+			return tensor.SliceOf(nil, nil, step)
+		}
+		c.fail("%w: a slice from %v to %v with the step %d", ErrSizes, start, end, step)
+	}
+	n, from, to := c.dim(x, axis), int(first), int(last)
+	if from < 0 {
+		from += n
+	}
+	if to < 0 {
+		to = max(to, -n-1) + n
+	}
+	if step > 0 {
+		from, to = min(max(from, 0), n), min(max(to, 0), n)
+		return tensor.SliceOf(tensor.Int(from), tensor.Int(max(to, from)), step)
+	}
+	// Unlike in NumPy, a start in front of all is the first element.
+	from, to = min(max(from, 0), n-1), min(max(to, -1), n-1)
+	switch {
+	case from <= to:
+		return tensor.SliceOf(tensor.Int(0), tensor.Int(0), 1)
+	case to < 0:
+		return tensor.SliceOf(tensor.Int(from), nil, step)
+	}
+	return tensor.SliceOf(tensor.Int(from), tensor.Int(to), step)
+}
+
 // bound returns an index that may count from the end, within 0 and n.
 func bound(i, n int) int {
 	if i < 0 {
 		i += n
 	}
 	return min(max(i, 0), n)
+}
+
+// rangeOfSizes returns a range of integers that are computed of sizes, nil if the graph is not for any sizes.
+func (c *call) rangeOfSizes() variable {
+	if _, ok := c.inferred(); !ok || tensor.TypeOf(c.x(0)).DType().IsFloat() {
+		return nil
+	}
+	var bounds [3]variable
+	for k := range bounds {
+		list := c.elements(k)
+		if len(list) != 1 {
+			return nil
+		}
+		bounds[k] = c.size(list[0])
+	}
+	return tensor.ARange(bounds[0], bounds[1], bounds[2])
 }
 
 // complete replaces -1 in a shape by what is left of so many elements.

@@ -3,6 +3,8 @@ package lower
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/onnx/ir"
+
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -44,7 +46,7 @@ func (c *call) maxUnpool() []*value {
 	}
 	c.bounded(shape)
 	flat := tensor.Zeros(tensor.TypeOf(c.x(0)).DType(), tensor.Int(product(shape)))
-	y := c.reshape(tensor.SetTake(flat, c.flat(c.x(0)), c.flat(c.index(c.x(1), product(shape)))), shape)
+	y := c.reshape(tensor.SetTake(flat, c.flat(c.x(0)), c.flat(c.index(c.x(1), ir.Known(int64(product(shape)))))), shape)
 	if !c.has(2) {
 		return c.like(y)
 	}
@@ -118,13 +120,7 @@ func imagePlace(k int, image, block, counts []int, s tensor.Slide) (int, bool) {
 func (c *call) centerCropPad() []*value {
 	x := c.x(0)
 	shape, want := c.shape(x), c.ints(1)
-	axes := c.list("axes")
-	if axes == nil {
-		for i := range shape {
-			axes = append(axes, i)
-		}
-	}
-	axes = c.axes(axes, len(shape))
+	axes := c.axesOr("axes", len(shape))
 	if len(want) != len(axes) {
 		c.fail("%d sizes for %d dimensions", len(want), len(axes))
 	}

@@ -4,27 +4,19 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 var windows = map[string]func(c *call) []*value{
 	"Conv": func(c *call) []*value {
-		w := c.shape(c.x(1))
-		if len(w) < 3 {
-			c.fail("weights of %d dimensions", len(w))
-		}
-		var bias variable
-		if c.has(2) {
-			bias = c.x(2)
-		}
-		return c.like(tensor.Conv(c.x(0), c.x(1), bias, c.slide(w[2:], c.shape(c.x(0))), c.int("group", 1)))
+		w := c.weights(1)
+		return c.like(tensor.Conv(c.x(0), c.x(1), c.optional(2), c.slide(w[2:], c.x(0)), c.int("group", 1)))
 	},
 	"ConvTranspose": func(c *call) []*value {
-		x, w := c.shape(c.x(0)), c.shape(c.x(1))
-		if len(w) < 3 || len(x) != len(w) {
-			c.fail("weights of %d dimensions for %d", len(w), len(x))
+		w := c.shape(c.x(1))
+		if len(w) < 3 || ndim(c.x(0)) != len(w) {
+			c.fail("weights of %d dimensions for %d", len(w), ndim(c.x(0)))
 		}
 		dims := len(w) - 2
 		s := c.slide(w[2:], nil)
@@ -36,6 +28,7 @@ var windows = map[string]func(c *call) []*value{
 		shape := c.list("output_shape")
 		auto := c.text("auto_pad", "NOTSET")
 		if shape != nil || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
+			x := c.shape(c.x(0))
 			s.Before, s.After = make([]int, dims), make([]int, dims)
 			for i := range dims {
 				full := at(s.Strides, i, 1)*(x[2+i]-1) + more[i] + (w[2+i]-1)*at(s.Dilations, i, 1) + 1
@@ -54,15 +47,11 @@ var windows = map[string]func(c *call) []*value{
 				s.After[i] = total - s.Before[i]
 			}
 		}
-		var bias variable
-		if c.has(2) {
-			bias = c.x(2)
-		}
-		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), bias, s, more, c.int("group", 1)))
+		return c.like(tensor.ConvTranspose(c.x(0), c.x(1), c.optional(2), s, more, c.int("group", 1)))
 	},
 	"MaxPool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
-		s := c.slide(kernel, c.shape(c.x(0)))
+		s := c.slide(kernel, c.x(0))
 		x := c.x(0)
 		if !tensor.TypeOf(x).DType().IsFloat() {
 			x = tensor.Cast(x, array.Float32)
@@ -79,27 +68,28 @@ var windows = map[string]func(c *call) []*value{
 	},
 	"AveragePool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
-		return c.like(tensor.AveragePool(c.x(0), kernel, c.slide(kernel, c.shape(c.x(0))), c.bool("ceil_mode", false), c.bool("count_include_pad", false)))
+		return c.like(tensor.AveragePool(c.x(0), kernel, c.slide(kernel, c.x(0)), c.bool("ceil_mode", false), c.bool("count_include_pad", false)))
 	},
 	"LpPool": func(c *call) []*value {
 		kernel := c.list("kernel_shape")
-		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.shape(c.x(0))), c.bool("ceil_mode", false)))
+		return c.like(tensor.LpPool(c.x(0), c.int("p", 2), kernel, c.slide(kernel, c.x(0)), c.bool("ceil_mode", false)))
 	},
-	"GlobalAveragePool": func(c *call) []*value { return c.global(mean) },
-	"GlobalMaxPool":     func(c *call) []*value { return reductions["ReduceMax"](c.over()) },
+	"GlobalAveragePool": func(c *call) []*value { return c.reduce(mean, span(2, ndim(c.x(0)))) },
+	"GlobalMaxPool":     func(c *call) []*value { return c.extreme(array.Max, span(2, ndim(c.x(0)))) },
 	"GlobalLpPool": func(c *call) []*value {
+		norm := euclidean
 		switch p := float64(c.int("p", 2)); {
 		case p < 1:
 			c.fail("the exponent %v", p)
 		case p == 1:
-			return reductions["ReduceL1"](c.over())
+			norm = absolute
 		case p > 2:
-			return reduction(func(x variable, axes ...int) variable {
+			norm = func(x variable, axes ...int) variable {
 				sum := tensor.Sum(tensor.Pow(tensor.Abs(x), number(p, x)), axes...)
 				return tensor.Pow(sum, number(1/p, sum))
-			})(c.over())
+			}
 		}
-		return reductions["ReduceL2"](c.over())
+		return c.reduce(norm, span(2, ndim(c.x(0))))
 	},
 	"DeformConv": (*call).deformConv,
 	"MaxUnpool":  (*call).maxUnpool,
@@ -117,12 +107,22 @@ func at(list []int, i, otherwise int) int {
 	return otherwise
 }
 
-// slide returns how a window of a size moves over x, whose shape matters for automatic padding only.
-func (c *call) slide(kernel, x []int) tensor.Slide {
+// weights returns the shape of the weights of a convolution.
+func (c *call) weights(k int) []int {
+	w := c.shape(c.x(k))
+	if len(w) < 3 {
+		c.fail("weights of %d dimensions", len(w))
+	}
+	return w
+}
+
+// slide returns how a window of a size moves over x, whose sizes matter for automatic padding only. Without x there is
+// none.
+func (c *call) slide(kernel []int, x variable) tensor.Slide {
 	dims := len(kernel)
 	s := tensor.Slide{Strides: c.list("strides"), Dilations: c.list("dilations")}
-	if dims == 0 || x != nil && len(x) != dims+2 {
-		c.fail("a window of %d dimensions for %d", dims, len(x))
+	if dims == 0 || x != nil && ndim(x) != dims+2 {
+		c.fail("a window of %d dimensions for a %v", dims, x)
 	}
 	switch auto := c.text("auto_pad", "NOTSET"); auto {
 	case "NOTSET", "":
@@ -137,7 +137,7 @@ func (c *call) slide(kernel, x []int) tensor.Slide {
 		if x == nil {
 			break
 		}
-		for i, n := range x[2:] {
+		for i, n := range c.shape(x)[2:] {
 			stride := max(at(s.Strides, i, 1), 1)
 			size := (kernel[i]-1)*at(s.Dilations, i, 1) + 1
 			total := max(0, ((n+stride-1)/stride-1)*stride+size-n)
@@ -156,22 +156,8 @@ func (c *call) slide(kernel, x []int) tensor.Slide {
 // inPlanes makes places in all of x of places in its planes.
 func (c *call) inPlanes(places variable) variable {
 	x := c.shape(c.x(0))
-	planes := tensor.Mul(tensor.ARange(tensor.Int(0), tensor.Int(x[0]*x[1]), tensor.Int(1)), tensor.Int(product(x[2:])))
+	planes := tensor.Mul(arange(x[0]*x[1]), tensor.Int(product(x[2:])))
 	shape := slices.Repeat([]int{1}, len(x))
 	shape[0], shape[1] = x[0], x[1]
 	return tensor.Add(places, c.reshape(planes, shape))
-}
-
-// over returns the call of a reduction over all spatial dimensions.
-func (c *call) over() *call {
-	var axes []int64
-	for i := 2; i < ndim(c.x(0)); i++ {
-		axes = append(axes, int64(i))
-	}
-	op := &ir.Op{Type: c.op.Type, Attributes: []*onnx.Attribute{{Name: "axes", Ints: axes}}}
-	return &call{lowering: c.lowering, op: op, in: c.in, opset: c.opset}
-}
-
-func (c *call) global(f func(x variable, axes ...int) variable) []*value {
-	return reduction(f)(c.over())
 }

@@ -26,6 +26,7 @@ func findAttention(ctx context.Context, h *rewrite.Handle) error {
 	if !hasOp(h.Graph(), isA[tensor.SoftmaxOp]) {
 		return nil
 	}
+	sizes := tensor.ShapesOf(h.Graph())
 	for i, a := range those(h.Graph(), isMatrixProduct, isFactors) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -35,7 +36,7 @@ func findAttention(ctx context.Context, h *rewrite.Handle) error {
 		}
 		old := a.Out()
 		v, err := tensor.Try(func() *variable {
-			p, in := attentionInputs(a)
+			p, in := attentionInputs(a, sizes)
 			if in == nil {
 				return nil
 			}
@@ -67,7 +68,7 @@ func isFactors(a *apply) bool {
 
 // attentionInputs returns the program and the inputs of the attention that a product with values is, or
 // nothing.
-func attentionInputs(a *apply) (p *array.Program, in []*variable) {
+func attentionInputs(a *apply, sizes *tensor.Shapes) (p *array.Program, in []*variable) {
 	weights, values := a.Inputs()[0], a.Inputs()[1]
 	soft, op, ok := owner[tensor.SoftmaxOp](flatSource(weights))
 	if !ok || op.Log || !usedOnce(soft.Out()) {
@@ -77,13 +78,11 @@ func attentionInputs(a *apply) (p *array.Program, in []*variable) {
 	// stays a row.
 	result := flatSource(soft.Inputs()[0])
 	n := typeOf(result).NDim()
-	if last := typeOf(result).Dim(n - 1); last != typeOf(soft.Out()).Dim(typeOf(soft.Out()).NDim()-1) || last == tensor.Unknown && result != soft.Inputs()[0] {
+	if result != soft.Inputs()[0] && !sizes.SameSizes(result, n-1, soft.Out(), typeOf(soft.Out()).NDim()-1) {
 		return nil, nil
 	}
-	if result != soft.Inputs()[0] || weights != soft.Out() {
-		if shape := typeOf(result).Shape(); slices.Contains(shape, tensor.Unknown) || !slices.Equal(shape, typeOf(weights).Shape()) {
-			return nil, nil
-		}
+	if (result != soft.Inputs()[0] || weights != soft.Out()) && !sameDims(sizes, result, weights, n) {
+		return nil, nil
 	}
 	in, p = scoresOf(result)
 	if in == nil {
@@ -91,11 +90,23 @@ func attentionInputs(a *apply) (p *array.Program, in []*variable) {
 	}
 	q, k := in[0].Owner().Inputs()[0], in[0].Owner().Inputs()[1]
 	// What is broadcast is the keys and values, never the queries.
-	lead := typeOf(weights).Shape()[:n-2]
-	if !slices.Equal(typeOf(q).Shape()[:n-2], lead) || !slices.Equal(typeOf(a.Out()).Shape()[:n-2], lead) {
+	if !sameDims(sizes, q, weights, n-2) || !sameDims(sizes, a.Out(), weights, n-2) {
 		return nil, nil
 	}
 	return p, append([]*variable{q, ungrouped(k), ungrouped(values)}, in[1:]...)
+}
+
+// sameDims reports whether the first n dimensions of two variables are known to be the same.
+func sameDims(sizes *tensor.Shapes, x, y *variable, n int) bool {
+	if typeOf(x).NDim() < n || typeOf(y).NDim() < n {
+		return false
+	}
+	for d := range n {
+		if !sizes.SameSizes(x, d, y, d) {
+			return false
+		}
+	}
+	return true
 }
 
 // scoresOf returns the product that scores are computed of and the other inputs of the program that does

@@ -209,7 +209,7 @@ func joinToTile(c *rewrite.Context, n *apply) (result, error) {
 	}
 	order = slices.Insert(order, axis, array.NewAxis)
 	shape := slices.Clone(s.Shape(x))
-	shape[axis] = tensor.SizeProduct(tensor.Int(len(in)), shape[axis])
+	shape[axis] = tensor.MapSizes(array.Mul, tensor.Int(len(in)), shape[axis])
 	return attempt(c, n, func() *variable {
 		return tensor.Reshape(tensor.Alloc(tensor.DimShuffle(x, order...), sizes...), shape...)
 	})

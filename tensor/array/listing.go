@@ -2,6 +2,8 @@ package array
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,17 +19,16 @@ func (p *Program) Listing() string {
 		inputs = append(inputs, t.String())
 	}
 	lines[0] = strings.Join(inputs, " ")
-	consts, code := p.consts, p.code
-	for v := p.inputs; v < len(p.types); v++ {
-		if len(consts) > 0 && int(consts[0].value) == v {
-			lines = append(lines, "constant "+p.types[v].String()+" "+consts[0].data.Encode())
-			consts = consts[1:]
+	for v := range p.Values() {
+		if v.Constant != nil {
+			lines = append(lines, "constant "+v.Type.String()+" "+v.Constant.Encode())
 			continue
 		}
-		in := code[0]
-		code = code[1:]
-		line := p.nameOf(in)
-		for _, a := range in.args[:in.numArgs] {
+		line := v.Op.String()
+		if v.Op == Cast {
+			line += "{" + v.Type.String() + "}"
+		}
+		for _, a := range v.Args {
 			line += " " + strconv.Itoa(int(a))
 		}
 		lines = append(lines, line)
@@ -38,6 +39,35 @@ func (p *Program) Listing() string {
 	}
 	return strings.Join(append(lines, last), "; ")
 }
+
+// A Value is one that a program computes: a constant of one element, or the result of an operation on values.
+type Value struct {
+	Type     DType
+	Constant *Array // otherwise nil
+	Op       Opcode
+	Args     []int32 // the numbers of the values
+}
+
+// Values returns the values of the program behind its inputs, in their order. Those of the inputs have the first numbers.
+func (p *Program) Values() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		consts, code := p.consts, p.code
+		for n := p.inputs; n < len(p.types); n++ {
+			v := Value{Type: p.types[n]}
+			if len(consts) > 0 && int(consts[0].value) == n {
+				v.Constant, consts = consts[0].data, consts[1:]
+			} else {
+				v.Op, v.Args, code = code[0].op, code[0].args[:code[0].numArgs], code[1:]
+			}
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// Results returns the numbers of the values that the program returns.
+func (p *Program) Results() []int32 { return slices.Clone(p.outs) }
 
 // ParseProgram reads a program as Listing prints it, and ends it.
 func ParseProgram(text string) (*Program, error) {

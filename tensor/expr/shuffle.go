@@ -35,7 +35,7 @@ func joinDims(c *call) *fgraph.Variable {
 	dims := sizesOf(x, -1)
 	joined := tensor.Int(1)
 	for _, d := range dims[start : start+n] {
-		joined = tensor.SizeProduct(joined, d)
+		joined = tensor.MapSizes(array.Mul, joined, d)
 	}
 	return tensor.Reshape(x, slices.Concat(dims[:start], []*fgraph.Variable{joined}, dims[start+n:])...)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -153,10 +154,7 @@ func parseNumbers(text string) ([]float64, error) {
 
 // given reports whether a flag says something about an input.
 func (a *argumentFlags) given(name string) bool {
-	_, file := a.files[name]
-	_, shape := a.shapes[name]
-	_, value := a.values[name]
-	return file || shape || value
+	return slices.Contains(a.names(), name)
 }
 
 // sets reports whether a flag gives the value of an input.
@@ -167,16 +165,8 @@ func (a *argumentFlags) sets(name string) bool {
 
 // names lists the inputs that the flags name.
 func (a *argumentFlags) names() []string {
-	var names []string
-	for name := range a.files {
-		names = append(names, name)
-	}
-	for name := range a.shapes {
-		names = append(names, name)
-	}
-	for name := range a.values {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a.files)), maps.Keys(a.shapes))
+	names = slices.AppendSeq(names, maps.Keys(a.values))
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -185,23 +175,19 @@ func (a *argumentFlags) names() []string {
 // inputs that have neither a flag nor an initializer. drawn lists those.
 func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, drawn []string, err error) {
 	args = make(map[string]*array.Array)
-	initial, known := make(map[string]bool), make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		initial[t.Name] = true
-	}
+	initial := initializers(m)
 	var faults []error
-	for _, in := range m.Graph.Inputs {
-		known[in.Name] = true
-	}
 	for _, name := range a.names() {
-		if !known[name] {
+		if !slices.ContainsFunc(m.Graph.Inputs, func(in *onnx.ValueInfo) bool { return in.Name == name }) {
 			faults = append(faults, tool.Usagef("the model has no input %s; it has %s", fileio.Excerpt(name, 0), inputNames(m)))
 		}
 	}
 	// Sizes that the model gives a name are the same in all inputs.
-	sizes := make(map[string]int)
+	sizes := make(map[string]int64)
 	for _, in := range m.Graph.Inputs {
-		if file := a.files[in.Name]; file != "" && isSequence(in.Type) {
+		t, _ := present(ir.FromProto(in.Type))
+		_, sequence, _ := t.ElementOf()
+		if file := a.files[in.Name]; file != "" && sequence {
 			items, err := backend.ReadItems(file, filepath.Dir(file), in)
 			if err != nil {
 				faults = append(faults, err)
@@ -216,9 +202,9 @@ func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, 
 				continue
 			}
 			args[in.Name] = v
-			note(sizes, in, v.Shape())
+			note(sizes, t, v.Shape())
 		} else if shape := a.shapes[in.Name]; shape != nil {
-			note(sizes, in, shape)
+			note(sizes, t, shape)
 		}
 	}
 	if faults != nil { // a file that can't be read says nothing about sizes
@@ -259,12 +245,12 @@ func (o Options) arguments(a *argumentFlags, m *onnx.Model) (args map[string]*ar
 	return nil, nil, errors.Join(append(faults, err)...)
 }
 
-// isSequence reports whether a type is that of sequences, or of an optional one.
-func isSequence(t *onnx.Type) bool {
-	if t != nil && t.Optional != nil {
-		t = t.Optional.Elem
+// present returns the type of a value that is there, of a type that may be optional.
+func present(t ir.Type) (of ir.Type, optional bool) {
+	if elem, _, optional := t.ElementOf(); optional {
+		return elem, true
 	}
-	return t != nil && t.Sequence != nil
+	return t, false
 }
 
 // inputNames lists the inputs of a model.
@@ -283,29 +269,29 @@ func inputNames(m *onnx.Model) string {
 }
 
 // note keeps the sizes that an input gives names.
-func note(sizes map[string]int, in *onnx.ValueInfo, shape []int) {
-	if in.Type == nil || in.Type.Tensor == nil || in.Type.Tensor.Shape == nil || len(in.Type.Tensor.Shape.Dims) != len(shape) {
+func note(sizes map[string]int64, t ir.Type, shape []int) {
+	dims, _ := t.Shape()
+	if len(dims) != len(shape) {
 		return
 	}
-	for i, d := range in.Type.Tensor.Shape.Dims {
-		if d.Param != "" {
-			sizes[d.Param] = shape[i]
+	for i, d := range dims {
+		if name, ok := d.Symbolic(); ok {
+			sizes[name] = int64(shape[i])
 		}
 	}
 }
 
 // make makes the value of an input that has no file. An optional one has a value unless that is said to be none.
-func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand.Rand) (any, error) {
-	name, t, given := fileio.Excerpt(in.Name, 0), in.Type, a.values[in.Name]
-	if t != nil && t.Optional != nil {
-		if t = t.Optional.Elem; given.none {
-			return nothing{}, nil
-		}
-	}
+func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int64, rng *rand.Rand) (any, error) {
+	name, given := fileio.Excerpt(in.Name, 0), a.values[in.Name]
+	t, optional := present(ir.FromProto(in.Type))
+	elem, sequence, _ := t.ElementOf()
 	switch {
+	case given.none && optional:
+		return nothing{}, nil
 	case given.none:
 		return nil, tool.Usagef("--set %s: it is %v, which has to have a value", name, in.Type)
-	case t != nil && t.Tensor != nil:
+	case t.IsTensor():
 		var numbers []float64
 		if a.sets(in.Name) {
 			if len(given.tensors) != 1 {
@@ -313,8 +299,8 @@ func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand
 			}
 			numbers = given.tensors[0]
 		}
-		return a.tensor(in, t.Tensor, numbers, sizes, rng)
-	case t == nil || t.Sequence == nil || t.Sequence.Elem == nil || t.Sequence.Elem.Tensor == nil:
+		return a.tensor(in, t, numbers, sizes, rng)
+	case !sequence || !elem.IsTensor():
 		return nil, fmt.Errorf("input %s is of type %v, which can't be made; give its value: --input %s=FILE", name, in.Type, name)
 	}
 	if !a.sets(in.Name) {
@@ -322,7 +308,7 @@ func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand
 	}
 	l := list{}
 	for _, numbers := range given.tensors {
-		v, err := a.tensor(in, t.Sequence.Elem.Tensor, numbers, sizes, rng)
+		v, err := a.tensor(in, elem, numbers, sizes, rng)
 		if err != nil {
 			return nil, err
 		}
@@ -332,13 +318,13 @@ func (a *argumentFlags) make(in *onnx.ValueInfo, sizes map[string]int, rng *rand
 }
 
 // tensor makes a tensor of the value of an input: of numbers, one for all elements or one for each, or else random.
-func (a *argumentFlags) tensor(in *onnx.ValueInfo, t *onnx.TensorType, numbers []float64, sizes map[string]int, rng *rand.Rand) (*array.Array, error) {
+func (a *argumentFlags) tensor(in *onnx.ValueInfo, t ir.Type, numbers []float64, sizes map[string]int64, rng *rand.Rand) (*array.Array, error) {
 	name := fileio.Excerpt(in.Name, 0)
 	shape, ok := a.shapes[in.Name], true
 	if shape == nil {
 		if shape, ok = shapeOf(t, sizes); !ok && len(numbers) > 0 {
 			shape, ok = []int{len(numbers)}, true
-			if dims := t.Shape; len(numbers) == 1 && (dims == nil || len(dims.Dims) == 0) {
+			if len(numbers) == 1 && t.Rank() <= 0 {
 				shape = nil
 			}
 		}
@@ -346,58 +332,47 @@ func (a *argumentFlags) tensor(in *onnx.ValueInfo, t *onnx.TensorType, numbers [
 	if !ok {
 		return nil, tool.Usagef("input %s is %v, which has no sizes; give its shape: --shape %s=%s, or its value: --input %s=FILE", name, in.Type, name, exampleShape(t), name)
 	}
-	v, err := lower.NewArray(t.Elem, shape...)
+	v, err := lower.NewArray(t.Elem(), shape...)
 	if err != nil {
 		return nil, fmt.Errorf("input %s: %w", name, err)
 	}
 	if n := len(numbers); n > 1 && n != v.Len() {
 		return nil, tool.Usagef("--set %s: %d numbers for shape %v", name, n, shape)
 	}
+	if numbers == nil {
+		fill(v, rng)
+		return v, nil
+	}
 	for i := range v.Len() {
-		switch {
-		case numbers != nil:
-			v.SetFloat(i, numbers[i%len(numbers)])
-		case v.DType().IsFloat():
-			v.SetFloat(i, rng.NormFloat64())
-		default:
-			v.SetFloat(i, float64(rng.IntN(2))) // which any index may be
-		}
+		v.SetFloat(i, numbers[i%len(numbers)])
 	}
 	return v, nil
 }
 
 // shapeOf returns the shape of a type. ok is false if it has unknown sizes.
-func shapeOf(t *onnx.TensorType, sizes map[string]int) (shape []int, ok bool) {
-	if t.Shape == nil {
-		return nil, false
+func shapeOf(t ir.Type, sizes map[string]int64) (shape []int, ok bool) {
+	dims, ranked := t.Shape()
+	shape = make([]int, len(dims))
+	for i, d := range dims {
+		n, known := d.Eval(sizes)
+		shape[i], ranked = int(n), ranked && known
 	}
-	shape = make([]int, len(t.Shape.Dims))
-	for i, d := range t.Shape.Dims {
-		n, named := sizes[d.Param]
-		switch {
-		case d.Value != nil:
-			shape[i] = int(*d.Value)
-		case named:
-			shape[i] = n
-		default:
-			return nil, false
-		}
-	}
-	return shape, true
+	return shape, ranked
 }
 
 // exampleShape returns a shape with 1 for unknown sizes.
-func exampleShape(t *onnx.TensorType) string {
-	if t.Shape == nil {
+func exampleShape(t ir.Type) string {
+	dims, ranked := t.Shape()
+	if !ranked {
 		return "1x3x8"
 	}
 	var parts []string
-	for _, d := range t.Shape.Dims {
-		if d.Value != nil {
-			parts = append(parts, strconv.FormatInt(*d.Value, 10))
-		} else {
-			parts = append(parts, "1")
+	for _, d := range dims {
+		n, known := d.Number()
+		if !known {
+			n = 1
 		}
+		parts = append(parts, strconv.FormatInt(n, 10))
 	}
 	return strings.Join(parts, "x")
 }

@@ -33,7 +33,8 @@ func (o Options) benchVerb() tool.Verb {
 "bench onnx --model MODEL.onnx" lowers an ONNX model for inputs like those of "$0 eval", optimizes it and runs it. It reports the best
 and the median of at least fifteen runs, the memory that a run needs for what it computes, and how long the first result took: to select passes, to read
 the model, to lower and optimize it, and to run it for the first time, when weights are prepared. With --profile it says for each op what it takes, in runs of
-their own, and with several threads how many worked on average.`,
+their own, and with several threads how many worked on average. With --steps or --sizes it reports the time of each of many calls whose sizes differ,
+and how many functions were made for them.`,
 		Examples: `$0 bench onnx --model model.onnx --shape x=2x3`,
 		Claims:   func(arg string) bool { return arg == "onnx" },
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
@@ -43,6 +44,7 @@ their own, and with several threads how many worked on average.`,
 			asJSON := fs.Bool("json", false, "Print a JSON object")
 			threads := tool.DeclareThreads(fs)
 			byOp := fs.Bool("profile", false, "Report times by op")
+			steps := declareSteps(fs)
 			return tool.Taking(1, 1, `"onnx"`, func(ctx context.Context, c *tool.Console, args []string) error {
 				if *model == "" {
 					return tool.Usagef("--model expected")
@@ -58,14 +60,17 @@ their own, and with several threads how many worked on average.`,
 				if err != nil {
 					return err
 				}
+				options := o.lowering(filepath.Dir(*model), opt)
+				options.Threads = threads.Of(1)
+				if steps.asked() {
+					return o.benchSteps(ctx, c, steps, *model, m, options, arguments, *asJSON)
+				}
 				r := &benchReport{Model: *model, Query: query, Threads: threads.Of(1), SelectSeconds: selected.Seconds(), ReadSeconds: time.Since(start).Seconds()}
 				inputs, _, err := o.arguments(arguments, m)
 				if err != nil {
 					return err
 				}
 				start = time.Now()
-				options := o.lowering(filepath.Dir(*model), opt)
-				options.Threads = threads.Of(1)
 				f, err := lowered(ctx, m, options, inputs)
 				if err != nil {
 					return err
@@ -75,10 +80,11 @@ their own, and with several threads how many worked on average.`,
 					return err
 				}
 				if *byOp {
-					options.Profile = true
-					if r.ByOp, err = costs(ctx, m, options, inputs); err != nil {
+					p, err := profiled(ctx, m, options, inputs, leastRuns)
+					if err != nil {
 						return err
 					}
+					r.ByOp = p.Execution
 				}
 				if *asJSON {
 					return tool.WriteJSON(c.Stdout, r)
@@ -113,19 +119,20 @@ type benchReport struct {
 	ByOp []profile.OpCost `json:"by_op,omitempty"`
 }
 
-// costs runs a model as often as it is measured at least, and returns what its ops take.
-func costs(ctx context.Context, m *onnx.Model, options session.Options, inputs map[string]*array.Array) ([]profile.OpCost, error) {
+// profiled runs a model so many times, and returns what that takes.
+func profiled(ctx context.Context, m *onnx.Model, options session.Options, inputs map[string]*array.Array, runs int) (*profile.Function, error) {
+	options.Profile = true
 	f, err := session.Model(ctx, m, options, inputs)
 	if err != nil {
 		return nil, err
 	}
 	r := f.NewRunner()
-	for range leastRuns {
+	for range runs {
 		if _, err := r.Run(ctx, inputs); err != nil {
 			return nil, err
 		}
 	}
-	return r.Profile().Execution, nil
+	return r.Profile(), nil
 }
 
 // measure runs a function and keeps the times.

@@ -12,13 +12,19 @@ func defaultsOf(m *onnx.Model) int { return len(m.Graph.Inputs) - len(withoutDef
 
 // withoutDefaults returns the graph of a model without inputs that are initializers.
 func withoutDefaults(m *onnx.Model) *onnx.Graph {
-	initial := make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		initial[t.Name] = true
-	}
+	initial := initializers(m)
 	g := *m.Graph
 	g.Inputs = slices.DeleteFunc(slices.Clone(g.Inputs), func(in *onnx.ValueInfo) bool { return initial[in.Name] })
 	return &g
+}
+
+// initializers returns the names of the initializers of a model.
+func initializers(m *onnx.Model) map[string]bool {
+	names := make(map[string]bool)
+	for _, t := range m.Graph.Initializers {
+		names[t.Name] = true
+	}
+	return names
 }
 
 // fixed returns the model in which defaults are constants. That takes version 4 of the format.

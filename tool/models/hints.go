@@ -48,19 +48,12 @@ func (h *hinting) apply(a *fgraph.Apply) {
 		return
 	}
 	switch op.Type {
-	case "Conv", "ConvInteger":
+	case "Conv", "ConvInteger", "QLinearConv":
+		w, _ := weightsOf(a).Shape()
 		if n, ok := at(w, 1).Number(); ok && len(x) > 1 {
 			h.is(x[1], int(n*op.Int("group", 1)))
 		}
-	case "QLinearConv":
-		if w, _ := ir.TypeOf(a.Inputs()[min(3, len(a.Inputs())-1)]).Shape(); len(x) > 1 {
-			if n, ok := at(w, 1).Number(); ok {
-				h.is(x[1], int(n*op.Int("group", 1)))
-			}
-		}
-	case "ConvTranspose":
-		h.equal(at(x, 1), at(w, 0))
-	case "BatchNormalization", "InstanceNormalization":
+	case "ConvTranspose", "BatchNormalization", "InstanceNormalization":
 		h.equal(at(x, 1), at(w, 0))
 	case "MatMul", "MatMulInteger":
 		h.equal(x[len(x)-1], at(w, max(len(w)-2, 0)))

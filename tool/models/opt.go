@@ -14,7 +14,6 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
-	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 )
@@ -68,17 +67,12 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 	}
 	source := ir.SourceOf(g)
 	r := &optReport{Before: count(g), Query: s.opt.Query().String(), Defaults: s.defaults, fixed: f.arguments.fixDefaults}
-	rec := profile.New(s.opt.Name(), s.opt.Class())
-	watched, told := f.watch.Start(ctx, c, s.opt)
-	if err := s.opt.Rewrite(watched, g, rec); err != nil {
-		return s.failed(ctx, c, fmt.Errorf("optimizing: %w", err))
-	}
-	rec.End()
-	if err := told(); err != nil {
+	record, err := s.rewrite(ctx, c, g)
+	if err != nil {
 		return err
 	}
 	if f.profile {
-		if err := rec.Record().WriteText(c.Stderr); err != nil {
+		if err := record.WriteText(c.Stderr); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -267,6 +266,17 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 	return sub, nil
 }
 
+// rewrite optimizes the graph of the model.
+func (s *opened) rewrite(ctx context.Context, c *tool.Console, g *fgraph.FunctionGraph) (*profile.Record, error) {
+	watched, told := s.watch.Start(ctx, c, s.opt)
+	rec := profile.New(s.opt.Name(), s.opt.Class())
+	if err := s.opt.Rewrite(watched, g, rec); err != nil {
+		return nil, s.failed(ctx, c, fmt.Errorf("optimizing: %w", err))
+	}
+	rec.End()
+	return rec.Record(), told()
+}
+
 // notes are the fields of files with graphs of the model.
 func (s *opened) notes() []graphfile.Field {
 	fields := []graphfile.Field{{Name: fieldModel, Text: s.name}}
@@ -377,16 +387,10 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, r
 	if err != nil {
 		return nil, err
 	}
-	watched, told := f.watch.Start(ctx, c, s.opt)
-	rec := profile.New(s.opt.Name(), s.opt.Class())
-	if err := s.opt.Rewrite(watched, g, rec); err != nil {
-		return nil, s.failed(ctx, c, err)
-	}
-	rec.End()
-	if err := told(); err != nil {
+	record, err := s.rewrite(ctx, c, g)
+	if err != nil {
 		return nil, err
 	}
-	record := rec.Record()
 	if runs == 0 {
 		return &profile.Function{CompileTime: record.Time, Applies: g.NumApplies(), Optimizer: record}, nil
 	}
@@ -395,18 +399,11 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, r
 		return nil, err
 	}
 	o := s.lowering(filepath.Dir(arg), s.opt)
-	o.Profile, o.Threads = true, threads
-	fn, err := session.Model(ctx, s.model, o, inputs)
+	o.Threads = threads
+	p, err := profiled(ctx, s.model, o, inputs, runs)
 	if err != nil {
 		return nil, err
 	}
-	runner := fn.NewRunner()
-	for range runs {
-		if _, err := runner.Run(ctx, inputs); err != nil {
-			return nil, err
-		}
-	}
-	p := runner.Profile()
 	p.Message, p.Optimizer = arg, profile.Merge(record, p.Optimizer)
 	p.CompileTime, p.OptimizerTime = p.CompileTime+record.Time, p.OptimizerTime+record.Time
 	return p, nil

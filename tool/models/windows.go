@@ -62,15 +62,20 @@ func windowOf(a *fgraph.Apply, op *ir.Op) []int64 {
 	if k := op.Ints("kernel_shape"); k != nil {
 		return k
 	}
-	weights := 1
-	if op.Type == "QLinearConv" {
-		weights = 3
-	}
-	if weights >= len(a.Inputs()) {
-		return nil
-	}
-	dims, _ := ir.TypeOf(a.Inputs()[weights]).Numbers()
+	dims, _ := weightsOf(a).Numbers()
 	return dims[min(2, len(dims)):]
+}
+
+// weightsOf returns the type of the weights of a convolution.
+func weightsOf(a *fgraph.Apply) ir.Type {
+	k := 1
+	if a.Op().(*ir.Op).Type == "QLinearConv" {
+		k = 3
+	}
+	if k >= len(a.Inputs()) {
+		return ir.Type{}
+	}
+	return ir.TypeOf(a.Inputs()[k])
 }
 
 func numberAt(list []int64, i, otherwise int) int {

@@ -42,18 +42,6 @@ func (w world) Complete(g *fgraph.FunctionGraph) error { return g.Attach(w.sourc
 // Random returns values for inputs of types with sizes that are not known, too: the same for the same
 // symbol.
 func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
-	return sample(ctx, w, g, seed)
-}
-
-// sizes are tried in turn for those that are not known, of a batch and others. Networks of images
-// halve them several times; that of a recurrent one may be small.
-var sizes = [][2]int{{1, 64}, {1, 32}, {1, 16}, {1, 8}, {2, 4}, {1, 3}, {1, 2}, {1, 1}, {1, 128}, {1, 224}, {1, 256}, {1, 512}, {1, 640}}
-
-// maxDrawn bounds the elements of all inputs that are drawn at random.
-const maxDrawn = 1 << 27
-
-// sample draws inputs for which the graph can be computed.
-func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	var first error
 	known := hints(g)
 	for i := range 2 * len(sizes) {
@@ -94,6 +82,13 @@ func sample(ctx context.Context, w world, g *fgraph.FunctionGraph, seed uint64) 
 	}
 	return nil, fmt.Errorf("no sizes of inputs were found for which it can be computed; give some by --shape: %w", first)
 }
+
+// sizes are tried in turn for those that are not known, of a batch and others. Networks of images
+// halve them several times; that of a recurrent one may be small.
+var sizes = [][2]int{{1, 64}, {1, 32}, {1, 16}, {1, 8}, {2, 4}, {1, 3}, {1, 2}, {1, 1}, {1, 128}, {1, 224}, {1, 256}, {1, 512}, {1, 640}}
+
+// maxDrawn bounds the elements of all inputs that are drawn at random.
+const maxDrawn = 1 << 27
 
 // A drawing draws the inputs of a graph.
 type drawing struct {
@@ -180,14 +175,19 @@ func (d *drawing) tensor(t ir.Type) (*array.Array, error) {
 	if err != nil {
 		return nil, err
 	}
+	fill(a, d.rng)
+	return a, nil
+}
+
+// fill sets the elements of an array to random numbers.
+func fill(a *array.Array, rng *rand.Rand) {
 	for i := range a.Len() {
 		if a.DType().IsFloat() {
-			a.SetFloat(i, d.rng.NormFloat64())
+			a.SetFloat(i, rng.NormFloat64())
 		} else {
-			a.SetFloat(i, float64(d.rng.IntN(2))) // which any index may be
+			a.SetFloat(i, float64(rng.IntN(2))) // which any index may be
 		}
 	}
-	return a, nil
 }
 
 // sizeOf returns the size of a dimension: the same for the same symbol.

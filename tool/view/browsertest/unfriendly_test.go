@@ -131,7 +131,7 @@ func TestPlaygroundFaults(t *testing.T) {
 	for _, c := range []struct{ field, text, marked string }{
 		{"expr", "exp(x + )", ")"}, {"expr", "exp(x)\n + foo(x)", "f"}, {"expr", "λ + foo(x)", "f"}, {"variables", "x: vektor", "v"}, {"variables", "x: vector; y: foo", "f"},
 		{"grad", "z", "z"}, {"query", "fast_run +nosuch", "nosuch"}, {"query", "fast_run +(", "("},
-		{"rules", "# Twice.\nmy: canonicalize\n    (frobnicate x) => x\n", "("}, {"rules", "my: canonicalize\n    (exp x => x\n", "my: canonicalize"},
+		{"rules", "# Twice.\nmy: canonicalize\n    (frobnicate x) => x\n", "("}, {"rules", "my: canonicalize\n    (exp x => x\n", "    (exp x => x"},
 		{"expr", strings.Repeat("(", 5000) + "x", "("},
 	} {
 		for field, text := range map[string]string{"expr": "x + x", "variables": "x: vector", "grad": "", "query": "fast_run", "rules": ""} {

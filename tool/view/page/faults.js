@@ -13,7 +13,8 @@
     [/^--\w+/, () => ({ field: "flags" })],
     [/\bquery "[^\n]*": column (\d+)/, (m) => ({ field: "query", column: Number(m[1]) })],
     [/\bquery [^\n]*unknown \w+ [+&~-]?([\w.]+)/, (m) => ({ field: "query", part: m[1] })],
-    [/(?:^|\s)(?:rules|argument):(\d+): ?(?:pattern )?"?/, (m) => ({ field: "rules", line: Number(m[1]) })],
+    [/(?:^|\s)(?:rules|argument):(\d+):[^\n]*pattern "([^\n]*)": column (\d+)/, (m) => ({ field: "rules", line: Number(m[1]), part: m[2], column: Number(m[3]) })],
+    [/(?:^|\s)(?:rules|argument):(\d+): /, (m) => ({ field: "rules", line: Number(m[1]) })],
     [/pattern "([^\n]*)": column (\d+)/, (m) => ({ field: "rules", part: m[1], column: Number(m[2]) })],
   ];
 
@@ -27,9 +28,12 @@
     const field = at && (app.form.elements[at.field] ?? view.rulesElements(app)[at.field]);
     if (!field) return null;
     const text = field.value;
-    let from = at.line ? text.split("\n").slice(0, at.line - 1).reduce((n, l) => n + l.length + 1, 0) : at.part ? Math.max(0, text.indexOf(at.part)) : 0;
-    let to = at.line ? from + (text.slice(from).split("\n")[0] ?? "").length : from + (at.part?.length ?? 0);
-    if (at.column) {
+    let from = at.line ? text.split("\n").slice(0, at.line - 1).reduce((n, l) => n + l.length + 1, 0) : 0;
+    // A pattern of several lines is named as one, so it may not be found. Then there is its line.
+    const part = at.part ? text.indexOf(at.part, from) : -1, found = part >= 0;
+    if (found) from = part;
+    let to = from + (found ? at.part.length : at.line ? text.slice(from).split("\n")[0].length : 0);
+    if (at.column && (found || !at.part)) {
       // Columns are in bytes.
       from += new TextDecoder().decode(new TextEncoder().encode(text.slice(from)).slice(0, at.column - 1)).length;
       to = from + 1;

@@ -5,7 +5,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/onnxtest"
+	"github.com/nnopt/nnopt/internal/onnxtest"
 )
 
 // walk calls a function with all nodes, and with how many graphs are around them.

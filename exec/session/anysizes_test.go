@@ -1,0 +1,84 @@
+package session_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// TestAnySizesFunctions: a session makes a function for the first sizes and one for all others, or just that one.
+func TestAnySizesFunctions(t *testing.T) {
+	for _, any := range []bool{false, true} {
+		s := session.New(network(t), session.Options{Options: lower.Options{AnySizes: any}, Optimizer: build(t, "fast_run")})
+		want := 1
+		if !any {
+			want = 2
+		}
+		goroutines := runtime.NumGoroutine()
+		for i := range 40 {
+			height, width := 5+i*7%23, 5+i*5%19
+			in := map[string]*array.Array{"x": array.Full(array.Float32, 0.01*float64(i), 1, 8, height, width)}
+			_, got, err := s.Run(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := session.Model(t.Context(), network(t), session.Options{Optimizer: build(t, "fast_run")}, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := f.Call(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !array.Equal(got["y"], own["y"]) {
+				t.Errorf("%d×%d: %v, and %v of a function for these sizes", height, width, got["y"], own["y"])
+			}
+		}
+		if made, err := s.Functions(); made != want || err != nil {
+			t.Errorf("%d functions, want %d: %v", made, want, err)
+		}
+		if n := runtime.NumGoroutine(); n > goroutines {
+			t.Errorf("%d goroutines, %d before", n, goroutines)
+		}
+	}
+}
+
+// TestAnySizesFail: what a function for any sizes can't know, such as that a computed size of 1 is broadcast, is computed
+// by one for the sizes; and an input that is wrong for both is an error of the input.
+func TestAnySizesFail(t *testing.T) {
+	m := model([]string{"x", "y"}, []string{"sum"}, constant("one", array.Of([]int64{1}, 1), onnx.Int64), constant("most", array.Of([]int64{99}, 1), onnx.Int64),
+		node("Slice", "x one most", "rest"), node("Add", "y rest", "sum"))
+	m.Graph.Inputs[0].Type, m.Graph.Inputs[1].Type = floats("n"), floats("m")
+	s := session.New(m, session.Options{Options: lower.Options{AnySizes: true}})
+	run := func(n, k int) (*session.Function, []float64, error) {
+		f, out, err := s.Run(t.Context(), map[string]*array.Array{"x": array.Full(array.Float32, 2, n), "y": array.Full(array.Float32, 1, k)})
+		if err != nil {
+			return f, nil, err
+		}
+		return f, out["sum"].Floats(), nil
+	}
+	for _, c := range []struct {
+		x, y, want int // sizes; of the result, -1 if there is none
+		any        bool
+	}{{5, 4, 4, true}, {2, 3, 3, false}, {9, 8, 8, true}, {1, 1, 0, false}, {4, 4, -1, false}, {7, 6, 6, true}} {
+		f, sum, err := run(c.x, c.y)
+		switch {
+		case c.want < 0:
+			if err == nil {
+				t.Errorf("%d and %d: %v", c.x, c.y, sum)
+			}
+		case err != nil:
+			t.Errorf("%d and %d: %v", c.x, c.y, err)
+		case len(sum) != c.want || len(sum) > 0 && sum[0] != 3 || f.AnySizes() != c.any:
+			t.Errorf("%d and %d: %v, for any sizes: %v", c.x, c.y, sum, f.AnySizes())
+		}
+	}
+	if _, _, err := s.Run(t.Context(), map[string]*array.Array{"x": array.Full(array.Float32, 2, 2, 2), "y": array.Full(array.Float32, 1, 2)}); !errors.Is(err, lower.ErrInput) {
+		t.Errorf("a matrix: %v", err)
+	}
+}

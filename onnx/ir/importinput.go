@@ -1,0 +1,135 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// inputs makes the inputs of the model.
+func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
+	initial := make(map[string]bool)
+	for _, t := range g.Initializers {
+		initial[t.Name] = true
+	}
+	im.noteSymbols(g.Inputs)
+	var inputs []*fgraph.Variable
+	given := make(map[string]bool)
+	for _, in := range g.Inputs {
+		t := FromProto(in.Type)
+		if dims, ok := im.Shapes[in.Name]; ok {
+			given[in.Name] = true
+			var err error
+			if t, err = withShape(t, dims); err != nil {
+				im.fault("input "+in.Name, err)
+			}
+		}
+		v := fgraph.NewInput(symbolized(im.source.symbols, t, in.Name), in.Name)
+		switch x := im.Values[in.Name]; {
+		case x != nil:
+			given[in.Name] = true
+			c := Constant(NewValue(x, im.Dir), in.Name)
+			if !v.Type().Accepts(c.Type()) {
+				im.fault("input "+in.Name, fmt.Errorf("the value is of type %v, not %v", c.Type(), v.Type()))
+			}
+			s.vars[in.Name] = c
+		case im.Defaults && initial[in.Name]:
+			continue
+		default:
+			s.vars[in.Name] = v
+		}
+		inputs = append(inputs, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(im.Shapes)) {
+		if !given[name] {
+			im.fault("input "+name, errors.New("a shape is given, but the model has no such input"))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(im.Values)) {
+		if !given[name] {
+			im.fault("input "+name, errors.New("a value is given, but the model has no such input"))
+		}
+	}
+	return inputs
+}
+
+// withShape gives the type of an input other sizes.
+func withShape(t Type, dims []Dim) (Type, error) {
+	old, ranked := t.Shape()
+	if ranked && len(old) != len(dims) {
+		return t, fmt.Errorf("it has %d dimensions, and the shape that is given has %d", len(old), len(dims))
+	}
+	dims = slices.Clone(dims)
+	for i := range old {
+		if dims[i].IsUnknown() {
+			dims[i] = old[i]
+		}
+	}
+	return NewType(t.Elem(), dims...), nil
+}
+
+// noteSymbols notes the symbols of the model, so that none of ours is one of them.
+func (im *importer) noteSymbols(list []*onnx.ValueInfo) {
+	for _, in := range list {
+		if in.Type == nil || in.Type.Tensor == nil || in.Type.Tensor.Shape == nil {
+			continue
+		}
+		for _, d := range in.Type.Tensor.Shape.Dims {
+			im.source.symbols[d.Param] = true
+		}
+	}
+}
+
+// symbolized gives sizes that are not known symbols of their own: whatever they are, they are the same
+// wherever the value is used. Symbols are named after the value. Values of one name, in graphs that
+// don't see each other, get different ones.
+func symbolized(symbols map[string]bool, t Type, name string) Type {
+	dims, ranked := t.Shape()
+	if !ranked || name == "" || !slices.ContainsFunc(dims, Dim.IsUnknown) {
+		return t
+	}
+	for i, d := range dims {
+		if !d.IsUnknown() {
+			continue
+		}
+		symbol := fmt.Sprintf("%s.%d", name, i)
+		for k := 2; symbols[symbol]; k++ {
+			symbol = fmt.Sprintf("%s.%d.%d", name, i, k)
+		}
+		symbols[symbol] = true
+		dims[i] = Symbol(symbol)
+	}
+	u := NewType(t.elem, dims...)
+	u.data = t.data
+	return u
+}
+
+// declare notes the types that the model declares in a graph. Their symbols are left out: programs
+// that write models give the same name to different sizes. If sizes are given, those of the model may
+// be others.
+func (im *importer) declare(g *onnx.Graph, s *scope) {
+	for _, v := range slices.Concat(g.Values, g.Outputs) {
+		s.types[v.Name] = im.declaredType(v.Type)
+	}
+}
+
+// declaredType returns the type that the model declares for a value within a graph.
+func (im *importer) declaredType(p *onnx.Type) Type {
+	t := FromProto(p).numbersOnly()
+	if im.source.fixed {
+		t = t.elementsOnly()
+	}
+	return t
+}
+
+// elementsOnly returns the type with the number of dimensions of a tensor, but without sizes.
+func (t Type) elementsOnly() Type {
+	if dims, ranked := t.Shape(); ranked {
+		return NewType(t.elem, unknowns(len(dims))...)
+	}
+	return t
+}

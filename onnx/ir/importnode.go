@@ -1,0 +1,136 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// graph imports the initializers and nodes of a graph.
+func (im *importer) graph(g *onnx.Graph, s *scope) {
+	im.declare(g, s)
+	for _, t := range g.Initializers {
+		if s.vars[t.Name] == nil {
+			s.vars[t.Name] = Constant(NewValue(t, im.Dir), t.Name)
+		}
+	}
+	for _, t := range g.SparseInitializers {
+		if t.Values != nil {
+			s.vars[t.Values.Name] = Constant(&Value{Sparse: t, dir: im.Dir}, t.Values.Name)
+		}
+	}
+	im.nodes(g.Nodes, s)
+}
+
+// nodes imports nodes.
+func (im *importer) nodes(nodes []*onnx.Node, s *scope) {
+	order, err := im.sorted(nodes, s)
+	if err != nil {
+		im.fault(s.path+"nodes", err)
+		return
+	}
+	for _, i := range order {
+		if im.stopped {
+			return
+		}
+		if err := im.node(i, nodes[i], s); err != nil {
+			im.fault(s.path+whereOf(i, nodes[i]), err)
+		}
+	}
+}
+
+// errFollows means that an input of a node is the output of one with a fault.
+var errFollows = errors.New("an input failed")
+
+func (im *importer) node(i int, n *onnx.Node, s *scope) error {
+	outputs, err := im.apply(i, n, s)
+	for i, name := range n.Outputs {
+		switch {
+		case name == "":
+		case err != nil:
+			s.failed[name] = true
+		case i < len(outputs) && outputs[i] != nil:
+			if s.vars[name] != nil {
+				return fmt.Errorf("the name of its output %s is taken", name)
+			}
+			s.vars[name] = outputs[i]
+		}
+	}
+	if errors.Is(err, errFollows) {
+		return nil
+	}
+	return err
+}
+
+// apply makes what computes the outputs of a node.
+func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, error) {
+	n = s.resolved(n)
+	if n.Op == "Constant" && domainOf(n.Domain) == "" && len(n.Outputs) == 1 {
+		c, err := im.constant(n)
+		return []*fgraph.Variable{c}, err
+	}
+	in := make([]*fgraph.Variable, len(n.Inputs))
+	for i, name := range n.Inputs {
+		if name == "" {
+			in[i] = Missing()
+		} else if in[i] = s.find(name); in[i] == nil {
+			if s.hasFailed(name) {
+				return nil, errFollows
+			}
+			return nil, fmt.Errorf("nothing computes its input %s", name)
+		}
+	}
+	if f := im.function(n); f != nil {
+		return im.call(i, n, f, in, s)
+	}
+	origin := len(im.source.nodes)
+	im.source.nodes = append(im.source.nodes, imported{node: n, path: s.path, index: i, branch: s.branch})
+	op, in, err := im.op(origin, n, in, s)
+	if err != nil {
+		return nil, err
+	}
+	im.source.nodes[origin].op = op
+	if s.opsets[""] == im.source.opsets[""] { // others can't be written as they are in any case
+		im.source.latest = min(im.source.latest, op.latest())
+	}
+	a, err := im.Operators.Apply(op, in...)
+	if err != nil && s.lenient {
+		a, err = fgraph.NewApply(op, in, slices.Repeat([]fgraph.Type{Type{}}, op.Outputs)...), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a = im.declared(a, n, s)
+	a.SetOrigin(origin)
+	if s.call != nil {
+		im.source.nodes[origin].function = &inFunction{in: s.call, opsets: s.opsets, graph: s.made.number, inputs: refsOf(a.Inputs())}
+	}
+	s.made.applies = append(s.made.applies, a)
+	return a.Outputs(), nil
+}
+
+// declared gives the outputs of an apply their names, and the types that the model declares where
+// they say more.
+func (im *importer) declared(a *fgraph.Apply, n *onnx.Node, s *scope) *fgraph.Apply {
+	types := make([]fgraph.Type, len(a.Outputs()))
+	for i, v := range a.Outputs() {
+		t := TypeOf(v)
+		if i < len(n.Outputs) {
+			if both, ok := t.Meet(s.types[n.Outputs[i]]); ok {
+				t = both
+			}
+			t = symbolized(im.source.symbols, t, n.Outputs[i])
+		}
+		types[i] = t
+	}
+	b := fgraph.NewApply(a.Op(), a.Inputs(), types...)
+	for i, name := range n.Outputs {
+		if i < len(b.Outputs()) {
+			b.Outputs()[i].SetName(name)
+		}
+	}
+	return b
+}

@@ -1,0 +1,103 @@
+package onnx
+
+import (
+	"iter"
+	"slices"
+)
+
+// Subgraphs returns the graphs that an attribute holds.
+func (m *Attribute) Subgraphs() []*Graph {
+	if m.Graph != nil {
+		return append([]*Graph{m.Graph}, m.Graphs...)
+	}
+	return m.Graphs
+}
+
+// Nested yields graphs and all graphs within them, each once.
+func Nested(todo ...*Graph) iter.Seq[*Graph] {
+	return func(yield func(*Graph) bool) {
+		todo, seen := slices.Clone(todo), make(map[*Graph]bool)
+		for len(todo) > 0 {
+			g := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			if seen[g] { // of a model that was put together, not read
+				continue
+			}
+			if seen[g] = true; !yield(g) {
+				return
+			}
+			for _, n := range g.Nodes {
+				for _, a := range n.Attributes {
+					todo = append(todo, a.Subgraphs()...)
+				}
+			}
+		}
+	}
+}
+
+// Uses tells which names nodes use. It looks at each graph once. The zero value is ready.
+type Uses struct {
+	free map[*Graph][]string
+}
+
+// Of returns the names of what a node uses, in the graphs that it holds as well.
+func (u *Uses) Of(n *Node) []string {
+	names := n.Inputs
+	for _, a := range n.Attributes {
+		for _, g := range a.Subgraphs() {
+			names = append(slices.Clip(names), u.freeNames(g)...)
+		}
+	}
+	return names
+}
+
+// freeNames returns the names that a graph uses and does not define, each once.
+func (u *Uses) freeNames(g *Graph) []string {
+	if free, ok := u.free[g]; ok {
+		return free
+	}
+	defined := g.Defined()
+	defined[""] = true
+	var used []string
+	for _, n := range g.Nodes {
+		used = append(used, u.Of(n)...)
+	}
+	for _, out := range g.Outputs {
+		used = append(used, out.Name)
+	}
+	var free []string
+	for _, name := range used {
+		if !defined[name] {
+			defined[name] = true
+			free = append(free, name)
+		}
+	}
+	if u.free == nil {
+		u.free = make(map[*Graph][]string)
+	}
+	u.free[g] = free
+	return free
+}
+
+// Defined returns the names that a graph defines.
+func (m *Graph) Defined() map[string]bool {
+	defined := make(map[string]bool)
+	for _, v := range m.Inputs {
+		defined[v.Name] = true
+	}
+	for _, t := range m.Initializers {
+		defined[t.Name] = true
+	}
+	for _, t := range m.SparseInitializers {
+		if t.Values != nil {
+			defined[t.Values.Name] = true
+		}
+	}
+	for _, n := range m.Nodes {
+		for _, name := range n.Outputs {
+			defined[name] = true
+		}
+	}
+	delete(defined, "") // results that are left out
+	return defined
+}
