@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/passes/onnxpass/internal/floats"
 	"github.com/nnopt/nnopt/pattern"
 )
 
@@ -160,18 +161,7 @@ func finite(x *ir.Value) bool {
 	}
 	switch x.Tensor.DataType {
 	case onnx.Float:
-		for ; len(raw) >= 16; raw = raw[16:] {
-			// The highest bit is set where an exponent has no zero, see scaleRun.
-			a, b := binary.LittleEndian.Uint64(raw)&(infinity<<32|infinity), binary.LittleEndian.Uint64(raw[8:])&(infinity<<32|infinity)
-			if ((a+(1<<55|1<<23))|(b+(1<<55|1<<23)))&(1<<63|1<<31) != 0 {
-				return false
-			}
-		}
-		for ; len(raw) >= 4; raw = raw[4:] {
-			if binary.LittleEndian.Uint32(raw)&infinity == infinity {
-				return false
-			}
-		}
+		return floats.Finite(raw)
 	case onnx.Double:
 		for i := 0; i+8 <= len(raw); i += 8 {
 			if binary.LittleEndian.Uint64(raw[i:])&0x7ff0000000000000 == 0x7ff0000000000000 {

@@ -9,6 +9,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/passes/onnxpass/internal/floats"
 	"github.com/nnopt/nnopt/pattern"
 )
 
@@ -230,7 +231,7 @@ func scaledFloats(w, s *ir.Value, shape, factors []int64) (*fgraph.Variable, err
 	}
 	out := make([]byte, len(raw))
 	position := make([]int64, last)
-	exponents := uint32(0)
+	allFinite := true
 	for start := 0; start < len(raw); start += run {
 		k := int64(0)
 		for i := range last {
@@ -242,7 +243,7 @@ func scaledFloats(w, s *ir.Value, shape, factors []int64) (*fgraph.Variable, err
 			return nil, fmt.Errorf("%w: factors of another shape", errNotComputed)
 		}
 		f := math.Float32frombits(binary.LittleEndian.Uint32(by[4*k:]))
-		exponents |= scaleRun(out[start:start+run], raw[start:start+run], f)
+		allFinite = floats.Scale(out[start:start+run], raw[start:start+run], f) && allFinite
 		for i := last - 1; i >= 0; i-- {
 			if position[i]++; position[i] < shape[i] {
 				break
@@ -250,34 +251,11 @@ func scaledFloats(w, s *ir.Value, shape, factors []int64) (*fgraph.Variable, err
 			position[i] = 0
 		}
 	}
-	if exponents&1<<31 != 0 {
+	if !allFinite {
 		return nil, fmt.Errorf("%w: it would not be finite", errNotComputed)
 	}
 	return ir.Constant(ir.NewValue(&onnx.Tensor{Dims: w.Tensor.Dims, DataType: onnx.Float, Raw: out}, ""), ""), nil
 }
-
-// scaleRun sets floats to others, as many of them, times a factor, and returns bits of which the highest one
-// tells whether any is infinite or NaN: then its exponent has no zero, and one more carries to the sign.
-func scaleRun(to, from []byte, f float32) (exponents uint32) {
-	to = to[:len(from)]
-	le, i := binary.LittleEndian, 0
-	for ; i <= len(from)-8; i += 8 {
-		x := le.Uint64(from[i : i+8])
-		y := math.Float32bits(math.Float32frombits(uint32(x)) * f)
-		z := math.Float32bits(math.Float32frombits(uint32(x>>32)) * f)
-		le.PutUint64(to[i:i+8], uint64(y)|uint64(z)<<32)
-		exponents |= (y&infinity + 1<<23) | (z&infinity + 1<<23)
-	}
-	if i <= len(from)-4 {
-		y := math.Float32bits(math.Float32frombits(le.Uint32(from[i:])) * f)
-		le.PutUint32(to[i:], y)
-		exponents |= y&infinity + 1<<23
-	}
-	return exponents
-}
-
-// infinity is the exponent of infinity and NaN.
-const infinity = 0x7f800000
 
 // response returns what a linear operator makes of the same numbers everywhere: the sum over the kernel
 // and the channels of a group.
