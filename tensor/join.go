@@ -23,8 +23,9 @@ func Join(axis int, xs ...*fgraph.Variable) *fgraph.Variable {
 	axis = NormalAxes("join", xs[0], []int{axis})[0]
 	types := dtypesOf(xs)
 	in := make([]*fgraph.Variable, len(xs))
+	dtype := array.Upcast(types[0], types[1:]...) // once: there may be 100,000
 	for i, x := range xs {
-		in[i] = Cast(x, array.Upcast(types[0], types[1:]...))
+		in[i] = Cast(x, dtype)
 	}
 	return MustApply(JoinOp{Axis: int8(axis)}, in...)
 }
