@@ -334,8 +334,9 @@ func (r *Runner) region(ctx context.Context, g *region) error {
 			l.beside = r.ws.Beside()
 		}
 		l.r, l.region, l.ctx, l.failed = r, g, ctx, nil
+		l.beside.Context = ctx
 		r.ws.Threads.Do(len(g.lanes), l)
-		l.ctx = nil
+		l.ctx, l.beside.Context = nil, nil
 		if l.failed != nil {
 			return l.failed
 		}

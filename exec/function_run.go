@@ -115,7 +115,9 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	if first || r.loans != nil || r.yielded {
 		r.house()
 	}
-	if err := r.compute(ctx); err != nil {
+	r.ws.Context = ctx
+	err = r.compute(ctx)
+	if r.ws.Context = nil; err != nil {
 		r.abandon()
 		return nil, err
 	}

@@ -73,3 +73,20 @@ func TestData(t *testing.T) {
 		}
 	}
 }
+
+// TestLimits: types have the numbers that their bits say.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		of          onnx.DataType
+		least, most int64
+		ok          bool
+	}{
+		{onnx.Bool, 0, 1, true}, {onnx.Int2, -2, 1, true}, {onnx.Int4, -8, 7, true}, {onnx.Int8, -128, 127, true}, {onnx.Int32, math.MinInt32, math.MaxInt32, true},
+		{onnx.Int64, math.MinInt64, math.MaxInt64, true}, {onnx.Uint2, 0, 3, true}, {onnx.Uint16, 0, 65535, true}, {onnx.Uint32, 0, math.MaxUint32, true},
+		{onnx.Uint64, 0, math.MaxInt64, true}, {onnx.Float, 0, 0, false}, {onnx.String, 0, 0, false},
+	} {
+		if least, most, ok := c.of.Limits(); least != c.least || most != c.most || ok != c.ok {
+			t.Errorf("%v: %d, %d, %v", c.of, least, most, ok)
+		}
+	}
+}

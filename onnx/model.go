@@ -1,6 +1,9 @@
 package onnx
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // A Model is a ModelProto: a graph with the versions of the operators that it uses.
 type Model struct {
@@ -199,6 +202,23 @@ func (t DataType) Bits() int {
 		return 0
 	}
 	return dataTypes[t].bits
+}
+
+// Limits returns the least and the largest number of a type of integers, or of bools, which are 0 and 1, as far as
+// an int64 has them. ok is false for other types.
+func (t DataType) Limits() (least, most int64, ok bool) {
+	switch t {
+	case Bool:
+		return 0, 1, true
+	case Int2, Int4, Int8, Int16, Int32, Int64:
+		least = int64(-1) << (t.Bits() - 1)
+		return least, -(least + 1), true
+	case Uint2, Uint4, Uint8, Uint16, Uint32:
+		return 0, int64(1)<<t.Bits() - 1, true
+	case Uint64:
+		return 0, math.MaxInt64, true
+	}
+	return 0, 0, false
 }
 
 // A SparseTensor is a SparseTensorProto: values at indices of a tensor of zeros.

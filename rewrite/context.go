@@ -18,6 +18,23 @@ type Context struct {
 	node *fgraph.Apply
 
 	counters *[]profile.Counter // of the rule; nil if nothing is recorded
+	memos    map[any]any        // by a nil pointer to its type
+}
+
+// Memo returns the value of a type that rules have in a run of a driver, at first its zero value. It is for what
+// remains true while the graph changes, so that a rule need not look at the same part of a graph for each of many
+// applies.
+func Memo[T any](c *Context) *T {
+	key := (*T)(nil)
+	if m, ok := c.memos[key]; ok {
+		return m.(*T)
+	}
+	if c.memos == nil {
+		c.memos = make(map[any]any)
+	}
+	m := new(T)
+	c.memos[key] = m
+	return m
 }
 
 // NewContext returns a context for calling a node rewriter without a driver.

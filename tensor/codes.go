@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"fmt"
 	"weak"
 
@@ -32,7 +33,7 @@ func MatmulInteger(x, y, zeroX, zeroY *fgraph.Variable) *fgraph.Variable {
 // foldedView returns a view of a constant as a constant.
 func foldedView(v *fgraph.Variable) *fgraph.Variable {
 	if a := v.Owner(); a != nil && a.Inputs()[0].IsConstant() {
-		if folded, err := Fold(a); err == nil {
+		if folded, err := Fold(context.Background(), a); err == nil {
 			return Constant(folded[0])
 		}
 	}

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func Run(a *fgraph.Apply, k Kernel, ws *array.Workspace, in []*array.Array) (out
 
 // Fold computes the outputs of an apply whose inputs are constants, within 256 megabytes. The arrays
 // are the caller's.
-func Fold(a *fgraph.Apply) ([]*array.Array, error) {
+func Fold(ctx context.Context, a *fgraph.Apply) ([]*array.Array, error) {
 	k, err := Compile(a)
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func Fold(a *fgraph.Apply) ([]*array.Array, error) {
 	for i, v := range a.Inputs() {
 		in[i] = ConstantOf(v)
 	}
-	out, err := Run(a, k, &array.Workspace{MaxBytes: 1 << 28}, in)
+	out, err := Run(a, k, &array.Workspace{MaxBytes: 1 << 28, Context: ctx}, in)
 	if err != nil {
 		return nil, err
 	}

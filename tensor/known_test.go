@@ -73,12 +73,12 @@ func TestKnown(t *testing.T) {
 
 // TestFold computes an apply of constants, and one that fails.
 func TestFold(t *testing.T) {
-	out, err := tensor.Fold(tensor.Add(tensor.Float(2), tensor.Float(3)).Owner())
+	out, err := tensor.Fold(t.Context(), tensor.Add(tensor.Float(2), tensor.Float(3)).Owner())
 	if err != nil || len(out) != 1 || out[0].Float(0) != 5 {
 		t.Error(out, err)
 	}
 	big := tensor.AllocEmpty(array.Float64, tensor.Int(1<<40))
-	if out, err := tensor.Fold(big.Owner()); err == nil {
+	if out, err := tensor.Fold(t.Context(), big.Owner()); err == nil {
 		t.Error(out)
 	}
 }

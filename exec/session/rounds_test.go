@@ -1,12 +1,18 @@
 package session_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -75,5 +81,103 @@ func TestLongScan(t *testing.T) {
 	}
 	if f.Graph().NumApplies() > 20 || out["s1"].Float(0) != sum {
 		t.Errorf("%d applies, %g, want %g", f.Graph().NumApplies(), out["s1"].Float(0), sum)
+	}
+}
+
+// endless returns a model of a loop in a loop, both of which have n rounds, an input, and go on for years if that is
+// large. The size of the result is what they carry, if that is asked for: lowering then runs them.
+func endless(asked bool) *onnx.Model {
+	loop := func(in, out string, nodes ...*onnx.Node) *onnx.Node {
+		body := &onnx.Graph{Inputs: names("i"+out, "c"+out, in), Outputs: names("d"+out, "r"+out), Nodes: append(nodes, node("Identity", "c"+out, "d"+out))}
+		return node("Loop", "n  x", out, &onnx.Attribute{Name: "body", Type: onnx.AttributeGraph, Graph: body})
+	}
+	inner := loop("a", "b", node("Add", "a x", "rb"))
+	m := model([]string{"n", "x"}, []string{"y"}, loop("e", "f", inner, node("Max", "e b", "rf")), node("Identity", "f", "y"))
+	if asked {
+		m.Graph.Nodes[1] = node("ConstantOfShape", "f", "y")
+	}
+	for _, in := range m.Graph.Inputs {
+		in.Type.Tensor.Elem = onnx.Int64
+	}
+	return m
+}
+
+// endlessConstants returns that model with constants for inputs.
+func endlessConstants(t *testing.T, in map[string]*array.Array) *onnx.Model {
+	m := endless(false)
+	m.Graph.Inputs = nil
+	for name, a := range in {
+		x, err := lower.TensorOf(name, a, onnx.Int64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Graph.Initializers = append(m.Graph.Initializers, x)
+	}
+	return m
+}
+
+// TestEndlessRounds: loops end with the context, in a run, where lowering asks for what they make, and where a node of
+// constants is computed.
+func TestEndlessRounds(t *testing.T) {
+	enough := errors.New("enough")
+	in := map[string]*array.Array{"n": array.Scalar(int64(1 << 19)), "x": array.Of([]int64{0}, 1)}
+	soon := func(t *testing.T, do func(ctx context.Context) error) {
+		t.Helper()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var ended time.Time
+		time.AfterFunc(50*time.Millisecond, func() { ended = time.Now(); cancel(enough) })
+		if err := do(ctx); !errors.Is(err, enough) {
+			t.Fatal(err)
+		}
+		if late := time.Since(ended); late > time.Second { // 1 ms, but other tests run meanwhile
+			t.Errorf("it ends %v after the context", late)
+		}
+	}
+	for _, query := range []string{"none", "fast_run"} {
+		o := session.Options{Optimizer: build(t, query)}
+		f, err := session.Model(t.Context(), endless(false), o, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		soon(t, func(ctx context.Context) error { _, err := f.Call(ctx, in); return err })
+		soon(t, func(ctx context.Context) error { _, err := session.Model(ctx, endless(true), o, in); return err })
+	}
+	m := endlessConstants(t, in)
+	g, err := ir.Import(m, ir.Options{Evaluator: lower.Evaluator{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon(t, func(ctx context.Context) error { return build(t, "fast_run").Rewrite(ctx, g, nil) })
+	tensors := session.Options{Optimizer: build(t, "fast_run -onnx")}
+	soon(t, func(ctx context.Context) error { _, err := session.Model(ctx, m, tensors, nil); return err })
+}
+
+// TestRoundsWork: loops run as long as there is work left, together. Those of constants stay if it is not enough.
+func TestRoundsWork(t *testing.T) {
+	in := map[string]*array.Array{"n": array.Scalar(int64(1 << 19)), "x": array.Of([]int64{0}, 1)}
+	f, err := session.Model(t.Context(), endless(false), session.Options{}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tensor.WithWork(t.Context(), 20*time.Millisecond)
+	if _, err := f.Call(ctx, in); !errors.Is(err, tensor.ErrWork) {
+		t.Error(err)
+	}
+	if _, err := f.Call(ctx, in); !errors.Is(err, tensor.ErrWork) {
+		t.Error(err)
+	}
+	g, err := ir.Import(endlessConstants(t, in), ir.Options{Evaluator: lower.Evaluator{}})
+	if err == nil {
+		err = build(t, "fast_run").Rewrite(tensor.WithWork(t.Context(), 20*time.Millisecond), g, nil)
+	}
+	if err != nil || g.NumApplies() != 1 {
+		t.Error(g, err)
+	}
+	in["n"] = array.Scalar(int64(8))
+	if g, err = ir.Import(endlessConstants(t, in), ir.Options{Evaluator: lower.Evaluator{}}); err == nil {
+		err = build(t, "fast_run").Rewrite(tensor.WithWork(t.Context(), 20*time.Millisecond), g, nil)
+	}
+	if err != nil || g.NumApplies() != 0 {
+		t.Error(g, err)
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A Session runs a model on inputs of any shapes. It makes a function for inputs of new shapes and, where a
-// graph depends on values, for new values, and keeps the functions that it made last. They share weights and
+// A Session runs a model on inputs of any shapes. It makes a function for the first inputs and, when others come with
+// other sizes, one for any. Where a model has none for any sizes, or depends on values, it makes a function for new
+// sizes or values each time, and keeps the functions that it made last. They share weights and
 // what products prepare of them. Any number of goroutines may use a Session.
 type Session struct {
 	options Options

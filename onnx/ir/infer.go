@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -131,13 +130,7 @@ func (c *Call) floats(k int) ([]float64, bool) {
 }
 
 // isInteger reports whether elements are integers or bools, such as types have.
-func isInteger(t onnx.DataType) bool {
-	switch t {
-	case onnx.Int64, onnx.Int32, onnx.Int16, onnx.Int8, onnx.Uint64, onnx.Uint32, onnx.Uint16, onnx.Uint8, onnx.Bool:
-		return true
-	}
-	return false
-}
+func isInteger(t onnx.DataType) bool { return kindOf(t)&(signed|natural|bools) != 0 }
 
 // with returns the type with elements, where they are numbers that its elements can be, if it has so many.
 func (t Type) with(elements []Dim) Type {
@@ -154,31 +147,9 @@ func (t Type) with(elements []Dim) Type {
 // held returns an element as integers of a type have it. Sizes are taken to be below 2^31 where a model
 // has them as such integers.
 func held(elem onnx.DataType, d Dim) Dim {
-	least, most := int64(math.MinInt64), int64(math.MaxInt64)
-	switch elem {
-	case onnx.Int64:
-		return d
-	case onnx.Int32:
-		least, most = math.MinInt32, math.MaxInt32
-	case onnx.Int16:
-		least, most = math.MinInt16, math.MaxInt16
-	case onnx.Int8:
-		least, most = math.MinInt8, math.MaxInt8
-	case onnx.Uint64:
-		least = 0
-	case onnx.Uint32:
-		least, most = 0, math.MaxUint32
-	case onnx.Uint16:
-		least, most = 0, math.MaxUint16
-	case onnx.Uint8:
-		least, most = 0, math.MaxUint8
-	case onnx.Bool:
-		least, most = 0, 1
-	default:
-		return UnknownDim
-	}
+	least, most, ok := elem.Limits()
 	low, high := d.bounds(0)
-	if low >= least && high <= most || elem == onnx.Int32 && !d.IsUnknown() && d.expr != "" {
+	if elem == onnx.Int64 || ok && low >= least && high <= most || elem == onnx.Int32 && !d.IsUnknown() && d.expr != "" {
 		return d
 	}
 	return UnknownDim

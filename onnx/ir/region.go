@@ -79,6 +79,10 @@ type division struct {
 // maxPlaces bounds the regions that an apply is in. One that more branches need comes before them.
 const maxPlaces = 16
 
+// maxMoved bounds how deep an If is that the model had further out. Of a chain of Ifs each of which only a branch of
+// the next one needs, each would be in the branch of the next one: files have messages up to 100 deep.
+const maxMoved = 16
+
 // use notes that a value is used in a region.
 func (d *division) use(v *fgraph.Variable, r *Region) {
 	a := v.Owner()
@@ -95,7 +99,9 @@ func (d *division) use(v *fgraph.Variable, r *Region) {
 // place decides where an apply is, and notes what it uses there.
 func (d *division) place(a *fgraph.Apply) {
 	places := placement(d.uses[a])
-	if op, ok := a.Op().(*Op); ok && op.Unmergeable() {
+	op, ok := a.Op().(*Op)
+	deep := IsIf(a) && slices.ContainsFunc(places, func(r *Region) bool { return r.depth >= maxMoved })
+	if ok && op.Unmergeable() || deep {
 		places = []*Region{d.home(a, common(places))}
 	}
 	d.placed[a] = places

@@ -254,7 +254,7 @@ func dataText(x *Value) (string, error) {
 
 // Integers returns a constant of integers.
 func Integers(list []int64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
-	if kindOf(elem)&(signed|natural|bools) == 0 {
+	if !isInteger(elem) {
 		return nil, fmt.Errorf("integers of type %v", elem)
 	}
 	var raw []byte

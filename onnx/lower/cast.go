@@ -26,10 +26,7 @@ func (c *call) cast(to onnx.DataType) []*value {
 
 // wrapped gives int64s the range of a smaller type of integers, which arrays hold in a larger one.
 func wrapped(x variable, to onnx.DataType) variable {
-	size, low := float64(int64(1)<<to.Bits()), 0.0
-	if to == onnx.Int4 || to == onnx.Int2 {
-		low = -size / 2
-	}
-	y := tensor.Map(array.Mod, tensor.Sub(x, number(low, x)), number(size, x))
-	return tensor.Add(y, number(low, x))
+	least, most, _ := to.Limits()
+	low := number(float64(least), x)
+	return tensor.Add(tensor.Map(array.Mod, tensor.Sub(x, low), number(float64(most-least+1), x)), low)
 }

@@ -182,16 +182,11 @@ func (c *call) quantize(x, scale, zero variable, elem onnx.DataType) variable {
 	if zero != nil {
 		y = tensor.Add(y, tensor.Cast(zero, d))
 	}
-	low, high := 0.0, 0.0
-	switch elem {
-	case onnx.Uint8, onnx.Uint16, onnx.Uint4, onnx.Uint2:
-		high = float64(int(1)<<elem.Bits() - 1)
-	case onnx.Int8, onnx.Int16, onnx.Int4, onnx.Int2:
-		low, high = -float64(int(1)<<(elem.Bits()-1)), float64(int(1)<<(elem.Bits()-1)-1)
-	default:
+	low, high, ok := elem.Limits()
+	if !ok || elem == onnx.Bool || elem.Bits() > 16 {
 		c.fail("%w: integers of type %v", ErrUnsupported, elem)
 	}
-	y = tensor.Maximum(number(low, y), tensor.Minimum(number(high, y), y))
+	y = tensor.Maximum(number(float64(low), y), tensor.Minimum(number(float64(high), y), y))
 	return c.typed(y, elem).v
 }
 

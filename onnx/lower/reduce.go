@@ -106,25 +106,18 @@ func (c *call) extreme(op array.Reduction, axes []int) []*value {
 
 // least returns the smallest number of a type, or the largest.
 func least(t onnx.DataType, smallest bool) *array.Array {
-	bits := t.Bits()
-	switch t {
-	case onnx.Bool:
+	low, high, ok := t.Limits() // of uint64s the largest that arrays hold
+	switch {
+	case t == onnx.Bool:
 		return array.Scalar(!smallest)
-	case onnx.Float, onnx.Double, onnx.Float16, onnx.BFloat16:
-		if smallest {
-			return array.Scalar(math.Inf(-1))
-		}
-		return array.Scalar(math.Inf(1))
-	case onnx.Uint8, onnx.Uint16, onnx.Uint32, onnx.Uint64:
-		if smallest {
-			return array.Scalar(int64(0))
-		}
-		return array.Scalar(int64(1)<<min(bits, 63) - 1) // of uint64s, the largest that arrays hold
+	case ok && smallest:
+		return array.Scalar(low)
+	case ok:
+		return array.Scalar(high)
+	case smallest:
+		return array.Scalar(math.Inf(-1))
 	}
-	if smallest {
-		return array.Scalar(int64(-1) << (bits - 1))
-	}
-	return array.Scalar(int64(1)<<(bits-1) - 1)
+	return array.Scalar(math.Inf(1))
 }
 
 // arg returns the places of the largest or smallest elements.

@@ -139,24 +139,42 @@ type inputAt struct {
 	begin, size int64
 }
 
+// concatEnds are where the inputs of Concats end, as far as their sizes are known. An input may be replaced by one
+// whose size is known better, but not by one of another size.
+type concatEnds map[*fgraph.Apply][]int64
+
 // inputOf returns the input of a Concat along a dimension that has the elements from begin to end.
-func inputOf(a *fgraph.Apply, axis int, begin, end int64) (inputAt, bool) {
-	at := int64(0)
-	for _, v := range a.Inputs() {
+func inputOf(c *rewrite.Context, a *fgraph.Apply, axis int, begin, end int64) (inputAt, bool) {
+	memo := rewrite.Memo[concatEnds](c)
+	if *memo == nil {
+		*memo = make(concatEnds)
+	}
+	ends, last := (*memo)[a], int64(0)
+	if len(ends) > 0 {
+		last = ends[len(ends)-1]
+	}
+	for _, v := range a.Inputs()[len(ends):] {
 		dims, _ := ir.TypeOf(v).Shape()
 		if axis >= len(dims) {
-			return inputAt{}, false
+			break
 		}
 		size, ok := dims[axis].Number()
-		if !ok || begin < at {
-			return inputAt{}, false
+		if !ok {
+			break
 		}
-		if begin < at+size && end <= at+size {
-			return inputAt{v, at, size}, true
-		}
-		at += size
+		last += size
+		ends = append(ends, last)
 	}
-	return inputAt{}, false
+	(*memo)[a] = ends
+	i, _ := slices.BinarySearch(ends, begin+1) // the first one that ends behind the beginning
+	if begin < 0 || i == len(ends) || end > ends[i] {
+		return inputAt{}, false
+	}
+	in := inputAt{v: a.Inputs()[i], size: ends[i]}
+	if i > 0 {
+		in.begin, in.size = ends[i-1], ends[i]-ends[i-1]
+	}
+	return in, true
 }
 
 var partOfConcat = rewrite.Rule{
@@ -200,7 +218,7 @@ func partBySlice(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Resul
 	if p.end <= p.begin {
 		return c.Miss("where it ends is not known, or it is empty")
 	}
-	in, ok := inputOf(b, axis, p.begin, p.end)
+	in, ok := inputOf(c, b, axis, p.begin, p.end)
 	if !ok {
 		return c.Miss("no input has all of it")
 	}
@@ -217,7 +235,7 @@ func partByGather(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Resu
 	if !ok || len(list) != 1 || list[0] < 0 {
 		return c.Miss("it is not one element that is known, from the beginning")
 	}
-	in, ok := inputOf(b, axis, list[0], list[0]+1)
+	in, ok := inputOf(c, b, axis, list[0], list[0]+1)
 	if !ok {
 		return c.Miss("no input is known to have it")
 	}

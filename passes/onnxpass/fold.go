@@ -1,6 +1,7 @@
 package onnxpass
 
 import (
+	"context"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -53,8 +54,8 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	}
 	results, err := source.Evaluator.Evaluate(c.Context(), op, inputs)
 	if err != nil {
-		if no := c.Context().Err(); no != nil {
-			return rewrite.Result{}, no
+		if c.Context().Err() != nil {
+			return rewrite.Result{}, context.Cause(c.Context())
 		}
 		return c.Miss("it can't be computed: %v", err), nil
 	}

@@ -132,6 +132,9 @@ var constantExpand = rewrite.Rule{
 	},
 }
 
+// maxViews is how far fuseReshapes looks. Most views become one with the view before, so that chains remain short.
+const maxViews = 32
+
 var fuseReshapes = rewrite.Rule{
 	Name: "fuse_consecutive_reshapes", On: onOps,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
@@ -140,7 +143,7 @@ var fuseReshapes = rewrite.Rule{
 		}
 		// From the tensor that had another shape first: what is nearest to it is best.
 		var earlier []*fgraph.Variable
-		for b := a; b != nil && isView(b); b = b.Inputs()[0].Owner() {
+		for b := a; b != nil && isView(b) && len(earlier) < maxViews; b = b.Inputs()[0].Owner() {
 			earlier = append(earlier, b.Inputs()[0])
 		}
 		for _, x := range slices.Backward(earlier) {
@@ -262,25 +265,47 @@ func remadeWith(c *rewrite.Context, a *fgraph.Apply, op *ir.Op, inputs ...*fgrap
 	return rewrite.Replace(v)
 }
 
+// sameSizes has tensors from which others are computed, with the same sizes: as far back as was found.
+type sameSizes map[*fgraph.Variable]*fgraph.Variable
+
+// firstOfSizes returns the tensor with the sizes of x that is furthest back, from input to input, which may be x. Of a
+// chain of n nodes each may be asked for, so what was found is kept.
+func firstOfSizes(c *rewrite.Context, x *fgraph.Variable) *fgraph.Variable {
+	memo := rewrite.Memo[sameSizes](c)
+	if *memo == nil {
+		*memo = make(sameSizes)
+	}
+	var passed []*fgraph.Variable
+	for {
+		b := x.Owner()
+		if b == nil || isNode(b, "If") { // of which only one branch is computed
+			break
+		}
+		next := (*memo)[x]
+		// It may have been replaced since, or be computed otherwise, and then from x.
+		if next == nil || next.Owner() != nil && (!c.Graph().Contains(next.Owner()) || !c.Graph().ComesBefore(next.Owner(), b)) {
+			i := slices.IndexFunc(b.Inputs(), func(v *fgraph.Variable) bool { return sameShape(v, x) && !v.IsConstant() })
+			if i < 0 {
+				break
+			}
+			next = b.Inputs()[i]
+		}
+		passed = append(passed, x)
+		x = next
+	}
+	for _, v := range passed {
+		(*memo)[v] = x
+	}
+	return x
+}
+
 var shapeOfSame = rewrite.Rule{
 	Name: "shape_of_same_sizes", On: onOps,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		if !isNode(a, "Shape", "Size") {
 			return c.Miss("it is no Shape"), nil
 		}
-		best := a.Inputs()[0]
-		for x := best; ; {
-			b := x.Owner()
-			if b == nil || isNode(b, "If") { // of which only one branch is computed
-				break
-			}
-			i := slices.IndexFunc(b.Inputs(), func(v *fgraph.Variable) bool { return sameShape(v, best) && !v.IsConstant() })
-			if i < 0 {
-				break
-			}
-			x = b.Inputs()[i]
-			best = x
-		}
+		best := firstOfSizes(c, a.Inputs()[0])
 		if best == a.Inputs()[0] {
 			return c.Miss("no tensor that its input is computed from has the same sizes"), nil
 		}

@@ -1,6 +1,7 @@
 package tensorpass
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -226,7 +227,7 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 			if err != nil {
 				return false
 			}
-			out, err := tensor.Fold(sum.Owner())
+			out, err := tensor.Fold(context.Background(), sum.Owner())
 			if err != nil {
 				return false
 			}

@@ -45,7 +45,7 @@ func foldConstants(late bool) transform {
 		case !small(n):
 			return c.Miss("the result may be large"), nil
 		}
-		out, err := tensor.Fold(n)
+		out, err := tensor.Fold(c.Context(), n)
 		if err != nil {
 			return c.Miss("it can't be computed: %v", err), nil
 		}

@@ -35,7 +35,7 @@ func (t *trial) shares(ctx context.Context, products, draw int) ([][]float64, er
 			if err := context.Cause(ctx); err != nil {
 				return nil, err
 			}
-			if err := s.step(n); err != nil {
+			if err := s.step(ctx, n); err != nil {
 				return nil, err
 			}
 		}
@@ -56,13 +56,13 @@ type sharing struct {
 }
 
 // step computes an apply in both worlds.
-func (s *sharing) step(n int) error {
+func (s *sharing) step(ctx context.Context, n int) error {
 	a, in, changed := s.t.program.Steps[n].Apply, s.exact.Arguments(n), s.other.Arguments(n)
 	k, err := s.t.kernel(n)
 	if err != nil {
 		return err
 	}
-	exact, err := run(a, s.t.program.Steps[n].Kernel, in)
+	exact, err := run(ctx, a, s.t.program.Steps[n].Kernel, in)
 	if err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (s *sharing) step(n int) error {
 	}
 	other := exact
 	if integers || len(off) > 0 {
-		if other, err = run(a, k, changed); err == nil && same(a) {
+		if other, err = run(ctx, a, k, changed); err == nil && same(a) {
 			s.shares[a.Out().ID()] = s.shares[a.Inputs()[0].ID()]
 		} else if err == nil {
-			err = s.divide(n, off, in, changed, exact, other)
+			err = s.divide(ctx, n, off, in, changed, exact, other)
 		}
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *sharing) step(n int) error {
 }
 
 // divide finds the shares of the results of an apply, of whose inputs some have an error.
-func (s *sharing) divide(n int, off []int, in, changed, exact, other []*array.Array) error {
+func (s *sharing) divide(ctx context.Context, n int, off []int, in, changed, exact, other []*array.Array) error {
 	a, p := s.t.program.Steps[n].Apply, s.t.product[n]
 	for _, v := range a.Outputs() {
 		s.shares[v.ID()] = make([]float64, s.products)
@@ -105,7 +105,7 @@ func (s *sharing) divide(n int, off []int, in, changed, exact, other []*array.Ar
 			if err != nil {
 				return err
 			}
-			if own, err = run(a, k, in); err != nil {
+			if own, err = run(ctx, a, k, in); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,7 @@ func (s *sharing) divide(n int, off []int, in, changed, exact, other []*array.Ar
 			one := slices.Clone(in)
 			one[i] = changed[i]
 			var err error
-			if through, err = run(a, s.t.program.Steps[n].Kernel, one); err != nil {
+			if through, err = run(ctx, a, s.t.program.Steps[n].Kernel, one); err != nil {
 				return err
 			}
 		}

@@ -126,8 +126,13 @@ func (t *trial) world(inputs []*array.Array) *world {
 }
 
 // run runs a kernel.
-func run(a *apply, k tensor.Kernel, in []*array.Array) ([]*array.Array, error) {
-	return tensor.Run(a, k, &array.Workspace{MaxBytes: trialBytes}, in)
+func run(ctx context.Context, a *apply, k tensor.Kernel, in []*array.Array) ([]*array.Array, error) {
+	return tensor.Run(a, k, workspace(ctx), in)
+}
+
+// workspace returns the workspace of an apply.
+func workspace(ctx context.Context) *array.Workspace {
+	return &array.Workspace{MaxBytes: trialBytes, Context: ctx}
 }
 
 // compute returns the values of a graph for some inputs, with products in the precisions that they are to have.
@@ -139,7 +144,7 @@ func (t *trial) compute(ctx context.Context, inputs []*array.Array) (*world, err
 		}
 		k, err := t.kernel(n)
 		if err == nil {
-			err = w.Run(&array.Workspace{MaxBytes: trialBytes}, n, k)
+			err = w.Run(workspace(ctx), n, k)
 		}
 		if err != nil {
 			return nil, err
@@ -212,7 +217,7 @@ func (t *trial) floats(ctx context.Context, worlds []*world, last bool) (err err
 			if err := context.Cause(ctx); err != nil {
 				return err
 			}
-			if err := w.Run(&array.Workspace{MaxBytes: trialBytes}, n, s.Kernel); err != nil {
+			if err := w.Run(workspace(ctx), n, s.Kernel); err != nil {
 				return err
 			}
 		}

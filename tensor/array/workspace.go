@@ -1,6 +1,7 @@
 package array
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -29,6 +30,8 @@ type Workspace struct {
 	Next []*kernel.Weights
 	// Met, if it is not nil and points at an empty list, gets the prepared weights of the next product.
 	Met *[]*kernel.Weights
+	// Context ends ops that run graphs of their own, which may have any number of rounds. Nil never ends.
+	Context context.Context
 
 	mu     *sync.Mutex // of the memory, if there are workspaces beside this one
 	memory *Workspace  // that this one is beside; nil for its own memory
@@ -103,7 +106,7 @@ func (ws *Workspace) Beside() *Workspace {
 	if ws.mu == nil {
 		ws.mu = new(sync.Mutex)
 	}
-	return &Workspace{MaxBytes: ws.MaxBytes, mu: ws.mu, memory: ws}
+	return &Workspace{MaxBytes: ws.MaxBytes, Context: ws.Context, mu: ws.mu, memory: ws}
 }
 
 // lock returns the workspace whose memory this one hands out. The caller unlocks it.

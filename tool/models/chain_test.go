@@ -57,6 +57,57 @@ var chains = []chain{
 		}
 		return append(list, whole)
 	}},
+	{"slices_of_concat", func(n int) []*onnx.Node {
+		whole := &onnx.Node{Op: "Concat", Outputs: []string{"w"}, Attributes: []*onnx.Attribute{integer("axis", 0)}}
+		sum := &onnx.Node{Op: "Max", Outputs: []string{"y"}}
+		list := inRow(n, func(in, out string, k int) []*onnx.Node {
+			out = fmt.Sprint("a", k)
+			whole.Inputs = append(whole.Inputs, out)
+			return []*onnx.Node{{Op: []string{"Sin", "Cos"}[k%2], Inputs: []string{in}, Outputs: []string{out}}}
+		})
+		list = append(list, constant("axis", 0), whole)
+		for k := range n {
+			begin, end, out := fmt.Sprint("b", k), fmt.Sprint("e", k), fmt.Sprint("p", k)
+			sum.Inputs = append(sum.Inputs, out)
+			list = append(list, constant(begin, int64(k*(n+2))), constant(end, int64((k+1)*(n+2))), &onnx.Node{Op: "Slice", Inputs: []string{"w", begin, end, "axis"}, Outputs: []string{out}})
+		}
+		return append(list, sum)
+	}},
+	{"shapes", func(n int) []*onnx.Node {
+		all := &onnx.Node{Op: "Sum", Outputs: []string{"y"}}
+		list := inRow(n, func(in, out string, k int) []*onnx.Node {
+			out = fmt.Sprint("a", k)
+			if k == 0 {
+				in = "part"
+			}
+			all.Inputs = append(all.Inputs, out+"_f")
+			return []*onnx.Node{{Op: []string{"Sin", "Cos"}[k%2], Inputs: []string{in}, Outputs: []string{out}}, {Op: "Shape", Inputs: []string{out}, Outputs: []string{out + "_s"}},
+				{Op: "Cast", Inputs: []string{out + "_s"}, Outputs: []string{out + "_f"}, Attributes: []*onnx.Attribute{integer("to", int64(onnx.Float))}}}
+		})
+		return append(list, all)
+	}},
+	{"ifs", func(n int) []*onnx.Node {
+		branch := func(name string, nodes ...*onnx.Node) *onnx.Attribute {
+			out := nodes[len(nodes)-1].Outputs[0]
+			return &onnx.Attribute{Name: name, Type: onnx.AttributeGraph, Graph: &onnx.Graph{Name: "g", Nodes: nodes, Outputs: []*onnx.ValueInfo{{Name: out}}}}
+		}
+		return append([]*onnx.Node{{Op: "ReduceMax", Inputs: []string{"x"}, Outputs: []string{"most"}, Attributes: []*onnx.Attribute{integer("keepdims", 0)}}},
+			inRow(n, func(in, out string, k int) []*onnx.Node {
+				return []*onnx.Node{constant(out+"_k", int64(k)), {Op: "Cast", Inputs: []string{out + "_k"}, Outputs: []string{out + "_f"}, Attributes: []*onnx.Attribute{integer("to", int64(onnx.Float))}},
+					{Op: "Less", Inputs: []string{"most", out + "_f"}, Outputs: []string{out + "_c"}},
+					{Op: "If", Inputs: []string{out + "_c"}, Outputs: []string{out}, Attributes: []*onnx.Attribute{
+						branch("then_branch", &onnx.Node{Op: "Sin", Inputs: []string{"x"}, Outputs: []string{out + "_t"}}),
+						branch("else_branch", &onnx.Node{Op: "Cos", Inputs: []string{in}, Outputs: []string{out + "_e"}})}}}
+			})...)
+	}},
+	{"reshapes", func(n int) []*onnx.Node {
+		// The sizes are found at run time, so none becomes one with the view before.
+		return append([]*onnx.Node{{Op: "Cast", Inputs: []string{"part"}, Outputs: []string{"s0"}, Attributes: []*onnx.Attribute{integer("to", int64(onnx.Int64))}},
+			constant("zero", 0), {Op: "Concat", Inputs: []string{"s0", "zero"}, Outputs: []string{"s1"}, Attributes: []*onnx.Attribute{integer("axis", 0)}}},
+			inRow(n, func(in, out string, k int) []*onnx.Node {
+				return []*onnx.Node{{Op: "Reshape", Inputs: []string{in, fmt.Sprint("s", k%2)}, Outputs: []string{out}}}
+			})...)
+	}},
 }
 
 // inRow returns nodes for x, for what those compute, and so on, to y.

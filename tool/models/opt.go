@@ -3,17 +3,20 @@ package models
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 )
@@ -39,7 +42,7 @@ $0 opt --shape x=2x3 --query=+simplify_nodes model.onnx`,
 		Setup: func(cfg *tool.Config, fs *flag.FlagSet) tool.Action {
 			f := &optFlags{modelFlags: &modelFlags{Options: o, arguments: declareGiven(fs), passes: declarePasses(cfg, fs), watch: tool.DeclareWatch(fs)}}
 			fs.StringVar(&f.output, "output", "", "Write the optimized model to this file")
-			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights, and of memory")
+			fs.BoolVar(&f.verify, "verify", true, "Run the model and the optimized one on random inputs, and compare; without the flag, only up to 1 GB of weights, and of memory, and 4 s of work")
 			fs.Int64Var(&f.opset, "opset", 0, "Raise the version of ONNX's operators up to this one, for operators that do what several did")
 			fs.Lookup("opset").DefValue = "17"
 			fs.BoolVar(&f.changes, "changes", false, "List all replacements")
@@ -190,6 +193,12 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 	return nil
 }
 
+// maxWork bounds what the check runs although nobody asked for it, and maxFolded the loops of constants that passes
+// compute, in what tensor.Cost expects: several times as long as both runs of any published model that was tried.
+const maxWork, maxFolded = 4 * time.Second, time.Second
+
+var tooLong = fmt.Sprintf("not verified: to run both models takes more than about %v; --verify does it", maxWork)
+
 // compare runs the model and another one on the same inputs, with and without the optional ones, unless that needs
 // more than a number of bytes of memory, 0 for as much as any run may take. It returns what was found, or an error
 // if they differ.
@@ -200,6 +209,9 @@ func (s *opened) compare(ctx context.Context, m *onnx.Model, most int64) (string
 	}
 	if n := largest(g); most > 0 && n > most {
 		return fmt.Sprintf("not verified: a value of %d bytes would be computed; --verify does it", n), nil
+	}
+	if most > 0 {
+		ctx = tensor.WithWork(ctx, maxWork)
 	}
 	text, err := s.compareOn(ctx, g, m, most, 1)
 	if err != nil || !slices.ContainsFunc(g.Inputs(), isOptional) {
@@ -234,6 +246,9 @@ func (s *opened) compareOn(ctx context.Context, g *fgraph.FunctionGraph, m *onnx
 	}
 	if no := ctx.Err(); no != nil {
 		return "", no
+	}
+	if errors.Is(err, tensor.ErrWork) {
+		return tooLong, nil
 	}
 	return fmt.Sprintf("not verified: the model can't be run here: %v", err), nil
 }
@@ -283,8 +298,15 @@ func (s *opened) differ(ctx context.Context, m *onnx.Model, w world, judge func(
 		return "", fmt.Errorf("the optimized model is faulty: %w", err)
 	}
 	got, err := w.Evaluate(ctx, g, inputs)
+	if errors.Is(err, tensor.ErrWork) {
+		return tooLong, nil
+	}
 	if err != nil {
 		return "", fmt.Errorf("the optimized model can't be run, and the model can: %w", err)
+	}
+	if tensor.WorkOf(ctx) != nil {
+		// To tell a fault from chaos takes more runs, but only if there is one of them.
+		ctx = tensor.WithWork(ctx, 4*maxWork)
 	}
 	text, accepted, err := judge(ctx, got)
 	switch {

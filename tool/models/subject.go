@@ -20,6 +20,7 @@ import (
 	"github.com/nnopt/nnopt/passes/onnxpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/repro"
@@ -270,7 +271,7 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 func (s *opened) rewrite(ctx context.Context, c *tool.Console, g *fgraph.FunctionGraph) (*profile.Record, error) {
 	watched, told := s.watch.Start(ctx, c, s.opt)
 	rec := profile.New(s.opt.Name(), s.opt.Class())
-	if err := s.opt.Rewrite(watched, g, rec); err != nil {
+	if err := s.opt.Rewrite(tensor.WithWork(watched, maxFolded), g, rec); err != nil {
 		return nil, s.failed(ctx, c, fmt.Errorf("optimizing: %w", err))
 	}
 	rec.End()

@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool/repro"
 )
@@ -22,7 +23,8 @@ import (
 const tolerance = 1e-4
 
 // World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
-// Values are arrays, and those of the types in value.go. source may be that of no model.
+// Values are arrays, and those of the types in value.go. source may be that of no model. What Evaluate runs is
+// part of the tensor.Work of its context.
 func World(source *ir.Source, d graphfile.Dialect, o session.Options) repro.World {
 	return world{source, d, o}
 }
@@ -73,7 +75,7 @@ func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64)
 		if no := ctx.Err(); no != nil {
 			return nil, no
 		}
-		if errors.Is(err, lower.ErrOperator) {
+		if errors.Is(err, lower.ErrOperator) || errors.Is(err, tensor.ErrWork) {
 			return nil, err // for any sizes
 		}
 		if first == nil {
@@ -216,6 +218,11 @@ func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []a
 	f, err := session.Graph(ctx, g, names, w.options, args)
 	if err != nil {
 		return nil, err
+	}
+	if work := tensor.WorkOf(ctx); work != nil {
+		if err := work.Spend(tensor.GraphCost(f.Graph())); err != nil {
+			return nil, err
+		}
 	}
 	results, err := f.Call(ctx, args)
 	if err != nil {

@@ -172,6 +172,51 @@ func TestUnknownOperator(t *testing.T) {
 	contains(t, r.stdout, "not verified: the model can't be run here: "+unknown)
 }
 
+// TestOptWork: the check of opt leaves out what would take long, in many nodes or in the rounds of loops, and says so.
+// Loops of constants stay.
+func TestOptWork(t *testing.T) {
+	t.Parallel()
+	name, out := filepath.Join(t.TempDir(), "m.onnx"), filepath.Join(t.TempDir(), "o.onnx")
+	info := func(name string) *onnx.ValueInfo {
+		return &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Int64, Shape: &onnx.Shape{}}}}
+	}
+	rounds := &onnx.Tensor{Name: "n", DataType: onnx.Int64, Raw: binary.LittleEndian.AppendUint64(nil, 1<<19)}
+	loop := func(from, in, out string, nodes ...*onnx.Node) *onnx.Node {
+		body := &onnx.Graph{Name: "g", Inputs: []*onnx.ValueInfo{info("i" + out), {Name: "c" + out, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Bool, Shape: &onnx.Shape{}}}}, info(in)},
+			Outputs: []*onnx.ValueInfo{{Name: "d" + out}, {Name: "r" + out}}, Nodes: append(nodes, &onnx.Node{Op: "Identity", Inputs: []string{"c" + out}, Outputs: []string{"d" + out}})}
+		return &onnx.Node{Op: "Loop", Inputs: []string{"n", "", from}, Outputs: []string{out}, Attributes: []*onnx.Attribute{{Name: "body", Type: onnx.AttributeGraph, Graph: body}}}
+	}
+	add := func(x, y, z string) *onnx.Node {
+		return &onnx.Node{Op: "Add", Inputs: []string{x, y}, Outputs: []string{z}}
+	}
+	loops := func(from string) []*onnx.Node {
+		return []*onnx.Node{loop(from, "e", "y", loop("e", "a", "b", add("a", "e", "rb")), add("e", "b", "ry"))}
+	}
+	joined := []*onnx.Node{{Op: "Expand", Inputs: []string{"x", "n"}, Outputs: []string{"y0"}}} // of which 200 make 40 GB
+	for i := range 200 {
+		joined = append(joined, &onnx.Node{Op: "Concat", Inputs: []string{"y0", fmt.Sprint("y", i)}, Outputs: []string{fmt.Sprint("y", i+1)}, Attributes: []*onnx.Attribute{{Name: "axis", Type: onnx.AttributeInt}}})
+	}
+	joined = append(joined, &onnx.Node{Op: "ReduceMax", Inputs: []string{"y200"}, Outputs: []string{"y"}, Attributes: []*onnx.Attribute{{Name: "keepdims", Type: onnx.AttributeInt}}})
+	one := &onnx.Tensor{Name: "one", DataType: onnx.Int64, Raw: binary.LittleEndian.AppendUint64(nil, 1)}
+	long := &onnx.Tensor{Name: "n", DataType: onnx.Int64, Dims: []int64{1}, Raw: rounds.Raw}
+	for what, g := range map[string]*onnx.Graph{
+		"rounds":    {Nodes: loops("x"), Initializers: []*onnx.Tensor{rounds}},
+		"constants": {Nodes: append(loops("one"), add("y", "x", "z")), Initializers: []*onnx.Tensor{rounds, one}},
+		"nodes":     {Nodes: joined, Initializers: []*onnx.Tensor{long}},
+	} {
+		if what != "nodes" && !longtest.Enabled() {
+			continue
+		}
+		g.Name, g.Inputs, g.Outputs = "g", []*onnx.ValueInfo{info("x")}, []*onnx.ValueInfo{{Name: "y", Type: info("y").Type}}
+		m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: g}
+		if err := m.WriteFile(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		r := nnopt(t, "opt", "--output", out, name).ok(t)
+		contains(t, what+": "+r.stdout, "not verified: to run both models takes more than about 4s; --verify does it\n")
+	}
+}
+
 // TestVerifyONNX runs cases of models, also beside those of networks.
 func TestVerifyONNX(t *testing.T) {
 	t.Parallel()
