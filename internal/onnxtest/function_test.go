@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/internal/onnxtest"
+	"github.com/nnopt/nnopt/onnx"
 )
 
 // walk calls a function with all nodes, and with how many graphs are around them.
