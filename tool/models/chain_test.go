@@ -60,8 +60,8 @@ var chains = []chain{
 	{"slices_of_concat", func(n int) []*onnx.Node {
 		whole := &onnx.Node{Op: "Concat", Outputs: []string{"w"}, Attributes: []*onnx.Attribute{integer("axis", 0)}}
 		sum := &onnx.Node{Op: "Max", Outputs: []string{"y"}}
-		list := inRow(n, func(in, out string, k int) []*onnx.Node {
-			out = fmt.Sprint("a", k)
+		list := inRow(n, func(in, _ string, k int) []*onnx.Node {
+			out := fmt.Sprint("a", k)
 			whole.Inputs = append(whole.Inputs, out)
 			return []*onnx.Node{{Op: []string{"Sin", "Cos"}[k%2], Inputs: []string{in}, Outputs: []string{out}}}
 		})
@@ -75,8 +75,8 @@ var chains = []chain{
 	}},
 	{"shapes", func(n int) []*onnx.Node {
 		all := &onnx.Node{Op: "Sum", Outputs: []string{"y"}}
-		list := inRow(n, func(in, out string, k int) []*onnx.Node {
-			out = fmt.Sprint("a", k)
+		list := inRow(n, func(in, _ string, k int) []*onnx.Node {
+			out := fmt.Sprint("a", k)
 			if k == 0 {
 				in = "part"
 			}

@@ -1,0 +1,85 @@
+package session_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// summing is a model with a cache, a counter of runs and a mask: logits are sums of all positions.
+func summing() *onnx.Model {
+	m := model([]string{"input_ids", "attention_mask", "position_ids", "past_key_values.0.key", "h"}, []string{"logits", "present.0.key", "hn", "last"},
+		constant("two", array.Of([]int64{2}, 1), onnx.Int64), constant("one", array.Of([]float32{1}, 1), onnx.Float),
+		node("Cast", "input_ids", "x", whole("to", 1)), node("Unsqueeze", "x two", "x3"),
+		node("Concat", "past_key_values.0.key x3", "present.0.key", whole("axis", 1)),
+		node("Cast", "attention_mask", "mask", whole("to", 1)), node("Unsqueeze", "mask two", "mask3"),
+		node("Mul", "present.0.key mask3", "seen"), node("ReduceSum", "seen", "logits"), node("Add", "h one", "hn"), node("Identity", "position_ids", "last"))
+	ids := func(dims ...any) *onnx.Type { t := floats(dims...); t.Tensor.Elem = onnx.Int64; return t }
+	for i, t := range []*onnx.Type{ids("batch", "n"), ids("batch", "all"), ids("batch", "n"), floats("batch", "past", 1), floats(1)} {
+		m.Graph.Inputs[i].Type = t
+	}
+	return m
+}
+
+// TestStateful: states go on from run to run, and from forks, which don't see each other.
+func TestStateful(t *testing.T) {
+	m := summing()
+	want := []session.State{{Output: "present.0.key", Input: "past_key_values.0.key"}, {Output: "hn", Input: "h"}}
+	if got := session.FindStates(m); !slices.Equal(got, want) {
+		t.Fatalf("states %v, want %v", got, want)
+	}
+	s := session.New(m, session.Options{Options: lower.Options{AnySizes: true}, Optimizer: build(t, "fast_run")})
+	r, err := s.NewStateful()
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := func(r *session.Stateful, ids ...int64) (sum float64, runs float64, last int64) {
+		t.Helper()
+		out, err := r.Run(t.Context(), map[string]*array.Array{"input_ids": array.Of(ids, 1, len(ids))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := out["last"]
+		return out["logits"].Float(0), out["hn"].Float(0), p.Int(p.Len() - 1)
+	}
+	for round := range 2 {
+		sum := 0.0
+		if got, runs, last := step(r, 1, 2, 3); got != 6 || runs != 1 || last != 2 {
+			t.Errorf("round %d: the prompt: %v, %v, %d", round, got, runs, last)
+		}
+		sum = 6
+		for i := range int64(20) {
+			sum += float64(i)
+			if got, runs, last := step(r, i); got != sum || runs != float64(i)+2 || last != 3+i {
+				t.Fatalf("round %d: step %d: %v, %v, %d, want %v", round, i, got, runs, last, sum)
+			}
+		}
+		fork := r.Fork()
+		if got, _, _ := step(fork, 1000); got != sum+1000 || fork.Positions() != 24 {
+			t.Errorf("a fork: %v, %d positions", got, fork.Positions())
+		}
+		if got, _, _ := step(r, 5); got != sum+5 || r.Positions() != 24 {
+			t.Errorf("beside a fork: %v, %d positions", got, r.Positions())
+		}
+		r.Limit = 25
+		step(r, 0)
+		if _, err := r.Run(t.Context(), map[string]*array.Array{"input_ids": array.Of([]int64{1}, 1, 1)}); !errors.Is(err, session.ErrLimit) || r.Positions() != 25 {
+			t.Errorf("beyond the limit: %v, %d positions", err, r.Positions())
+		}
+		r.Limit = 0
+		r.Reset()
+	}
+	if made, err := s.Functions(); made > 4 || err != nil { // of sizes 0, 1 and others
+		t.Errorf("%d functions: %v", made, err)
+	}
+	for _, states := range [][]session.State{{{Output: "nothing", Input: "h"}}, {{Output: "hn", Input: "nothing"}}} {
+		if _, err := s.NewStateful(states...); !errors.Is(err, lower.ErrInput) {
+			t.Errorf("%v: %v", states, err)
+		}
+	}
+}
