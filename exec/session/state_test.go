@@ -1,7 +1,9 @@
 package session_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -82,4 +84,34 @@ func TestStateful(t *testing.T) {
 			t.Errorf("%v: %v", states, err)
 		}
 	}
+}
+
+// A model with a cache sums all that it has seen. Two continuations of one prompt don't see each other.
+func ExampleStateful() {
+	s := session.New(summing(), session.Options{Options: lower.Options{AnySizes: true}})
+	r, err := s.NewStateful()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.States())
+	run := func(r *session.Stateful, ids ...int64) {
+		out, err := r.Run(context.Background(), map[string]*array.Array{"input_ids": array.Of(ids, 1, len(ids))})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(out["logits"], "after", r.Positions(), "positions")
+	}
+	run(r, 1, 2, 3)
+	other := r.Fork()
+	run(r, 10)
+	run(other, 20)
+	run(r, 10)
+	// Output:
+	// [{present.0.key past_key_values.0.key} {hn h}]
+	// [[[6.0]]] after 3 positions
+	// [[[16.0]]] after 4 positions
+	// [[[26.0]]] after 4 positions
+	// [[[26.0]]] after 5 positions
 }

@@ -78,14 +78,14 @@ func (b *binding) tensor(name string, t ir.Type, a *array.Array) (*value, error)
 		return nil, err
 	}
 	typ := tensor.NewType(a.DType(), a.Shape()...)
-	if b.any != nil {
+	if b.open != nil {
 		typ = freeType(a, t)
 	}
 	v := fgraph.NewInput(typ, name)
 	b.inputs, b.arguments = append(b.inputs, v), append(b.arguments, a)
 	b.values.Set(v, a)
-	if b.any != nil {
-		v = b.any.free(v, t)
+	if b.open != nil {
+		v = b.open.free(v, t)
 	}
 	return &value{v: v, elem: elem}, nil
 }

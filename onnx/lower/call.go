@@ -181,7 +181,7 @@ func (c *call) shape(v *fgraph.Variable) []int {
 	if !slices.Contains(shape, tensor.Unknown) {
 		return shape
 	}
-	if c.any != nil {
+	if c.open != nil {
 		c.fail("%w: %v", ErrSizes, v.Type())
 	}
 	a, err := c.valueOf(tensor.Shape(v))

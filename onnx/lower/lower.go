@@ -118,8 +118,8 @@ type lowering struct {
 	values    *interp.Interpreter  // of arguments, and what has been asked for
 	constants map[*ir.Value]*value // nil for one that can't be read
 	divided   map[*fgraph.FunctionGraph]*ir.Region
-	unrolled  int       // applies of bodies
-	any       *anySizes // nil if all sizes are known
+	unrolled  int        // applies of bodies
+	open      *openSizes // nil if all sizes are known
 	faults    []error
 
 	attempts int                    // attempts around, see tentatively
@@ -134,7 +134,7 @@ func newLowering(ctx context.Context, o Options) *lowering {
 	l := &lowering{ctx: ctx, options: o, values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
 		divided: make(map[*fgraph.FunctionGraph]*ir.Region), decided: make(map[*fgraph.Apply]bool)}
 	if o.AnySizes {
-		l.any = newAnySizes()
+		l.open = newOpenSizes()
 	}
 	return l
 }
@@ -245,8 +245,8 @@ func (l *lowering) region(r *ir.Region, s *scope) {
 			switch {
 			case err == nil && k < len(out) && out[k] != nil:
 				s.values[v] = out[k]
-				if l.any != nil {
-					l.any.note(out[k].v, ir.TypeOf(v))
+				if l.open != nil {
+					l.open.note(out[k].v, ir.TypeOf(v))
 				}
 				continue
 			case err == nil && len(v.Clients()) > 0:
@@ -305,7 +305,7 @@ func (c *call) take(in []*value) {
 // zero: only then is it known what is broadcast. The graph depends on these sizes. A node that moves no
 // element and asks for none takes any.
 func (c *call) settle() error {
-	if c.any != nil {
+	if c.open != nil {
 		return nil
 	}
 	switch c.op.Type {
@@ -334,7 +334,7 @@ func (c *call) settle() error {
 
 // node lowers a node. What package tensor refuses is an error.
 func (c *call) node() (out []*value, err error) {
-	if c.any != nil && len(c.op.Bodies) > 0 { // whose symbols are other numbers in each round
+	if c.open != nil && len(c.op.Bodies) > 0 { // whose symbols are other numbers in each round
 		return nil, ErrSizes
 	}
 	name := c.op.Name()

@@ -69,7 +69,7 @@ func (c *call) reduce(f func(x variable, axes ...int) variable, axes []int) []*v
 
 // keepDims gives a reduction of x over some axes as many dimensions as x.
 func (c *call) keepDims(y, x variable, axes ...int) variable {
-	if c.any != nil && unsized(x) {
+	if c.open != nil && unsized(x) {
 		axes = slices.Clone(axes)
 		slices.Sort(axes)
 		return tensor.ExpandDims(y, axes...)

@@ -32,8 +32,8 @@ func (c *call) resize() []*value {
 	if !slices.Contains([]string{"nearest", "linear", "cubic"}, r.mode) {
 		c.fail("%w: mode %s", ErrUnsupported, r.mode)
 	}
-	if c.any != nil && unsized(c.x(0)) {
-		return c.like(r.anySizes(c.x(0)))
+	if c.open != nil && unsized(c.x(0)) {
+		return c.like(r.openSizes(c.x(0)))
 	}
 	r.measure()
 	o := r.options()
@@ -54,8 +54,8 @@ func (r *resizing) options() tensor.ResizeOptions {
 	return tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
 }
 
-// anySizes resizes a tensor whose sizes are not known by known scales, or to sizes that are computed of those of inputs.
-func (r *resizing) anySizes(x variable) variable {
+// openSizes resizes a tensor whose sizes are not known by known scales, or to sizes that are computed of those of inputs.
+func (r *resizing) openSizes(x variable) variable {
 	_, scalesAt, sizesAt := r.places()
 	simple := r.mode != "cubic" && !r.antialias && !r.inside && r.attribute("axes") == nil && r.text("keep_aspect_ratio_policy", "stretch") == "stretch" &&
 		!slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates)

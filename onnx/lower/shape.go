@@ -278,7 +278,7 @@ var shapes = map[string]func(c *call) []*value{
 func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.Index {
 	first, known := start.Number()
 	last, ends := end.Number()
-	if n := tensor.TypeOf(x).Dim(axis); c.any != nil && (n == tensor.Unknown || !known || !ends) {
+	if n := tensor.TypeOf(x).Dim(axis); c.open != nil && (n == tensor.Unknown || !known || !ends) {
 		switch {
 		case step > 0 && ends && last >= math.MaxInt32: // as files say that there is no end
 			return tensor.SliceOf(c.size(start), nil, step)

@@ -18,21 +18,21 @@ var ErrSizes = fmt.Errorf("%w: a size has to be known", ErrUnsupported)
 // things are different: a graph is lowered for them.
 const LeastFree = 2
 
-// sizes are those of a graph that is lowered for any of them. Types of ir have them as expressions of symbols. A
+// openSizes are the sizes of a graph that is lowered for any of them. Types of ir have them as expressions of symbols. A
 // symbol is the size of an input or, where sizes depend on elements, of what a node has computed.
-type anySizes struct {
+type openSizes struct {
 	symbols map[string]variable
 	made    map[string]variable // integer scalars, by the text of their expression
 	dims    map[variable][]ir.Dim
 }
 
-func newAnySizes() *anySizes {
-	return &anySizes{make(map[string]variable), make(map[string]variable), make(map[variable][]ir.Dim)}
+func newOpenSizes() *openSizes {
+	return &openSizes{make(map[string]variable), make(map[string]variable), make(map[variable][]ir.Dim)}
 }
 
 // size returns a dim as an integer scalar: a constant, or computed from sizes of inputs. ok is false if it has a
 // symbol that nothing has defined yet.
-func (s *anySizes) size(d ir.Dim) (variable, bool) {
+func (s *openSizes) size(d ir.Dim) (variable, bool) {
 	if v := s.made[d.String()]; v != nil {
 		return v, true
 	}
@@ -55,7 +55,7 @@ func (s *anySizes) size(d ir.Dim) (variable, bool) {
 }
 
 // note notes the sizes of a tensor. Symbols that are new are defined by it.
-func (s *anySizes) note(v variable, t ir.Type) {
+func (s *openSizes) note(v variable, t ir.Type) {
 	dims, ok := t.Shape()
 	if !ok || v == nil || len(dims) != ndim(v) || !unsized(v) {
 		return
@@ -75,7 +75,7 @@ func unsized(v variable) bool {
 
 // free returns the type that an input has in a graph for any sizes: those that are symbols stay open. Where the
 // symbol is that of an input before, it has to be the same number.
-func (s *anySizes) free(v variable, t ir.Type) variable {
+func (s *openSizes) free(v variable, t ir.Type) variable {
 	dims, _ := t.Shape()
 	promised := make([]variable, len(dims))
 	for i, d := range dims {
@@ -105,7 +105,7 @@ func freeType(a *array.Array, t ir.Type) tensor.Type {
 
 // dependsOnSizes reports whether a value can be another one for inputs of other sizes.
 func (l *lowering) dependsOnSizes(v variable) bool {
-	if l.any == nil {
+	if l.open == nil {
 		return false
 	}
 	todo, seen := []variable{v}, make(map[variable]bool)
@@ -126,16 +126,16 @@ func (l *lowering) dependsOnSizes(v variable) bool {
 
 // dims returns the sizes of a tensor: numbers, unless the graph is for any sizes.
 func (c *call) dims(v variable) []ir.Dim {
-	if c.any == nil || !unsized(v) {
+	if c.open == nil || !unsized(v) {
 		return numbers(c.shape(v))
 	}
-	dims := c.any.dims[v]
-	for w := v; dims == nil; dims = c.any.dims[w] { // what has the sizes of its input
+	dims := c.open.dims[v]
+	for w := v; dims == nil; dims = c.open.dims[w] { // what has the sizes of its input
 		a := w.Owner()
 		if a == nil {
 			break
 		}
-		if _, same := a.Op().(tensor.Elemwise); !same && ndim(a.Inputs()[0]) != ndim(w) || len(a.Inputs()) != 1 {
+		if _, same := a.Op().(tensor.Elemwise); !same || len(a.Inputs()) != 1 {
 			break
 		}
 		w = a.Inputs()[0]
@@ -167,7 +167,7 @@ func (c *call) size(d ir.Dim) variable {
 	if n, ok := d.Number(); ok {
 		return tensor.Int(int(n))
 	}
-	v, ok := c.any.size(d)
+	v, ok := c.open.size(d)
 	if !ok {
 		c.fail("%w: %v", ErrSizes, d)
 	}
@@ -195,13 +195,13 @@ func numbers(list []int) []ir.Dim {
 // inferred returns the sizes of the result that ir has found. It reports false if the graph is not for any sizes, or
 // if they aren't known.
 func (c *call) inferred() ([]ir.Dim, bool) {
-	if c.any == nil || c.apply == nil {
+	if c.open == nil || c.apply == nil {
 		return nil, false
 	}
 	dims, ok := ir.TypeOf(c.apply.Out()).Shape()
 	for _, d := range dims {
 		if ok {
-			_, ok = c.any.size(d)
+			_, ok = c.open.size(d)
 		}
 	}
 	return dims, ok
@@ -210,7 +210,7 @@ func (c *call) inferred() ([]ir.Dim, bool) {
 // elements returns the value of an input of integers, as far as it can be known: numbers, on which the graph depends,
 // or what is computed of sizes.
 func (c *call) elements(k int) []ir.Dim {
-	if c.any != nil && c.apply != nil && c.has(k) {
+	if c.open != nil && c.apply != nil && c.has(k) {
 		if list, ok := ir.TypeOf(c.apply.Inputs()[k]).Data(); ok {
 			return list
 		}
@@ -220,7 +220,7 @@ func (c *call) elements(k int) []ir.Dim {
 
 // computed returns the result of a node whose elements ir knows as expressions of sizes.
 func (c *call) computed() *value {
-	if c.any == nil || len(c.apply.Outputs()) != 1 {
+	if c.open == nil || len(c.apply.Outputs()) != 1 {
 		return nil
 	}
 	t := ir.TypeOf(c.apply.Out())
@@ -230,7 +230,7 @@ func (c *call) computed() *value {
 	}
 	list := make([]variable, len(elements))
 	for i, d := range elements {
-		if list[i], ok = c.any.size(d); !ok {
+		if list[i], ok = c.open.size(d); !ok {
 			return nil
 		}
 	}
@@ -252,8 +252,8 @@ func (c *call) reshapeTo(v *fgraph.Variable, dims []ir.Dim) *fgraph.Variable {
 		c.fail("%w: %d dimensions", ErrUnsupported, len(dims))
 	}
 	y := tensor.Reshape(v, c.scalars(dims)...)
-	if c.any != nil {
-		c.any.dims[y] = dims
+	if c.open != nil {
+		c.open.dims[y] = dims
 	}
 	return y
 }

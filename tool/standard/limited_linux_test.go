@@ -2,6 +2,7 @@ package standard_test
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +48,8 @@ func TestLimitedSignals(t *testing.T) {
 	if err := program(limitedShell, "version").Run(); err != nil {
 		t.Skip(err)
 	}
-	cmd := program(limitedShell, "copy", "ark:"+fifo(t), "ark:-")
+	pipe := fifo(t)
+	cmd := program(limitedShell, "copy", "ark:"+pipe, "ark:-")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr // which ends when no process has it any more
 	if err := cmd.Start(); err != nil {
@@ -55,7 +57,12 @@ func TestLimitedSignals(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	time.Sleep(500 * time.Millisecond)
+	// Once the program waits for what comes through the pipe, it has begun.
+	var writer *os.File
+	for start := time.Now(); writer == nil && time.Since(start) < longEnough; time.Sleep(10 * time.Millisecond) {
+		writer, _ = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	}
+	defer writer.Close()
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-ended:
