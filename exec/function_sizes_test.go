@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -71,7 +72,7 @@ func TestOpenSizes(t *testing.T) {
 			t.Errorf("%d plans for 300 calls", plans)
 		}
 		peak := r.Peak()
-		for i := range 10000 {
+		for i := range longtest.Of(1000, 10000) {
 			if _, err := r.Run(t.Context(), filled(i%13, 3), filled(i%13, i%17)); err != nil {
 				t.Fatal(err)
 			}

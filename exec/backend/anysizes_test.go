@@ -140,7 +140,7 @@ func TestAnySizes(t *testing.T) {
 				try(c)
 			}
 		}
-		draws := longtest.Of(10, 300)
+		draws := longtest.Of(10, 100)
 		for seed := range uint64(draws) {
 			drawn := onnxtest.Draw(1<<32 + seed) // which TestRandom runs, too
 			try(answered(t, drawn, drawn.Model))

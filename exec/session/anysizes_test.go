@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -20,7 +21,7 @@ func TestAnySizesFunctions(t *testing.T) {
 			want = 2
 		}
 		goroutines := runtime.NumGoroutine()
-		for i := range 40 {
+		for i := range longtest.Of(8, 40) {
 			height, width := 5+i*7%23, 5+i*5%19
 			in := map[string]*array.Array{"x": array.Full(array.Float32, 0.01*float64(i), 1, 8, height, width)}
 			_, got, err := s.Run(t.Context(), in)
