@@ -15,6 +15,7 @@ type kind interface {
 	address(data any, at int) unsafe.Pointer
 	bytes(data any) []byte
 	holds(data any, n int) bool
+	fits(data any, n int) bool
 	copy(dst, src *Array, part, parts int) // a part of the elements; dst and src have one shape
 	take(out *Array, s *selection, first, next int)
 	pick(out, a *Array, from []int64) int

@@ -49,9 +49,9 @@ func (r *Room) Taken() bool { return r.taken }
 // fits reports whether the room has memory for n elements.
 func (r *Room) fits(dtype DType, n int) bool {
 	if r.memory.None() && n > 0 && n*dtype.Size() <= r.N {
-		r.memory = r.Block.At(r.At, dtype, n)
+		r.memory = r.Block.At(r.At, dtype, r.N/dtype.Size()) // calls of other sizes need more, or less
 	}
-	return kinds[dtype].holds(r.memory.data, n)
+	return kinds[dtype].fits(r.memory.data, n)
 }
 
 // NewMemory returns memory for n elements.
@@ -176,6 +176,12 @@ func (kindOf[T]) address(data any, at int) unsafe.Pointer { return unsafe.Pointe
 func (kindOf[T]) holds(data any, n int) bool {
 	d, ok := data.([]T)
 	return ok && len(d) == n
+}
+
+// fits reports whether memory has room for n elements.
+func (kindOf[T]) fits(data any, n int) bool {
+	d, ok := data.([]T)
+	return ok && len(d) >= n
 }
 
 // bytes returns the memory of elements, or nil if they are of another type.

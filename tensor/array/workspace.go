@@ -149,7 +149,7 @@ func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	}
 	for i := range ws.homes {
 		if memory := ws.homes[i].data; ws.outs[i] == a && memory != nil {
-			if a.layOut(dtype, shape); !kinds[dtype].holds(memory, n) {
+			if a.layOut(dtype, shape); !kinds[dtype].fits(memory, n) {
 				memory = kinds[dtype].make(n)
 			}
 			a.data = memory
