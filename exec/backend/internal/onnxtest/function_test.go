@@ -3,8 +3,8 @@ package onnxtest_test
 import (
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/internal/onnxtest"
 	"github.com/nnopt/nnopt/onnx"
 )
 
