@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -12,6 +13,8 @@ import (
 type loan struct {
 	a      *array.Array
 	memory array.Memory // of a
+	room   bool         // the output is, or may be, the beginning of a
+	join   *step        // what appends to an argument in a; nil if there is none
 }
 
 // LendOutput lends the memory of an array for output i: Run writes the output there, and returns the array. The
@@ -24,10 +27,7 @@ func (r *Runner) LendOutput(i int, a *array.Array) error {
 	if i < 0 || i >= len(r.results) {
 		return fmt.Errorf("%w: there is no output %d", ErrArgument, i)
 	}
-	if r.loans == nil {
-		r.loans = make([]loan, len(r.results))
-	}
-	l := &r.loans[i]
+	l := r.loan(i)
 	if a == nil {
 		*l = loan{}
 		return nil
@@ -44,8 +44,49 @@ func (r *Runner) LendOutput(i int, a *array.Array) error {
 	if !ok {
 		return fmt.Errorf("%w: what is lent for output %d does not have its elements in row-major order", ErrArgument, i)
 	}
-	*l = loan{a, memory}
+	*l = loan{a: a, memory: memory}
 	return nil
+}
+
+// loan returns that of an output.
+func (r *Runner) loan(i int) *loan {
+	if r.loans == nil {
+		r.loans = make([]loan, len(r.results))
+	}
+	return &r.loans[i]
+}
+
+// LendRoom lends memory for output i to grow in, until something else is lent for it: an array that is larger. Run
+// makes the output the beginning of it, along each dimension, if the output is an argument with something appended.
+// Then nothing is copied of an argument that is the beginning of the room already; nor is it if it is the output as it
+// is. An output that is computed in another way, or is too large, is where it would be without the room.
+func (r *Runner) LendRoom(i int, room *array.Array) {
+	l := r.loan(i)
+	if l.a == room {
+		return
+	}
+	if *l = (loan{}); room == nil || r.poison {
+		return
+	}
+	*l = loan{a: room, memory: array.MemoryWithin(room), room: true}
+	slot := r.f.outputs[i].slot
+	if k := slices.IndexFunc(r.f.steps, func(s step) bool { return slices.Contains(s.out, slot) }); k >= 0 && isJoin(r.f.steps[k].apply) {
+		l.join = &r.f.steps[k]
+	}
+}
+
+func isJoin(a *fgraph.Apply) bool {
+	_, ok := a.Op().(tensor.JoinOp)
+	return ok
+}
+
+// grows reports whether the output may be computed in its room: no argument that may be read afterwards is there, but
+// for what it is appended to.
+func (r *Runner) grows(l *loan) bool {
+	return l.join != nil && !slices.ContainsFunc(r.f.inputs, func(slot int32) bool {
+		x := &r.headers[slot]
+		return x.Overlaps(l.a) && !(slot == r.f.roots[l.join.in[0]] && x.Begins(l.a))
+	})
 }
 
 // house gives results their memory: what is lent, or memory of the runner.
@@ -61,8 +102,9 @@ func (r *Runner) house() {
 	}
 	// Of an output that is listed twice, one is computed where it is lent.
 	for i := len(r.loans) - 1; i >= 0; i-- {
-		if slot := f.outputs[i].slot; r.loans[i].a != nil && f.settled(slot) && !r.reads(r.loans[i].a) {
-			r.places[slot] = r.loans[i].memory
+		slot, l := f.outputs[i].slot, &r.loans[i]
+		if l.a != nil && f.settled(slot) && (l.room && r.grows(l) || !l.room && !r.reads(l.a)) {
+			r.places[slot] = l.memory
 		}
 	}
 	for _, o := range f.outputs {
@@ -83,10 +125,14 @@ func (r *Runner) show() error {
 	for i := range r.results {
 		o := r.f.outputs[i]
 		out := &r.headers[o.slot]
-		if i < len(r.loans) && r.loans[i].a != nil && !array.SameShape(out, r.loans[i].a) {
-			return fmt.Errorf("%w: output %d is of shape %v, what is lent for it of %v", ErrArgument, i, out.Shape(), r.loans[i].a.Shape())
+		var l loan
+		if i < len(r.loans) {
+			l = r.loans[i]
 		}
-		if o.copy {
+		if l.a != nil && !l.room && !array.SameShape(out, l.a) {
+			return fmt.Errorf("%w: output %d is of shape %v, what is lent for it of %v", ErrArgument, i, out.Shape(), l.a.Shape())
+		}
+		if o.copy && !(l.room && out.Begins(l.a)) {
 			out = out.Clone()
 		}
 		r.results[i] = out
@@ -98,7 +144,7 @@ func (r *Runner) show() error {
 // arguments, of which results may be views.
 func (r *Runner) repay() {
 	for i, l := range r.loans {
-		if l.a == nil {
+		if l.a == nil || l.room {
 			continue
 		}
 		if !r.results[i].In(l.memory) {

@@ -73,11 +73,22 @@ func (f *Function) runner(r *exec.Runner) *Runner {
 // LendOutput makes an array the memory of an output, into which Run then writes, see exec.Runner.LendOutput. The
 // error is a lower.ErrInput if there is no such output.
 func (r *Runner) LendOutput(name string, a *array.Array) error {
-	i := slices.IndexFunc(r.f.outputs, func(o lower.Output) bool { return o.Name == name })
+	i := r.f.output(name)
 	if i < 0 {
 		return fmt.Errorf("%w: there is no output %s", lower.ErrInput, name)
 	}
 	return r.Runner.LendOutput(i, a)
+}
+
+// lendRoom is exec.Runner.LendRoom for an output with a name, if there is one.
+func (r *Runner) lendRoom(name string, room *array.Array) {
+	if i := r.f.output(name); i >= 0 {
+		r.Runner.LendRoom(i, room)
+	}
+}
+
+func (f *Function) output(name string) int {
+	return slices.IndexFunc(f.outputs, func(o lower.Output) bool { return o.Name == name })
 }
 
 // Run is like Function.Call, but the outputs, and the map, are valid only until the next Run. It reads inputs

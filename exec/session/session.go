@@ -58,6 +58,13 @@ type SessionRunner struct {
 	s       *Session
 	block   array.Block // of all runners
 	runners []*Runner   // the latest first
+	rooms   []room      // see Stateful
+}
+
+// A room is memory for an output to grow in.
+type room struct {
+	output string
+	memory *array.Array
 }
 
 // NewRunner returns a runner for one goroutine.
@@ -81,8 +88,20 @@ func (calls) call(ctx context.Context, f *Function, inputs map[string]*array.Arr
 }
 
 func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+	latest, err := r.runnerOf(f, inputs)
+	if err != nil {
+		return nil, err
+	}
+	for _, room := range r.rooms {
+		latest.lendRoom(room.output, room.memory)
+	}
+	return latest.Run(ctx, inputs)
+}
+
+// runnerOf returns the runner of a function, and makes it the latest one, unless the function refuses the inputs.
+func (r *SessionRunner) runnerOf(f *Function, inputs map[string]*array.Array) (*Runner, error) {
 	if len(r.runners) > 0 && r.runners[0].f == f {
-		return r.runners[0].Run(ctx, inputs)
+		return r.runners[0], nil
 	}
 	if err := f.refuses(inputs); err != nil {
 		return nil, err
@@ -100,7 +119,7 @@ func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string
 	latest := r.runners[i]
 	copy(r.runners[1:i+1], r.runners[:i])
 	r.runners[0] = latest
-	return latest.Run(ctx, inputs)
+	return latest, nil
 }
 
 // runner returns a runner of a function, whose values are in the memory of all. If that is not enough, the others

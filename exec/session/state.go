@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,17 +51,24 @@ func FindStates(m *onnx.Model) []State {
 var ErrLimit = errors.New("session: too many positions")
 
 // A Stateful runs a model again and again, with the states of the run before. It begins with states of zeros, which
-// have no positions yet where runs append to them. It is for one goroutine; Fork makes another one.
+// have no positions yet where runs append to them. A state to which a run appends has memory for more positions than
+// there are, so that only the new ones are written. It is for one goroutine; Fork makes another one.
 type Stateful struct {
 	// Limit bounds the positions of states to which runs append; 0 is none. A run that would go beyond it fails with
 	// ErrLimit before it begins.
 	Limit int
 
-	s      *Session
-	states []State
-	values map[string]*array.Array // by input; never changed
-	grows  map[string]int          // the axis to which runs append, by input
-	batch  map[string][]string     // for a symbol, the inputs that are no states whose first size it is
+	runner *SessionRunner
+	states []state
+	batch  map[string][]string // for a symbol, the inputs that are no states whose first size it is
+}
+
+// A state is a State with its value.
+type state struct {
+	State
+	axis  int          // to which runs append; -1 if there is none
+	value *array.Array // nil at the beginning
+	room  *array.Array // which the value is the beginning of; nil if others read it, too
 }
 
 // NewStateful returns what runs the model of a session with states: those that are given, or else those that
@@ -72,7 +80,7 @@ func (s *Session) NewStateful(states ...State) (*Stateful, error) {
 			return nil, fmt.Errorf("%w: no output has the name of a state; its outputs are %s", lower.ErrInput, namesOf(g.Outputs))
 		}
 	}
-	r := &Stateful{s: s, states: slices.Clone(states), values: make(map[string]*array.Array), grows: make(map[string]int), batch: make(map[string][]string)}
+	r := &Stateful{runner: s.NewRunner(), batch: make(map[string][]string)}
 	for _, st := range states {
 		if find(g.Outputs, st.Output) == nil {
 			return nil, fmt.Errorf("%w: the model has no output %s; it has %s", lower.ErrInput, fileio.Excerpt(st.Output, 0), namesOf(g.Outputs))
@@ -80,18 +88,16 @@ func (s *Session) NewStateful(states ...State) (*Stateful, error) {
 		if in := find(g.Inputs, st.Input); in == nil || shapeOf(in) == nil {
 			return nil, fmt.Errorf("%w: the model has no input %s that is a tensor of a declared shape; its inputs are %s", lower.ErrInput, fileio.Excerpt(st.Input, 0), namesOf(g.Inputs))
 		}
+		r.states = append(r.states, state{State: st, axis: -1})
 	}
 	for _, in := range g.Inputs {
 		if shape := shapeOf(in); !r.isState(in.Name) && shape != nil && len(shape.Dims) > 0 && shape.Dims[0].Param != "" {
 			r.batch[shape.Dims[0].Param] = append(r.batch[shape.Dims[0].Param], in.Name)
 		}
 	}
-	for _, st := range states {
-		for i, d := range shapeOf(find(g.Inputs, st.Input)).Dims {
-			if _, known := r.grows[st.Input]; !known && d.Value == nil && r.batch[d.Param] == nil {
-				r.grows[st.Input] = i
-			}
-		}
+	for i := range r.states {
+		st := &r.states[i]
+		st.axis = slices.IndexFunc(shapeOf(find(g.Inputs, st.Input)).Dims, func(d *onnx.Dim) bool { return d.Value == nil && r.batch[d.Param] == nil })
 	}
 	return r, nil
 }
@@ -120,52 +126,79 @@ func shapeOf(v *onnx.ValueInfo) *onnx.Shape {
 }
 
 func (r *Stateful) isState(input string) bool {
-	return slices.ContainsFunc(r.states, func(s State) bool { return s.Input == input })
+	return slices.ContainsFunc(r.states, func(s state) bool { return s.Input == input })
 }
 
 // States lists the states.
-func (r *Stateful) States() []State { return slices.Clone(r.states) }
+func (r *Stateful) States() []State {
+	list := make([]State, len(r.states))
+	for i, s := range r.states {
+		list[i] = s.State
+	}
+	return list
+}
 
 // Positions returns how many positions the states have to which runs append.
 func (r *Stateful) Positions() int {
 	for _, s := range r.states {
-		if axis, ok := r.grows[s.Input]; ok && r.values[s.Input] != nil {
-			return r.values[s.Input].Dim(axis)
+		if s.axis >= 0 && s.value != nil {
+			return s.value.Dim(s.axis)
 		}
 	}
 	return 0
 }
 
 // Reset goes back to the beginning.
-func (r *Stateful) Reset() { clear(r.values) }
+func (r *Stateful) Reset() {
+	for i := range r.states {
+		r.states[i].value, r.states[i].room = nil, nil
+	}
+}
 
 // Fork returns another Stateful that goes on from the same states. Neither changes those of the other one.
 func (r *Stateful) Fork() *Stateful {
+	// Neither may write behind its positions what the other one would write there, too: each gets a room of its own.
+	for i := range r.states {
+		r.states[i].room = nil
+	}
 	f := *r
-	f.values = maps.Clone(r.values)
+	f.runner, f.states = r.runner.s.NewRunner(), slices.Clone(r.states)
 	return &f
 }
 
 // Run computes the outputs for inputs that are no states, which may also be given: an input then takes the place of
 // the state. An attention_mask that is not given has a 1 for each position, and position_ids that are not given count
-// the positions, if there are input_ids of shape [batch, positions]. The outputs belong to the caller, but those that
-// are states must not be changed.
+// the positions, if there are input_ids of shape [batch, positions]. The outputs, and the map, are valid only until the
+// next Run, and those that are states must not be changed.
 func (r *Stateful) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	all := maps.Clone(inputs)
-	for _, s := range r.states {
+	all, more := maps.Clone(inputs), r.appends(inputs)
+	for i := range r.states {
+		s := &r.states[i]
 		if all[s.Input] == nil {
-			v, err := r.state(s.Input, inputs)
-			if err != nil {
-				return nil, err
+			if s.value == nil {
+				v, err := r.zeros(s.Input, inputs)
+				if err != nil {
+					return nil, err
+				}
+				s.value = v
 			}
-			all[s.Input] = v
+			all[s.Input] = s.value
 		}
 	}
 	r.count(all)
-	if most := r.Positions() + r.appends(inputs); r.Limit > 0 && most > r.Limit {
+	if most := r.Positions() + more; r.Limit > 0 && most > r.Limit {
 		return nil, fmt.Errorf("%w: %d, and there may be %d", ErrLimit, most, r.Limit)
 	}
-	_, out, err := r.s.Run(ctx, all)
+	r.runner.rooms = r.runner.rooms[:0]
+	for i := range r.states {
+		s := &r.states[i]
+		if s.grow(more, r.Limit); inputs[s.Input] == nil {
+			r.runner.rooms = append(r.runner.rooms, room{s.Output, cmp.Or(s.room, s.value)})
+		} else {
+			r.runner.rooms = append(r.runner.rooms, room{s.Output, s.room})
+		}
+	}
+	_, out, err := r.runner.Run(ctx, all)
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +207,54 @@ func (r *Stateful) Run(ctx context.Context, inputs map[string]*array.Array) (map
 			return nil, fmt.Errorf("%w: the output %s has no value", lower.ErrInput, fileio.Excerpt(s.Output, 0))
 		}
 	}
-	for _, s := range r.states {
-		r.values[s.Input] = out[s.Output]
+	for i := range r.states {
+		s := &r.states[i]
+		s.keep(out[s.Output], all[s.Input], r.Limit)
 	}
 	return out, nil
 }
 
+// grow makes the room of a value large enough for so many more positions.
+func (s *state) grow(more, limit int) {
+	if s.room == nil {
+		return // nothing was appended yet
+	}
+	if n := s.value.Dim(s.axis) + more; s.room.Dim(s.axis) < n {
+		s.room = roomFor(s.value, s.axis, n, limit)
+	}
+}
+
+// roomFor returns memory for an array with n positions along an axis, and for as many again unless that is beyond a
+// limit.
+func roomFor(a *array.Array, axis, n, limit int) *array.Array {
+	shape := slices.Clone(a.Shape())
+	if shape[axis] = max(2*n, leastPositions); limit > 0 {
+		shape[axis] = max(n, min(shape[axis], limit))
+	}
+	return array.New(a.DType(), shape...)
+}
+
+// leastPositions is the least number of positions for which there is memory.
+const leastPositions = 32
+
+// keep makes an output of a run the value. It is memory of the runner, unless it is in the room or what the input was.
+func (s *state) keep(out, in *array.Array, limit int) {
+	switch {
+	case s.room != nil && out.Begins(s.room), s.room == nil && out.Begins(in):
+		s.value = new(array.Array)
+		*s.value = *out
+	case s.axis >= 0 && s.axis < out.NDim() && !array.SameShape(out, in):
+		s.room = roomFor(out, s.axis, out.Dim(s.axis), limit)
+		s.value = s.room.Beginning(out.Shape()...)
+		array.CopyTo(s.value, out)
+	default:
+		s.value, s.room = out.Clone(), nil
+	}
+}
+
 // appends returns how many positions a run appends: those of input_ids or, without them, one.
 func (r *Stateful) appends(inputs map[string]*array.Array) int {
-	if len(r.grows) == 0 {
+	if !slices.ContainsFunc(r.states, func(s state) bool { return s.axis >= 0 }) {
 		return 0
 	}
 	if ids := inputs["input_ids"]; ids != nil && ids.NDim() == 2 {
@@ -191,12 +263,9 @@ func (r *Stateful) appends(inputs map[string]*array.Array) int {
 	return 1
 }
 
-// state returns the value of a state: that of the run before, or zeros.
-func (r *Stateful) state(input string, inputs map[string]*array.Array) (*array.Array, error) {
-	if v := r.values[input]; v != nil {
-		return v, nil
-	}
-	in := find(r.s.source.file.Graph.Inputs, input)
+// zeros returns the value of a state at the beginning.
+func (r *Stateful) zeros(input string, inputs map[string]*array.Array) (*array.Array, error) {
+	in := find(r.runner.s.source.file.Graph.Inputs, input)
 	var shape []int
 	for _, d := range shapeOf(in).Dims {
 		n := 0
@@ -225,7 +294,7 @@ func (r *Stateful) count(inputs map[string]*array.Array) {
 	}
 	batch, n, past := ids.Dim(0), ids.Dim(1), r.Positions()
 	add := func(name string, columns int, value func(column int) int64) {
-		in := find(r.s.source.file.Graph.Inputs, name)
+		in := find(r.runner.s.source.file.Graph.Inputs, name)
 		if in == nil || inputs[name] != nil || shapeOf(in) == nil || len(shapeOf(in).Dims) != 2 {
 			return
 		}

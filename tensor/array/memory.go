@@ -23,15 +23,19 @@ func NewBlock(bytes int) Block {
 // Bytes returns the size.
 func (b Block) Bytes() int { return 4 * len(b.floats) }
 
-// A Memory is memory of one array, in which its elements lie in row-major order.
-type Memory struct{ data any }
+// A Memory is memory of one array, in which its elements lie in row-major order, or as the first ones of a larger
+// array along its dimensions.
+type Memory struct {
+	data  any
+	whole *Array // the larger array, nil if there is none
+}
 
 // At returns memory for n elements, bytes from the beginning of the block. It may overlap other memory.
 func (b Block) At(bytes int, dtype DType, n int) Memory {
 	if bytes%Alignment != 0 || bytes+n*dtype.Size() > 4*len(b.floats) {
 		panic(fmt.Sprintf("array: %d elements of %d bytes at %d of a block of %d bytes", n, dtype.Size(), bytes, 4*len(b.floats)))
 	}
-	return Memory{kinds[dtype].of(unsafe.Pointer(unsafe.SliceData(b.floats[bytes/4:])), n)}
+	return Memory{data: kinds[dtype].of(unsafe.Pointer(unsafe.SliceData(b.floats[bytes/4:])), n)}
 }
 
 // A Room is memory of a Block for an array that an op needs until it ends. Which it is shows when New is first
@@ -55,7 +59,39 @@ func (r *Room) fits(dtype DType, n int) bool {
 }
 
 // NewMemory returns memory for n elements.
-func NewMemory(dtype DType, n int) Memory { return Memory{kinds[dtype].make(n)} }
+func NewMemory(dtype DType, n int) Memory { return Memory{data: kinds[dtype].make(n)} }
+
+// MemoryWithin returns memory for what is, along each dimension, the beginning of an array. Who makes an array there
+// must not ask for elements in row-major order.
+func MemoryWithin(whole *Array) Memory { return Memory{whole: whole} }
+
+// Beginning returns a view of the elements at the beginning of a along each dimension. It panics if there are not so many.
+func (a *Array) Beginning(shape ...int) *Array {
+	if !a.hasRoom(a.dtype, shape) {
+		panic(fmt.Sprintf("array: the beginning of shape %v of %v", shape, a.Shape()))
+	}
+	b := *a
+	copy(b.shape[:], shape)
+	return &b
+}
+
+// Begins reports whether a is, along each dimension, the beginning of an array.
+func (a *Array) Begins(whole *Array) bool {
+	return a.SharesMemory(whole) && a.offset == whole.offset && a.strides == whole.strides && whole.hasRoom(a.dtype, a.Shape())
+}
+
+// hasRoom reports whether an array of this shape can be the beginning of a.
+func (a *Array) hasRoom(dtype DType, shape []int) bool {
+	if a.dtype != dtype || int(a.ndim) != len(shape) {
+		return false
+	}
+	for d, n := range shape {
+		if n > a.shape[d] {
+			return false
+		}
+	}
+	return true
+}
 
 // Unmade returns an array that has no memory, to find out about views of it.
 func Unmade(dtype DType, shape ...int) *Array {
@@ -70,7 +106,7 @@ func MemoryOf(a *Array) (Memory, bool) {
 		return Memory{}, false
 	}
 	if n := a.Len(); n > 0 {
-		return Memory{kinds[a.dtype].of(kinds[a.dtype].address(a.data, a.offset), n)}, true
+		return Memory{data: kinds[a.dtype].of(kinds[a.dtype].address(a.data, a.offset), n)}, true
 	}
 	return NewMemory(a.dtype, 0), true
 }
@@ -101,7 +137,7 @@ func (a *Array) laidOut(home Memory, dtype DType, shape []int) bool {
 }
 
 // None reports whether m is the zero value.
-func (m Memory) None() bool { return m.data == nil }
+func (m Memory) None() bool { return m.data == nil && m.whole == nil }
 
 // Poison overwrites the memory with what is NaN for floats.
 func (m Memory) Poison() {

@@ -147,14 +147,20 @@ func (ws *Workspace) New(a *Array, dtype DType, shape ...int) error {
 	if !ok {
 		return fmt.Errorf("%w: shape %v", ErrTooLarge, slices.Clone(shape))
 	}
-	for i := range ws.homes {
-		if memory := ws.homes[i].data; ws.outs[i] == a && memory != nil {
-			if a.layOut(dtype, shape); !kinds[dtype].fits(memory, n) {
-				memory = kinds[dtype].make(n)
-			}
-			a.data = memory
+	for i, home := range ws.homes {
+		if ws.outs[i] != a || home.None() {
+			continue
+		}
+		if home.whole != nil && home.whole.hasRoom(dtype, shape) {
+			*a = *home.whole
+			copy(a.shape[:], shape)
 			return nil
 		}
+		if a.layOut(dtype, shape); !kinds[dtype].fits(home.data, n) {
+			home.data = kinds[dtype].make(n)
+		}
+		a.data = home.data
+		return nil
 	}
 	if r := ws.room; r != nil && !r.taken && r.fits(dtype, n) {
 		a.layOut(dtype, shape)
@@ -193,7 +199,7 @@ func (ws *Workspace) Release(a *Array) {
 	if memory.Kind() != reflect.Slice {
 		return // sparse, or no array
 	}
-	if i := slices.Index(ws.outs[:len(ws.homes)], a); i >= 0 && ws.homes[i].data != nil {
+	if i := slices.Index(ws.outs[:len(ws.homes)], a); i >= 0 && !ws.homes[i].None() {
 		return
 	}
 	if r := ws.room; r != nil && r.taken && kinds[a.dtype].sameMemory(a.data, r.memory.data) {

@@ -24,16 +24,21 @@ import (
 // stepFlags say how the sizes of inputs change from call to call.
 type stepFlags struct {
 	steps  int
-	states map[string]string // inputs by output
+	states []session.State
 	grow   []string
 	sizes  string
 }
 
 func declareSteps(fs *flag.FlagSet) *stepFlags {
-	f := &stepFlags{states: make(map[string]string)}
+	f := new(stepFlags)
 	fs.IntVar(&f.steps, "steps", 0, "Run so many times, each with states of the run before, and report the time of each")
 	fs.Func("state", "OUT=IN: with --steps, an output that is an input of the next run; may be given more than once", func(text string) error {
-		return entry(f.states, text, "FILE", func(in string) (string, error) { return in, nil })
+		out, in, ok := strings.Cut(text, "=")
+		if !ok {
+			return tool.Usagef("%s is not OUT=IN", fileio.Excerpt(text, 0))
+		}
+		f.states = append(f.states, session.State{Output: out, Input: in})
+		return nil
 	})
 	fs.Func("grow", "NAME: with --steps, an input whose last axis gets one element more in each run, the last one again; may be given more than once", func(name string) error {
 		f.grow = append(f.grow, name)
@@ -61,12 +66,11 @@ func (f *stepFlags) run(ctx context.Context, m *onnx.Model, options session.Opti
 	var err error
 	r := &stepsReport{}
 	if f.sizes != "" {
-		err = f.eachSize(m, func(in map[string]*array.Array) error { _, err := r.step(ctx, s, in); return err })
+		err = f.eachSize(m, func(in map[string]*array.Array) error {
+			return r.measure(func() error { _, _, err := s.Run(ctx, in); return err })
+		})
 	} else {
-		var in map[string]*array.Array
-		if in, err = inputs(); err == nil {
-			err = f.eachStep(ctx, s, r, in)
-		}
+		err = f.eachStep(ctx, s, r, inputs)
 	}
 	made, why := s.Functions()
 	if r.Functions = made; why != nil {
@@ -75,31 +79,39 @@ func (f *stepFlags) run(ctx context.Context, m *onnx.Model, options session.Opti
 	return r, err
 }
 
-func (r *stepsReport) step(ctx context.Context, s *session.Session, in map[string]*array.Array) (map[string]*array.Array, error) {
+func (r *stepsReport) measure(run func() error) error {
 	start := time.Now()
-	_, out, err := s.Run(ctx, in)
+	err := run()
 	r.StepSeconds = append(r.StepSeconds, time.Since(start).Seconds())
-	return out, err
+	return err
 }
 
-// eachStep runs with the outputs of the run before as inputs.
-func (f *stepFlags) eachStep(ctx context.Context, s *session.Session, r *stepsReport, in map[string]*array.Array) error {
-	in = maps.Clone(in)
+// eachStep runs with the states of the run before.
+func (f *stepFlags) eachStep(ctx context.Context, s *session.Session, r *stepsReport, inputs func() (map[string]*array.Array, error)) error {
+	in, err := inputs()
+	if err != nil {
+		return err
+	}
 	for _, name := range f.grow {
 		if in[name] == nil || in[name].NDim() == 0 || in[name].Len() == 0 {
 			return tool.Usagef("--grow: there is no input %s with elements", fileio.Excerpt(name, 0))
 		}
 	}
-	for range f.steps {
-		out, err := r.step(ctx, s, in)
+	run := func(in map[string]*array.Array) error { _, _, err := s.Run(ctx, in); return err }
+	if len(f.states) > 0 {
+		stateful, err := s.NewStateful(f.states...)
 		if err != nil {
 			return err
 		}
-		for from, to := range f.states {
-			if out[from] == nil {
-				return tool.Usagef("--state: there is no output %s", fileio.Excerpt(from, 0))
-			}
-			in[to] = out[from]
+		run = func(in map[string]*array.Array) error { _, err := stateful.Run(ctx, in); return err }
+	}
+	in = maps.Clone(in)
+	for range f.steps {
+		if err := r.measure(func() error { return run(in) }); err != nil {
+			return err
+		}
+		for _, s := range f.states {
+			delete(in, s.Input)
 		}
 		for _, name := range f.grow {
 			in[name] = grown(in[name])
