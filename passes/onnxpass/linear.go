@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/hugepages"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/passes/onnxpass/internal/floats"
@@ -229,7 +230,7 @@ func scaledFloats(w, s *ir.Value, shape, factors []int64) (*fgraph.Variable, err
 		last--
 		run *= int(shape[last])
 	}
-	out := make([]byte, len(raw))
+	out := hugepages.Make[byte](len(raw))
 	position := make([]int64, last)
 	allFinite := true
 	for start := 0; start < len(raw); start += run {

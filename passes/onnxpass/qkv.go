@@ -1,12 +1,12 @@
 package onnxpass
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/hugepages"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/rewrite"
@@ -164,19 +164,20 @@ func fuseProjections(h *rewrite.Handle, a *fgraph.Apply) error {
 // joinColumns returns a constant with the columns of matrices of as many rows, or of vectors.
 func joinColumns(list []*fgraph.Variable, rows, columns int64) (*fgraph.Variable, error) {
 	var parts [][]byte
+	size := 0
 	t := ir.TypeOf(list[0])
 	for _, v := range list {
 		data, err := ir.ValueOf(v).Bytes()
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, data)
+		parts, size = append(parts, data), size+len(data)
 	}
-	var joined bytes.Buffer
+	joined := hugepages.Make[byte](size)[:0]
 	for r := range rows {
 		for _, data := range parts {
 			row := int64(len(data)) / rows
-			joined.Write(data[r*row:][:row])
+			joined = append(joined, data[r*row:][:row]...)
 		}
 	}
 	shape := []int64{rows, columns}
@@ -187,7 +188,7 @@ func joinColumns(list []*fgraph.Variable, rows, columns int64) (*fgraph.Variable
 	for i, v := range list {
 		names[i] = v.Name()
 	}
-	x, err := onnx.NewTensor(strings.Join(names, "+"), t.Elem(), shape, joined.Bytes())
+	x, err := onnx.NewTensor(strings.Join(names, "+"), t.Elem(), shape, joined)
 	if err != nil {
 		return nil, err
 	}

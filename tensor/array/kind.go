@@ -3,7 +3,7 @@ package array
 import (
 	"unsafe"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/hugepages"
 )
 
 // A kind is how elements of one type are stored and moved.
@@ -48,13 +48,7 @@ var kinds = [numDTypes]kind{
 // A kindOf knows the field of lanes that holds its elements.
 type kindOf[T Element] struct{ block func(l *lane) *[]T }
 
-func (kindOf[T]) make(n int) any {
-	var zero T
-	if _, ok := any(zero).(float32); ok {
-		return kernel.NewFloats(n) // on huge pages
-	}
-	return make([]T, n)
-}
+func (kindOf[T]) make(n int) any { return hugepages.Make[T](n) }
 
 func (kindOf[T]) spread(data any) {
 	d := data.([]T)

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package kernel
-
-// preferHugePages does nothing here.
-func preferHugePages([]float32) {}
