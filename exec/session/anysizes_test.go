@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
@@ -81,5 +82,48 @@ func TestAnySizesFail(t *testing.T) {
 	}
 	if _, _, err := s.Run(t.Context(), map[string]*array.Array{"x": array.Full(array.Float32, 2, 2, 2), "y": array.Full(array.Float32, 1, 2)}); !errors.Is(err, lower.ErrInput) {
 		t.Errorf("a matrix: %v", err)
+	}
+}
+
+// TestAnySizesMemory: after calls of the largest sizes, others take no more memory, and leave no goroutine.
+func TestAnySizesMemory(t *testing.T) {
+	s := session.New(network(t), session.Options{Options: lower.Options{AnySizes: true}, Optimizer: build(t, "fast_run"), Threads: 2})
+	r := s.NewRunner()
+	run := func(height, width int) {
+		in := map[string]*array.Array{"x": array.New(array.Float32, 1, 8, height, width)}
+		if _, _, err := r.Run(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Run(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := func() int {
+		runtime.GC()
+		runtime.GC() // pools keep what they have through one
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	run(5, 5)
+	run(64, 64)
+	goroutines, before := runtime.NumGoroutine(), used()
+	for i := range longtest.Of(200, 10000) {
+		run(5+i*7%60, 5+i*11%60)
+	}
+	if after := used(); after > before+1<<20 {
+		t.Errorf("%d bytes in use, %d before", after, before)
+	}
+	for range 1000 { // threads end soon after a call
+		if runtime.NumGoroutine() <= goroutines {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d goroutines, %d before", n, goroutines)
+	}
+	if made, err := s.Functions(); made != 1 || err != nil {
+		t.Errorf("%d functions: %v", made, err)
 	}
 }
