@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -22,8 +23,10 @@ var attention = map[string]func(c *call) []*value{
 // attention weights values by how well their keys fit queries. Keys and values may go on from those
 // of earlier calls, and have fewer heads than queries, each for several in a row.
 func (c *call) attention() []*value {
-	q, k, v := c.heads(0, "q_num_heads"), c.heads(1, "kv_num_heads"), c.heads(2, "kv_num_heads")
-	past := 0
+	q, qs := c.heads(0, "q_num_heads")
+	k, ks := c.heads(1, "kv_num_heads")
+	v, vs := c.heads(2, "kv_num_heads")
+	past := ir.Known(0)
 	if c.has(4) != c.has(5) {
 		c.fail("there is a past of keys or of values only")
 	}
@@ -33,22 +36,25 @@ func (c *call) attention() []*value {
 				c.fail("input %d of %d dimensions", p, ndim(c.x(p)))
 			}
 		}
-		past = c.shape(c.x(4))[2]
+		past = c.dims(c.x(4))[2]
 		k, v = tensor.Join(2, c.x(4), k), tensor.Join(2, c.x(5), v)
+		ks[2], vs[2] = past.Plus(ks[2]), c.dims(c.x(5))[2].Plus(vs[2])
 	}
 	present := []*value{c.typed(k, c.elem(1)), c.typed(v, c.elem(2))}
-	qs, ks, vs := c.shape(q), c.shape(k), c.shape(v)
-	if ks[1] < 1 || qs[1]%ks[1] != 0 || ks[1] != vs[1] || ks[2] != vs[2] || qs[3] != ks[3] || ks[0] != qs[0] || vs[0] != qs[0] {
+	heads, groups, size := c.number(qs[1]), c.number(ks[1]), c.number(qs[3])
+	if groups < 1 || heads%groups != 0 || ks[1].Differs(vs[1]) || ks[2].Differs(vs[2]) || qs[3].Differs(ks[3]) || ks[0].Differs(qs[0]) || vs[0].Differs(qs[0]) {
 		c.fail("queries of shape %v, keys of %v and values of %v", qs, ks, vs)
 	}
-	c.bounded([]int{qs[0], qs[1], qs[2], ks[2]})
+	shape := []ir.Dim{qs[0], qs[1], qs[2], ks[2]}
+	if c.open == nil { // else a call knows
+		c.bounded([]int{c.number(shape[0]), heads, c.number(shape[2]), c.number(shape[3])})
+	}
 	// Both factors get the root of the scale, so that products of half floats don't overflow.
-	root := math.Sqrt(c.float("scale", 1/math.Sqrt(float64(max(qs[3], 1)))))
+	root := math.Sqrt(c.float("scale", 1/math.Sqrt(float64(max(size, 1)))))
 	q, k = tensor.Mul(q, number(root, q)), tensor.Mul(k, number(root, k))
-	if n := qs[1] / ks[1]; n > 1 {
+	if n := heads / groups; n > 1 {
 		k, v = tensor.Repeat(k, tensor.Int(n), 1), tensor.Repeat(v, tensor.Int(n), 1)
 	}
-	shape := []int{qs[0], qs[1], qs[2], ks[2]}
 	scores := tensor.Matmul(q, tensor.DimShuffle(k, 0, 1, 3, 2))
 	stages := []variable{scores}
 	if cap := c.float("softcap", 0); cap > 0 {
@@ -58,7 +64,7 @@ func (c *call) attention() []*value {
 	stages = append(stages, scores)
 	scores = c.masked(scores, shape, past)
 	stages = append(stages, scores)
-	weights := c.reshape(tensor.Softmax(c.reshape(scores, []int{product(shape[:3]), shape[3]})), shape)
+	weights := c.reshapeTo(tensor.Softmax(c.reshapeTo(scores, []ir.Dim{together(shape[:3]), shape[3]})), shape)
 	stages = append(stages, weights)
 	y := tensor.Matmul(weights, v)
 	if c.has(3) || c.has(6) {
@@ -69,7 +75,7 @@ func (c *call) attention() []*value {
 		y = tensor.Switch(tensor.Map(array.Eq, best, number(math.Inf(-1), best)), number(0, y), y)
 	}
 	if ndim(c.x(0)) == 3 {
-		y = c.reshape(tensor.DimShuffle(y, 0, 2, 1, 3), []int{qs[0], qs[2], qs[1] * vs[3]})
+		y = c.reshapeTo(tensor.DimShuffle(y, 0, 2, 1, 3), []ir.Dim{qs[0], qs[2], qs[1].Times(vs[3])})
 	}
 	mode := c.int("qk_matmul_output_mode", 0)
 	if mode < 0 || mode >= len(stages) {
@@ -78,73 +84,77 @@ func (c *call) attention() []*value {
 	return append(append(c.like(y), present...), c.typed(stages[mode], c.elem(0)))
 }
 
-// heads returns an input with the heads as the second dimension.
-func (c *call) heads(k int, attribute string) variable {
+// heads returns an input with the heads as the second dimension, and its sizes.
+func (c *call) heads(k int, attribute string) (variable, []ir.Dim) {
 	x := c.x(k)
-	shape := c.shape(x)
-	switch len(shape) {
+	dims := c.dims(x)
+	switch len(dims) {
 	case 4:
-		return x
+		return x, slices.Clone(dims)
 	case 3:
-		n := c.int(attribute, 0)
-		if n < 1 || shape[2]%n != 0 {
-			c.fail("%d heads of shape %v", n, shape)
+		n, all := c.int(attribute, 0), c.number(dims[2])
+		if n < 1 || all%n != 0 {
+			c.fail("%d heads of shape %v", n, dims)
 		}
-		return tensor.DimShuffle(c.reshape(x, []int{shape[0], shape[1], n, shape[2] / n}), 0, 2, 1, 3)
+		heads, size := ir.Known(int64(n)), ir.Known(int64(all/n))
+		return tensor.DimShuffle(c.reshapeTo(x, []ir.Dim{dims[0], dims[1], heads, size}), 0, 2, 1, 3), []ir.Dim{dims[0], heads, dims[1], size}
 	}
-	c.fail("input %d of %d dimensions", k, len(shape))
-	return nil
+	c.fail("input %d of %d dimensions", k, len(dims))
+	return nil, nil
 }
 
 // masked makes scores, of a shape [N, H, Q, K] or such that they are broadcast to it, infinite where a query must not
 // see a key.
-func (c *call) masked(scores variable, shape []int, past int) variable {
+func (c *call) masked(scores variable, shape []ir.Dim, past ir.Dim) variable {
 	hidden := number(math.Inf(-1), scores)
-	range_ := func(n int, order ...int) variable {
-		return tensor.DimShuffle(arange(n), order...)
+	range_ := func(n ir.Dim, order ...int) variable {
+		return tensor.DimShuffle(tensor.ARange(tensor.Int(0), c.size(n), tensor.Int(1)), order...)
 	}
 	keys := range_(shape[3], -1, -1, -1, 0)
 	if c.has(3) {
 		scores = c.addMask(scores, shape)
 	}
 	if c.bool("is_causal", false) {
-		last := tensor.Add(range_(shape[2], -1, -1, 0, -1), tensor.Int(past))
+		last := tensor.Add(range_(shape[2], -1, -1, 0, -1), c.size(past))
 		if c.has(6) && !c.has(4) { // queries are the last ones of a cache that is not full
-			last = tensor.Add(last, tensor.Sub(tensor.DimShuffle(c.integers(6), 0, -1, -1, -1), tensor.Int(shape[2])))
+			last = tensor.Add(last, tensor.Sub(tensor.DimShuffle(c.integers(6), 0, -1, -1, -1), c.size(shape[2])))
 		}
 		scores = tensor.Switch(tensor.Map(array.Le, keys, last), scores, hidden)
 	}
 	if c.has(6) {
-		if !slices.Equal(c.shape(c.x(6)), shape[:1]) {
-			c.fail("lengths of shape %v for %d items", c.shape(c.x(6)), shape[0])
+		if lengths := c.dims(c.x(6)); len(lengths) != 1 || lengths[0].Differs(shape[0]) {
+			c.fail("lengths of shape %v for %v items", lengths, shape[0])
 		}
 		scores = tensor.Switch(tensor.Map(array.Lt, keys, tensor.DimShuffle(c.integers(6), 0, -1, -1, -1)), scores, hidden)
 	}
 	return scores
 }
 
-// addMask adds a mask of numbers, or hides what a mask of bools lacks. Keys behind its end are hidden.
-func (c *call) addMask(scores variable, shape []int) variable {
+// addMask adds a mask of numbers, or hides what a mask of bools lacks. Keys behind its end are hidden. A graph for any
+// sizes provides that a mask of a size of its own has none.
+func (c *call) addMask(scores variable, shape []ir.Dim) variable {
 	mask := c.x(3)
 	n := ndim(mask)
-	ms := c.shape(mask)
-	if n < 1 || n > 4 || ms[n-1] > shape[3] {
-		c.fail("a mask of shape %v for %v", ms, shape)
+	if n < 1 || n > 4 {
+		c.fail("a mask of %d dimensions", n)
 	}
+	ms := slices.Clone(c.dims(mask))
 	bools := tensor.TypeOf(mask).DType() == array.Bool
-	if more := shape[3] - ms[n-1]; more > 0 && ms[n-1] != 1 {
+	if ms[n-1].Differs(shape[3]) && !ms[n-1].Is(1) && ms[n-1].AtMost(shape[3]) {
 		rest := slices.Clone(ms)
-		rest[n-1] = more
+		rest[n-1] = shape[3].Minus(ms[n-1])
 		fill := number(math.Inf(-1), scores)
 		if bools {
 			fill = tensor.Constant(array.Scalar(false))
 		}
 		fill = tensor.Cast(c.reshape(fill, nil), tensor.TypeOf(mask).DType())
-		mask = tensor.Join(n-1, mask, tensor.Alloc(fill, sizes(rest)...))
+		mask = tensor.Join(n-1, mask, tensor.Alloc(fill, c.scalars(rest)...))
 		ms[n-1] = shape[3]
 	}
-	if !slices.Equal(broadcast(shape, ms), shape) {
-		c.fail("a mask of shape %v for %v", ms, shape)
+	for i, d := range ms {
+		if !d.Is(1) && d.Differs(shape[4-n+i]) {
+			c.fail("a mask of shape %v for %v", ms, shape)
+		}
 	}
 	if bools {
 		return tensor.Switch(mask, scores, number(math.Inf(-1), scores))
@@ -154,22 +164,14 @@ func (c *call) addMask(scores variable, shape []int) variable {
 
 // rotary turns pairs of elements by angles that depend on their position.
 func (c *call) rotary() []*value {
-	x := c.x(0)
-	shape := c.shape(x)
-	switch len(shape) {
-	case 3:
-		x = c.heads(0, "num_heads")
-	case 4:
-	default:
-		c.fail("%d dimensions", len(shape))
-	}
-	s := c.shape(x) // [N, heads, length, size]
+	x, s := c.heads(0, "num_heads") // [N, heads, length, size]
+	whole := c.number(s[3])
 	size := c.int("rotary_embedding_dim", 0)
 	if size == 0 {
-		size = s[3]
+		size = whole
 	}
-	if size < 2 || size%2 != 0 || size > s[3] {
-		c.fail("%d of %d elements turn", size, s[3])
+	if size < 2 || size%2 != 0 || size > whole {
+		c.fail("%d of %d elements turn", size, whole)
 	}
 	cos, sin := c.angles(1, s, size/2), c.angles(2, s, size/2)
 	part := func(from, to, step int) variable {
@@ -183,28 +185,35 @@ func (c *call) rotary() []*value {
 	re, im := tensor.Sub(tensor.Mul(cos, a), tensor.Mul(sin, b)), tensor.Add(tensor.Mul(sin, a), tensor.Mul(cos, b))
 	y := tensor.Join(3, re, im)
 	if c.bool("interleaved", false) {
-		y = c.reshape(tensor.Stack(4, re, im), []int{s[0], s[1], s[2], size})
+		y = c.reshapeTo(tensor.Stack(4, re, im), []ir.Dim{s[0], s[1], s[2], ir.Known(int64(size))})
 	}
-	if size < s[3] {
-		y = tensor.Join(3, y, part(size, s[3], 1))
+	if size < whole {
+		y = tensor.Join(3, y, part(size, whole, 1))
 	}
-	if len(shape) == 3 {
-		y = c.reshape(tensor.DimShuffle(y, 0, 2, 1, 3), shape)
+	if ndim(c.x(0)) == 3 {
+		y = c.reshapeTo(tensor.DimShuffle(y, 0, 2, 1, 3), c.dims(c.x(0)))
 	}
 	return c.like(y)
 }
 
 // angles returns the cosines or sines of positions: those of the cache that input 3 names, or all.
-func (c *call) angles(k int, x []int, size int) variable {
+func (c *call) angles(k int, x []ir.Dim, size int) variable {
 	v := c.x(k)
-	if c.has(3) {
-		if ndim(v) != 2 || !slices.Equal(c.shape(c.x(3)), []int{x[0], x[2]}) {
-			c.fail("positions of shape %v for %v", c.shape(c.x(3)), x)
+	want := []ir.Dim{x[0], x[2], ir.Known(int64(size))}
+	check := func(what string, v variable, want []ir.Dim) {
+		if dims := c.dims(v); !slices.EqualFunc(dims, want, func(d, e ir.Dim) bool { return !d.Differs(e) }) {
+			c.fail("%s of shape %v for %v", what, dims, x)
 		}
-		v = tensor.Take(v, c.integers(3))
 	}
-	if !slices.Equal(c.shape(v), []int{x[0], x[2], size}) {
-		c.fail("angles of shape %v for %v", c.shape(v), x)
+	if c.has(3) {
+		check("positions", c.x(3), want[:2])
+		if ndim(v) != 2 {
+			c.fail("angles of %d dimensions", ndim(v))
+		}
+		check("angles", v, []ir.Dim{c.dims(v)[0], want[2]})
+		v = tensor.Take(v, c.integers(3))
+	} else {
+		check("angles", v, want)
 	}
 	return tensor.DimShuffle(v, 0, -1, 1, 2)
 }

@@ -162,6 +162,15 @@ func (c *call) dim(v variable, i int) int {
 	return c.shape(v)[i]
 }
 
+// number returns a size, which has to be known.
+func (c *call) number(d ir.Dim) int {
+	n, ok := d.Number()
+	if !ok {
+		c.fail("%w: %v", ErrSizes, d)
+	}
+	return int(n)
+}
+
 // size returns a dim as an integer scalar.
 func (c *call) size(d ir.Dim) variable {
 	if n, ok := d.Number(); ok {
