@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -114,4 +116,57 @@ func ExampleStateful() {
 	// [[[16.0]]] after 4 positions
 	// [[[26.0]]] after 4 positions
 	// [[[26.0]]] after 5 positions
+}
+
+// TestStatefulAttention: a decoder of opset 24 has one function for steps of two positions and more, with the bits of
+// functions for their sizes; the cache is appended to in place.
+func TestStatefulAttention(t *testing.T) {
+	m := model([]string{"x", "cos", "sin", "mask", "past_key_values.0.key", "past_key_values.0.value"}, []string{"y", "present.0.key", "present.0.value"},
+		node("RotaryEmbedding", "x cos sin", "q", whole("num_heads", 4)),
+		node("Slice", "q zero sixteen last", "k"), constant("zero", array.Of([]int64{0}, 1), onnx.Int64), constant("sixteen", array.Of([]int64{16}, 1), onnx.Int64), constant("last", array.Of([]int64{2}, 1), onnx.Int64),
+		node("Attention", "q k k mask past_key_values.0.key past_key_values.0.value", "y present.0.key present.0.value", whole("q_num_heads", 4), whole("kv_num_heads", 2), whole("is_causal", 1)))
+	m.Opsets[0].Version = 24
+	for i, dims := range [][]any{{"n", "s", 32}, {"n", "s", 4}, {"n", "s", 4}, {"s", "all"}, {"n", 2, "past", 8}, {"n", 2, "past", 8}} {
+		m.Graph.Inputs[i].Type = floats(dims...)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	draw := func(shape ...int) *array.Array {
+		a := array.New(array.Float32, shape...)
+		for i := range a.Len() {
+			a.SetFloat(i, r.Float64()-0.5)
+		}
+		return a
+	}
+	s := session.New(m, session.Options{Options: lower.Options{AnySizes: true}, Optimizer: build(t, "fast_run")})
+	stateful, err := s.NewStateful()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, value := draw(2, 2, 3, 8), draw(2, 2, 3, 8)
+	for step := range 12 {
+		n := 2 + step%3
+		in := map[string]*array.Array{"x": draw(2, n, 32), "cos": draw(2, n, 4), "sin": draw(2, n, 4), "mask": draw(n, key.Dim(2)+n)}
+		all := maps.Clone(in)
+		all["past_key_values.0.key"], all["past_key_values.0.value"] = key, value
+		_, want, err := session.New(m, session.Options{Optimizer: build(t, "fast_run")}).Run(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step == 0 {
+			in = all
+		}
+		got, err := stateful.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range want {
+			if !array.Equal(got[name], v) {
+				t.Fatalf("step %d: %s is %v, want %v", step, name, got[name], v)
+			}
+		}
+		key, value = want["present.0.key"], want["present.0.value"]
+	}
+	if made, err := s.Functions(); made != 1 || err != nil {
+		t.Errorf("%d functions: %v", made, err)
+	}
 }
