@@ -50,7 +50,9 @@ var indexing = map[string]func(c *call) []*value{
 	"TfIdfVectorizer": (*call).tfidf,
 	"OneHot": func(c *call) []*value {
 		depth := int(c.one(1))
-		c.bounded(append([]int{depth}, c.shape(c.x(0))...))
+		if c.open == nil { // else a call knows
+			c.bounded(append([]int{depth}, c.shape(c.x(0))...))
+		}
 		x := c.index(tensor.Cast(c.x(0), array.Int64), ir.Known(int64(depth)))
 		axis := c.axis(c.int("axis", -1), ndim(x)+1)
 		classes := slices.Repeat([]int{1}, ndim(x)+1)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -51,18 +52,19 @@ var norms = map[string]func(c *call) []*value{
 	"SimplifiedLayerNormalization": (*call).rmsNorm, // of ONNX Runtime
 	"GroupNormalization": func(c *call) []*value {
 		x := c.x(0)
-		shape, groups := c.shape(x), c.int("num_groups", 1)
-		if len(shape) < 2 || groups <= 0 || shape[1]%groups != 0 {
+		shape, groups := c.dims(x), c.int("num_groups", 1)
+		if len(shape) < 2 || groups <= 0 || c.number(shape[1])%groups != 0 {
 			c.fail("%d groups of shape %v", groups, shape)
 		}
-		y, _, _ := c.normalized(c.reshape(x, []int{shape[0], groups, product(shape[2:]) * shape[1] / groups}), 2)
+		size := ir.Known(int64(c.number(shape[1]) / groups)).Times(together(shape[2:]))
+		y, _, _ := c.normalized(c.reshapeTo(x, []ir.Dim{shape[0], ir.Known(int64(groups)), size}), 2)
 		scale, bias := c.x(1), c.x(2)
-		if c.opset < 21 && slices.Equal(c.shape(scale), []int{groups}) && slices.Equal(c.shape(bias), []int{groups}) && groups != shape[1] {
+		if c.opset < 21 && slices.Equal(c.shape(scale), []int{groups}) && slices.Equal(c.shape(bias), []int{groups}) && !shape[1].Is(int64(groups)) {
 			y = tensor.Add(tensor.Mul(y, channels(scale, 3)), channels(bias, 3))
-			return c.like(c.reshape(y, shape))
+			return c.like(c.reshapeTo(y, shape))
 		}
 		c.perChannel(x, 1, 2)
-		return c.like(tensor.Add(tensor.Mul(c.reshape(y, shape), channels(scale, len(shape))), channels(bias, len(shape))))
+		return c.like(tensor.Add(tensor.Mul(c.reshapeTo(y, shape), channels(scale, len(shape))), channels(bias, len(shape))))
 	},
 	"LpNormalization": unary(func(c *call, x variable) variable {
 		axis := c.axis(c.int("axis", -1), ndim(x))
@@ -85,18 +87,19 @@ var norms = map[string]func(c *call) []*value{
 		return tensor.TrueDiv(d, tensor.Add(tensor.Sqrt(tensor.ExpandDims(tensor.Mean(tensor.Sqr(d), axes...), axes...)), number(1e-9, x)))
 	}),
 	"LRN": unary(func(c *call, x variable) variable {
-		size, shape := c.int("size", 1), c.shape(x)
-		if size <= 0 || len(shape) < 2 {
-			c.fail("size %d of %v", size, shape)
+		size := c.int("size", 1)
+		if size <= 0 || ndim(x) < 2 {
+			c.fail("size %d of %d dimensions", size, ndim(x))
 		}
-		margins := slices.Repeat([]tensor.Margin{{Before: tensor.Int(0), After: tensor.Int(0)}}, len(shape))
+		depth := c.dim(x, 1)
+		margins := slices.Repeat([]tensor.Margin{{Before: tensor.Int(0), After: tensor.Int(0)}}, ndim(x))
 		// A window has no more channels on either side than there are.
-		before, after := min((size-1)/2, shape[1]), min(size/2, shape[1])
+		before, after := min((size-1)/2, depth), min(size/2, depth)
 		margins[1] = tensor.Margin{Before: tensor.Int(before), After: tensor.Int(after)}
 		padded := tensor.PadValue(tensor.Sqr(x), number(0, x), margins...)
 		var sum variable
 		for i := range before + after + 1 {
-			part := tensor.Subtensor(padded, tensor.Everything(), tensor.SliceOf(tensor.Int(i), tensor.Int(i+shape[1]), 1))
+			part := tensor.Subtensor(padded, tensor.Everything(), tensor.SliceOf(tensor.Int(i), tensor.Int(i+depth), 1))
 			if sum == nil {
 				sum = part
 			} else {

@@ -1,8 +1,10 @@
 package lower
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -13,7 +15,8 @@ type recurrence struct {
 	*call
 	gates, hidden, directions int
 	x                         variable
-	steps, batch              int
+	steps                     int
+	batch                     ir.Dim
 	batchFirst                bool
 	lengths                   variable // [N], or nil
 	activations               []func(variable) variable
@@ -25,19 +28,22 @@ const maxSteps = 10000
 func (c *call) recurrence(gates int, functions ...string) *recurrence {
 	r := &recurrence{call: c, gates: gates, hidden: c.int("hidden_size", 0), directions: 1, batchFirst: c.int("layout", 0) == 1}
 	r.x = c.x(0)
-	if r.batchFirst {
-		r.x = tensor.SwapAxes(r.x, 0, 1)
-	}
-	shape := c.shape(r.x)
-	if len(shape) != 3 || shape[0] > maxSteps {
+	shape := slices.Clone(c.dims(r.x))
+	if len(shape) != 3 {
 		c.fail("an input of shape %v", shape)
 	}
-	r.steps, r.batch = shape[0], shape[1]
+	if r.batchFirst {
+		r.x = tensor.SwapAxes(r.x, 0, 1)
+		shape[0], shape[1] = shape[1], shape[0]
+	}
+	if r.steps, r.batch = c.number(shape[0]), shape[1]; r.steps > maxSteps {
+		c.fail("%d steps", r.steps)
+	}
 	if c.text("direction", "forward") == "bidirectional" {
 		r.directions = 2
 	}
 	if r.hidden == 0 {
-		r.hidden = c.shape(c.x(2))[2]
+		r.hidden = c.dim(c.x(2), 2)
 	}
 	names := make([]string, 0, r.directions*len(functions))
 	for range r.directions {
@@ -140,7 +146,7 @@ func (r *recurrence) gate(v variable, k int) variable {
 // initial returns the state before the first step.
 func (r *recurrence) initial(k, direction int) variable {
 	if !r.has(k) {
-		return tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(r.batch), tensor.Int(r.hidden))
+		return tensor.Zeros(tensor.TypeOf(r.x).DType(), r.size(r.batch), tensor.Int(r.hidden))
 	}
 	v := r.call.x(k)
 	if r.batchFirst {
@@ -176,7 +182,7 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 			s, list[t] = next, out
 		}
 		if r.steps == 0 {
-			outputs = append(outputs, tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(0), tensor.Int(r.batch), tensor.Int(r.hidden)))
+			outputs = append(outputs, tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(0), r.size(r.batch), tensor.Int(r.hidden)))
 		} else {
 			outputs = append(outputs, tensor.Stack(0, list...))
 		}

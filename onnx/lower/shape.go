@@ -204,25 +204,19 @@ var shapes = map[string]func(c *call) []*value{
 		return c.out(tensor.Constant(a), c.elem(0))
 	},
 	"DepthToSpace": func(c *call) []*value {
-		x, b := c.x(0), c.int("blocksize", 1)
-		s := c.shape(x)
-		if len(s) != 4 || b <= 0 || s[1]%(b*b) != 0 {
-			c.fail("blocks of %d of shape %v", b, s)
-		}
-		y := tensor.DimShuffle(c.reshape(x, []int{s[0], b, b, s[1] / (b * b), s[2], s[3]}), 0, 3, 4, 1, 5, 2)
+		x, s, b := c.x(0), c.image(), c.block()
+		depth := c.quotient(s[1], b.Times(b))
+		y := tensor.DimShuffle(c.reshapeTo(x, []ir.Dim{s[0], b, b, depth, s[2], s[3]}), 0, 3, 4, 1, 5, 2)
 		if c.text("mode", "DCR") == "CRD" {
-			y = tensor.DimShuffle(c.reshape(x, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
+			y = tensor.DimShuffle(c.reshapeTo(x, []ir.Dim{s[0], depth, b, b, s[2], s[3]}), 0, 1, 4, 2, 5, 3)
 		}
-		return c.like(c.reshape(y, []int{s[0], s[1] / (b * b), s[2] * b, s[3] * b}))
+		return c.like(c.reshapeTo(y, []ir.Dim{s[0], depth, s[2].Times(b), s[3].Times(b)}))
 	},
 	"SpaceToDepth": func(c *call) []*value {
-		x, b := c.x(0), c.int("blocksize", 1)
-		s := c.shape(x)
-		if len(s) != 4 || b <= 0 || s[2]%b != 0 || s[3]%b != 0 {
-			c.fail("blocks of %d of shape %v", b, s)
-		}
-		y := tensor.DimShuffle(c.reshape(x, []int{s[0], s[1], s[2] / b, b, s[3] / b, b}), 0, 3, 5, 1, 2, 4)
-		return c.like(c.reshape(y, []int{s[0], s[1] * b * b, s[2] / b, s[3] / b}))
+		x, s, b := c.x(0), c.image(), c.block()
+		height, width := c.quotient(s[2], b), c.quotient(s[3], b)
+		y := tensor.DimShuffle(c.reshapeTo(x, []ir.Dim{s[0], s[1], height, b, width, b}), 0, 3, 5, 1, 2, 4)
+		return c.like(c.reshapeTo(y, []ir.Dim{s[0], s[1].Times(b).Times(b), height, width}))
 	},
 	"Pad": func(c *call) []*value {
 		x := c.x(0)
@@ -372,6 +366,36 @@ func broadcast(a, b []int) []int {
 		shape = []int{}
 	}
 	return shape
+}
+
+// image returns the sizes of the first input, which is a batch of images.
+func (c *call) image() []ir.Dim {
+	s := c.dims(c.x(0))
+	if len(s) != 4 {
+		c.fail("an image of shape %v", s)
+	}
+	return s
+}
+
+// block returns the size of blocks of an image.
+func (c *call) block() ir.Dim {
+	b := c.int("blocksize", 1)
+	if b <= 0 {
+		c.fail("blocks of %d", b)
+	}
+	return ir.Known(int64(b))
+}
+
+// quotient divides a size, which has to be a multiple.
+func (c *call) quotient(d, by ir.Dim) ir.Dim {
+	q, ok := d.Exactly(by)
+	switch _, number := d.Number(); {
+	case !ok && number:
+		c.fail("%v is no multiple of %v", d, by)
+	case !ok:
+		c.fail("%w: whether %v is a multiple of %v", ErrSizes, d, by)
+	}
+	return q
 }
 
 // maxMade bounds the elements of a tensor that a node makes of a shape.
