@@ -21,7 +21,13 @@ func (c *call) branch() []*value {
 			return out
 		}
 	}
-	if c.one(0) != 0 {
+	condition, err := c.demand(c.x(0))
+	switch {
+	case err != nil:
+		c.fail("its condition: %w", err)
+	case condition.Len() != 1:
+		c.fail("a condition of %d elements", condition.Len())
+	case condition.Float(0) != 0:
 		return c.taken(0)
 	}
 	return c.taken(1)

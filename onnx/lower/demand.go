@@ -20,11 +20,16 @@ type Demand struct {
 
 // valueOf computes a variable from the arguments. The graph depends on the value from then on.
 func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
-	if a := tensor.ConstantOf(v); a != nil {
-		return a, nil
-	}
 	if l.dependsOnSizes(v) {
 		return nil, fmt.Errorf("%w: a value", ErrSizes)
+	}
+	return l.demand(v)
+}
+
+// demand is valueOf, also of what can be another value for other sizes: it is seldom another one, as a condition is.
+func (l *lowering) demand(v *fgraph.Variable) (*array.Array, error) {
+	if a := tensor.ConstantOf(v); a != nil {
+		return a, nil
 	}
 	// In a loop that is unrolled each round may ask for a value that goes on from that of the round before.
 	if l.values.KeepAll = 0; l.loops > 0 {

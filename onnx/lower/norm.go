@@ -124,13 +124,13 @@ var norms = map[string]func(c *call) []*value{
 
 // perChannel checks that inputs have a number for each channel of x, of which there is one if it has one dimension.
 func (c *call) perChannel(x variable, inputs ...int) {
-	n := 1
+	n := ir.Known(1)
 	if ndim(x) > 1 {
-		n = c.dim(x, 1)
+		n = c.dims(x)[1]
 	}
 	for _, k := range inputs {
-		if s := c.shape(c.x(k)); !slices.Equal(s, []int{n}) {
-			c.fail("input %d has shape %v for %d channels", k, s, n)
+		if s := c.dims(c.x(k)); len(s) != 1 || s[0].Differs(n) {
+			c.fail("input %d has shape %v for %v channels", k, s, n)
 		}
 	}
 }

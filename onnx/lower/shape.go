@@ -12,14 +12,18 @@ import (
 
 var shapes = map[string]func(c *call) []*value{
 	"Shape": func(c *call) []*value {
-		shape := c.shape(c.x(0))
-		n := len(shape)
+		x := c.x(0)
+		n := ndim(x)
 		from, to := bound(c.int("start", 0), n), bound(c.int("end", n), n)
-		list := make([]int64, 0, n)
+		list := make([]variable, 0, n)
 		for i := from; i < to; i++ {
-			list = append(list, int64(shape[i]))
+			if c.open != nil && tensor.TypeOf(x).Dim(i) == tensor.Unknown {
+				list = append(list, tensor.ShapeI(x, i))
+			} else {
+				list = append(list, tensor.Int(c.dim(x, i)))
+			}
 		}
-		return []*value{{v: tensor.Constant(array.Of(list, len(list))), elem: onnx.Int64}}
+		return []*value{{v: tensor.SizeVector(list...), elem: onnx.Int64}}
 	},
 	"Size": func(c *call) []*value {
 		return []*value{{v: tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), elem: onnx.Int64}}
@@ -56,24 +60,29 @@ var shapes = map[string]func(c *call) []*value{
 		if dims, ok := c.inferred(); ok {
 			return c.like(c.reshapeTo(x, dims))
 		}
-		notOne := func(i int) bool { return c.shape(x)[i] != 1 }
+		dims := c.dims(x)
+		notOne := func(i int) bool { return !dims[i].Is(1) }
 		axes := c.axes(c.intsOr(1, slices.DeleteFunc(span(0, ndim(x)), notOne)), ndim(x))
-		var shape []int
-		for i, n := range c.shape(x) {
+		var rest []ir.Dim
+		for i, d := range dims {
 			if !slices.Contains(axes, i) {
-				shape = append(shape, n)
-			} else if n != 1 {
+				rest = append(rest, d)
+			} else if n := c.number(d); n != 1 {
 				c.fail("axis %d has %d elements", i, n)
 			}
 		}
-		return c.like(c.reshape(x, shape))
+		return c.like(c.reshapeTo(x, rest))
 	},
 	"Unsqueeze": func(c *call) []*value {
 		if dims, ok := c.inferred(); ok {
 			return c.like(c.reshapeTo(c.x(0), dims))
 		}
-		axes, shape := c.ints(1), c.shape(c.x(0))
-		axes = c.axes(axes, len(shape)+len(axes))
+		axes := c.ints(1)
+		axes = c.axes(axes, ndim(c.x(0))+len(axes))
+		if c.open != nil { // of which ir does not know the sizes
+			return c.like(tensor.ExpandDims(c.x(0), axes...))
+		}
+		shape := c.shape(c.x(0))
 		slices.Sort(axes)
 		for _, a := range axes {
 			if a > len(shape) {

@@ -124,7 +124,8 @@ func (l *lowering) dependsOnSizes(v variable) bool {
 	return false
 }
 
-// dims returns the sizes of a tensor: numbers, unless the graph is for any sizes.
+// dims returns the sizes of a tensor: numbers, unless the graph is for any sizes. What ir does not know gets symbols of
+// its own.
 func (c *call) dims(v variable) []ir.Dim {
 	if c.open == nil || !unsized(v) {
 		return numbers(c.shape(v))
@@ -148,9 +149,11 @@ func (c *call) dims(v variable) []ir.Dim {
 		case dims != nil && !dims[i].IsUnknown():
 			list[i] = dims[i]
 		default:
-			c.fail("%w: size %d of a %v", ErrSizes, i, v.Type())
+			name := fmt.Sprintf("?%d", len(c.open.symbols))
+			list[i], c.open.symbols[name] = ir.Symbol(name), tensor.ShapeI(v, i)
 		}
 	}
+	c.open.dims[v] = list
 	return list
 }
 
