@@ -20,6 +20,7 @@ type Builder struct {
 	applies []*fgraph.Apply
 	results []variable
 	half    onnx.DataType // of inputs that were half floats
+	typing  bool          // only types are asked for
 }
 
 // Expand builds what an op computes for inputs, of which the last ones may be left out: its results, those that have
@@ -27,15 +28,15 @@ type Builder struct {
 func (l *Operators) Expand(op *Op, inputs []*fgraph.Variable) (results []*fgraph.Variable, applies []*fgraph.Apply, err error) {
 	c := &Call{Op: op, Operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
 	var b *Builder
-	if err := guarded(func() { b = c.build() }); err != nil {
+	if err := guarded(func() { b = c.build(false) }); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrType, op.Name(), err)
 	}
 	return b.results, b.applies, nil
 }
 
 // build builds what the op computes. Results are half floats again if inputs were.
-func (c *Call) build() *Builder {
-	b := &Builder{Call: c}
+func (c *Call) build(typing bool) *Builder {
+	b := &Builder{Call: c, typing: typing}
 	list := c.operator.Body(b)
 	for k, v := range list[:min(len(list), len(c.out))] {
 		if v != nil && b.half != onnx.Undefined && TypeOf(v).Elem() == onnx.Float {
@@ -114,6 +115,21 @@ func (b *Builder) plus(x, y variable) variable {
 		return x
 	}
 	return b.add(x, y)
+}
+
+// onto adds what is broadcast to the shape of x.
+func (b *Builder) onto(x, y variable) variable {
+	if y == nil {
+		return x
+	}
+	sum := b.add(x, y)
+	t, ok := TypeOf(sum).Meet(TypeOf(x).withoutData())
+	if !ok {
+		b.Fail("a %v is not broadcast to %v", y.Type(), x.Type())
+	}
+	a := fgraph.NewApply(sum.Owner().Op(), sum.Owner().Inputs(), t)
+	b.applies[len(b.applies)-1] = a
+	return a.Out()
 }
 
 func (b *Builder) cast(x variable, t onnx.DataType) variable {

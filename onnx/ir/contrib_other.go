@@ -47,11 +47,12 @@ var contribOthers = []Operator{
 	contrib("ConvTransposeWithDynamicPads", 2, 4, nil, dynamicPads),
 	contrib("CausalConvWithState", 2, 4, nil, func(b *Builder) []variable {
 		x, n := b.x(0), b.number(b.Input(1), 2)
-		state := b.x(3)
-		if state == nil {
-			state = b.do("Expand", b.mul(b.slice(x, 2, 0, 1), 0), []int64{1, 1, n - 1})
+		var all variable
+		if b.Has(3) {
+			all = b.concat(2, b.x(3), x)
+		} else {
+			all = b.do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
 		}
-		all := b.concat(2, state, x)
 		y := b.do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
 		switch a := b.Op.Text("activation", "none"); a {
 		case "none":
