@@ -20,7 +20,6 @@ type Builder struct {
 	applies []*fgraph.Apply
 	results []variable
 	half    onnx.DataType // of inputs that were half floats
-	typing  bool          // only types are asked for
 }
 
 // Expand builds what an op computes for inputs, of which the last ones may be left out: its results, those that have
@@ -28,22 +27,26 @@ type Builder struct {
 func (l *Operators) Expand(op *Op, inputs []*fgraph.Variable) (results []*fgraph.Variable, applies []*fgraph.Apply, err error) {
 	c := &Call{Op: op, Operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
 	var b *Builder
-	if err := guarded(func() { b = c.build(false) }); err != nil {
+	if err := guarded(func() { b = c.build() }); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrType, op.Name(), err)
 	}
 	return b.results, b.applies, nil
 }
 
-// build builds what the op computes. Results are half floats again if inputs were.
-func (c *Call) build(typing bool) *Builder {
-	b := &Builder{Call: c, typing: typing}
+// build builds what the op computes. Results are half floats again if inputs were, unless Infer says otherwise.
+func (c *Call) build() *Builder {
+	b := &Builder{Call: c}
 	list := c.operator.Body(b)
-	for k, v := range list[:min(len(list), len(c.out))] {
-		if v != nil && b.half != onnx.Undefined && TypeOf(v).Elem() == onnx.Float {
-			list[k] = b.cast(v, b.half)
-		}
-	}
 	b.results = list[:min(len(list), len(c.out))]
+	if c.operator.Infer != nil {
+		c.operator.Infer(c)
+	}
+	for k, v := range b.results {
+		if v == nil || b.half == onnx.Undefined || TypeOf(v).Elem() != onnx.Float || c.out[k].Elem() == onnx.Float {
+			continue
+		}
+		b.results[k] = b.cast(v, b.half)
+	}
 	return b
 }
 
@@ -227,6 +230,13 @@ func (b *Builder) size(x variable, axis int) variable {
 		return Int64(n)
 	}
 	return b.do("Gather", b.do("Shape", x), Int64(int64(b.Axis(int64(axis), b.rankOf(x)))), Int("axis", 0))
+}
+
+// sameFirst reports whether the first sizes of two values are known to be the same.
+func (b *Builder) sameFirst(x, y variable) bool {
+	m, _ := TypeOf(x).Shape()
+	n, _ := TypeOf(y).Shape()
+	return len(m) > 0 && len(n) > 0 && m[0].Same(n[0])
 }
 
 // vector makes a list of tensors without dimensions.

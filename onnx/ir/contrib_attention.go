@@ -20,6 +20,10 @@ var contribAttention = []Operator{
 	}),
 	contrib("MultiHeadAttention", 1, 8, nil, multiHead),
 	contrib("GroupQueryAttention", 7, 12, inferGroupQuery, groupQuery),
+	contrib("MRotaryEmbedding", 4, 4, inferSame, sections),
+	contrib("LinearAttentionGate", 4, 4, nil, func(b *Builder) []variable {
+		return []variable{b.mul(b.do("Softplus", b.add(b.x(0), b.x(1))), b.x(2)), b.do("Sigmoid", b.x(3))}
+	}),
 	contrib("RotaryEmbedding", 4, 4, inferSame, func(b *Builder) []variable {
 		x, four := b.x(0), b.rankOf(b.Input(0)) == 4
 		if !four {
@@ -33,7 +37,7 @@ var contribAttention = []Operator{
 		if b.rankOf(at) == 1 {
 			at = b.unsqueeze(b.add(at, b.upTo(b.size(x, 2))), 0)
 		}
-		y := b.turned(x, at, b.x(2), b.x(3), b.Op.Int("interleaved", 0) != 0)
+		y := b.turned(x, b.angles(b.x(2), at), b.angles(b.x(3), at), b.Op.Int("interleaved", 0) != 0)
 		if !four {
 			y = b.merged(y)
 		}
@@ -77,14 +81,14 @@ func (b *Builder) merged(x variable) variable {
 	return b.reshape(b.transpose(x, 0, 2, 1, 3), 0, 0, n)
 }
 
-// turned turns pairs of elements of heads by the angles of positions, [N or 1, length], whose cosines and sines are
-// rows of two tables.
-func (b *Builder) turned(x, positions, cos, sin variable, interleaved bool) variable {
-	half := b.number(cos, 1)
-	angles := func(table variable) variable {
-		return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
-	}
-	cos, sin = angles(cos), angles(sin)
+// angles returns the rows of a table of cosines or sines for positions, [N or 1, length].
+func (b *Builder) angles(table, positions variable) variable {
+	return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
+}
+
+// turned turns pairs of elements of heads by angles, [N or 1, 1, length, pairs].
+func (b *Builder) turned(x, cos, sin variable, interleaved bool) variable {
+	half := b.number(cos, 3)
 	var y variable
 	if interleaved {
 		part := func(from int64) variable {
@@ -104,6 +108,23 @@ func (b *Builder) turned(x, positions, cos, sin variable, interleaved bool) vari
 
 func (b *Builder) rotation(x, y, cos, sin variable) (re, im variable) {
 	return b.sub(b.mul(x, cos), b.mul(y, sin)), b.add(b.mul(x, sin), b.mul(y, cos))
+}
+
+// sections turns pairs of elements by angles of several positions, [3, N, length]: sections of pairs have one each.
+func sections(b *Builder) []variable {
+	b.only(4, "mrope_interleaved", "rotary_interleaved", "interleaved")
+	x := b.heads(b.x(0), b.Op.Int("num_heads", 0))
+	angles := func(table variable) variable {
+		var parts []variable
+		at := int64(0)
+		for i, n := range b.Ints("mrope_section") {
+			positions := b.do("Gather", b.Input(1), Int64(int64(i)), Int("axis", 0))
+			parts = append(parts, b.do("Gather", b.slice(table, 1, at, at+n), positions, Int("axis", 0)))
+			at += n
+		}
+		return b.unsqueeze(b.concat(2, parts...), 1)
+	}
+	return []variable{b.merged(b.turned(x, angles(b.x(2)), angles(b.x(3)), false))}
 }
 
 // scores multiplies queries and keys, and the scale of the op.
@@ -134,14 +155,12 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 			items := b.unsqueeze(b.size(scores, 0), 0)
 			column := func(v variable) variable { return b.unsqueeze(v, 1) }
 			masked := b.do("GreaterOrEqual", b.unsqueeze(keys, 0), column(b.do("Slice", m, []int64{0}, items, []int64{0})))
-			dims, _ := TypeOf(m).Shape()
-			n, _ := TypeOf(scores).Shape()
-			_, known := n[0].Number()
-			if !dims[0].Same(n[0]) && !known && !b.typing {
-				b.unknown(m) // how many items it is for, it can be of several kinds
-			}
-			if dims[0].Same(n[0].Times(Known(2))) {
-				starts := column(b.do("Slice", m, items, []int64{math.MaxInt64}, []int64{0}))
+			if n := b.size(scores, 0); !b.sameFirst(m, scores) {
+				// There are starts behind the ends if there are twice as many.
+				both := b.do("Equal", b.size(m, 0), b.mul(n, 2))
+				some := b.concat(0, m, b.mul(b.do("Slice", m, []int64{0}, items, []int64{0}), 0))
+				starts := b.do("Slice", some, items, b.mul(items, 2), []int64{0})
+				starts = column(b.do("Where", both, starts, Int64(0)))
 				masked = b.do("Or", masked, b.do("Less", b.unsqueeze(keys, 0), starts))
 			}
 			add = b.unsqueeze(choose(masked, number(filter), number(0)), 1, 2)
@@ -276,10 +295,9 @@ func groupQuery(b *Builder) []variable {
 		if b.Has(9) {
 			at = b.Input(9)
 		}
-		turn := func(x variable) variable {
-			return b.turned(x, at, b.x(7), b.x(8), b.Op.Int("rotary_interleaved", 0) != 0)
-		}
-		q, k = turn(q), turn(k)
+		cos, sin := b.angles(b.x(7), at), b.angles(b.x(8), at)
+		interleaved := b.Op.Int("rotary_interleaved", 0) != 0
+		q, k = b.turned(q, cos, sin, interleaved), b.turned(k, cos, sin, interleaved)
 	}
 	presentK, presentV := k, v
 	switch {

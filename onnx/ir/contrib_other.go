@@ -63,6 +63,7 @@ var contribOthers = []Operator{
 		}
 		return []variable{y, b.do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
 	}),
+	contrib("WordConvEmbedding", 4, 4, nil, wordConv),
 	contrib("LinearAttention", 3, 6, inferLinearAttention, nil),
 	contrib("MoE", 5, 8, inferSame, func(b *Builder) []variable {
 		return []variable{b.experts(b.swapped(b.x(2)), b.x(3), b.swapped(b.x(4)), b.x(5), b.x(6), b.x(7))}
@@ -189,4 +190,15 @@ func (b *Builder) expertActivation(x variable) variable {
 		b.Fail("activation_type %q", name)
 	}
 	return nil
+}
+
+// wordConv embeds the characters of words, and takes the largest of what a convolution makes of them. Further dimensions
+// of the input are not looked at.
+func wordConv(b *Builder) []variable {
+	words, length := b.size(b.Input(0), 0), b.size(b.Input(0), 1)
+	used := b.do("Slice", b.reshape(b.Input(0), -1), []int64{0}, b.unsqueeze(b.mul(words, length), 0), []int64{0})
+	ids := b.do("Reshape", used, b.vector(words, length))
+	x := b.unsqueeze(b.do("Gather", b.x(3), ids, Int("axis", 0)), 1) // [words, 1, characters, size]
+	y := b.do("Tanh", b.do("Conv", x, b.x(1), b.x(2)))
+	return []variable{b.do("ReduceMax", y, []int64{2, 3}, Int("keepdims", 0))}
 }

@@ -140,7 +140,7 @@ func (c *Call) infer() error {
 			c.operator.Infer(c)
 			return
 		}
-		for k, v := range c.build(true).results {
+		for k, v := range c.build().results {
 			if v != nil {
 				c.Set(k, TypeOf(v))
 			}
