@@ -16,8 +16,11 @@ var attention = map[string]func(c *call) []*value{
 	"TensorScatter":   (*call).cacheUpdate,
 	"LinearAttention": (*call).linearAttention,
 
-	"CausalConvWithState":           (*call).causalConv,
-	"ai.onnx.preview.FlexAttention": (*call).flexAttention,
+	"com.microsoft.LinearAttention": (*call).linearAttention,
+
+	"com.microsoft.GroupQueryAttention": (*call).groupQuery,
+	"CausalConvWithState":               (*call).causalConv,
+	"ai.onnx.preview.FlexAttention":     (*call).flexAttention,
 }
 
 // attention weights values by how well their keys fit queries. Keys and values may go on from those
