@@ -163,6 +163,9 @@ func (c *call) typed(v *fgraph.Variable, elem onnx.DataType) *value {
 	if err != nil {
 		c.fail("%w", err)
 	}
+	if d == array.String {
+		d = array.Int64 // their numbers
+	}
 	if tensor.TypeOf(v).DType() != d {
 		v = tensor.Cast(v, d)
 	}
