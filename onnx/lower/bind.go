@@ -176,7 +176,7 @@ func outputsOf(name string, v *value) (vars []*fgraph.Variable, outputs []Output
 		if v.v == nil {
 			return nil, nil, fmt.Errorf("%w: a sequence of values that are no tensors", ErrUnsupported)
 		}
-		vars, outputs = append(vars, v.v), append(outputs, Output{names[i], v.elem})
+		vars, outputs = append(vars, v.v), append(outputs, Output{names[i], v.elem, v.keys})
 	}
 	return vars, outputs, nil
 }

@@ -52,7 +52,7 @@ func (c *call) stored(k int) *fgraph.Variable {
 	if !c.has(k) {
 		c.fail("input %d is missing", k)
 	}
-	if c.in[k].v == nil {
+	if c.in[k].v == nil || c.in[k].keys != nil {
 		c.fail("input %d is no tensor", k)
 	}
 	return c.in[k].v

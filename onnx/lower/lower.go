@@ -64,6 +64,9 @@ type Lowered struct {
 type Output struct {
 	Name string
 	Elem onnx.DataType
+	// Keys are those of a sequence of maps: the output is a tensor with a row for each map, and a column for each key,
+	// an int64 or a string. Nil means that the output is a tensor.
+	Keys *array.Array
 }
 
 // Graph lowers the graph of a model for inputs of these shapes and, where the graph of tensors depends on
@@ -105,6 +108,7 @@ type value struct {
 	elem onnx.DataType
 	list *sequence
 	none bool
+	keys *array.Array // of the columns of a tensor that stands for a sequence of maps, one for each row; else nil
 }
 
 // A lowering makes the graph of a model.
@@ -351,6 +355,9 @@ func (c *call) node() (out []*value, err error) {
 	if c.open != nil && len(c.op.Bodies) > 0 { // whose symbols are other numbers in each round
 		return nil, ErrSizes
 	}
+	if err := c.refuseStrings(); err != nil {
+		return nil, err
+	}
 	name := c.op.Name()
 	lower := operators[name]
 	if lower == nil {
@@ -362,9 +369,7 @@ func (c *call) node() (out []*value, err error) {
 	if c.opset = c.op.Legacy; c.opset == 0 {
 		c.opset = currentOpset
 	}
-	if err = c.refuseStrings(); err == nil {
-		err = c.attempt(func() { out = lower(c) })
-	}
+	err = c.attempt(func() { out = lower(c) })
 	return out, err
 }
 

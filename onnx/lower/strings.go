@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -129,16 +130,20 @@ func (s *Strings) read(a *array.Array) ([]string, error) {
 }
 
 // moving are the operators that move strings, besides those in moves, or compare them.
-var moving = map[string]bool{
-	"Identity": true, "Shape": true, "Size": true, "Equal": true, "If": true, "Loop": true, "Scan": true, "SequenceMap": true,
-	"Unique": true, "ScatterElements": true, "ScatterND": true, "Scatter": true, "TfIdfVectorizer": true, "SequenceConstruct": true,
-	"SequenceInsert": true, "SequenceErase": true, "SequenceLength": true, "Optional": true, "OptionalHasElement": true, "OptionalGetElement": true,
-}
+var moving = func() map[string]bool {
+	m := make(map[string]bool)
+	for name := range strings.FieldsSeq(`Identity Shape Size Equal If Loop Scan SequenceMap Unique ScatterElements ScatterND Scatter TfIdfVectorizer
+		SequenceConstruct SequenceInsert SequenceErase SequenceLength Optional OptionalHasElement OptionalGetElement ai.onnx.ml.LabelEncoder
+		ai.onnx.ml.CategoryMapper ai.onnx.ml.OneHotEncoder ai.onnx.ml.ArrayFeatureExtractor`) {
+		m[name] = true
+	}
+	return m
+}()
 
 // refuseStrings fails if an operator would compute with the numbers of strings.
 func (c *call) refuseStrings() error {
 	name := c.op.Name()
-	if textual[name] != nil || c.op.Domain == "" && (moves[name] || moving[name] && c.text("reduction", "none") == "none") {
+	if textual[name] != nil || moves[name] || moving[name] && c.text("reduction", "none") == "none" {
 		return nil
 	}
 	for k, v := range c.in {

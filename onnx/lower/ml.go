@@ -1,3 +1,0 @@
-package lower
-
-var learned = map[string]func(c *call) []*value{}
