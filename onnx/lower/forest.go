@@ -147,15 +147,16 @@ func (f *forest[T]) finish(row []float64, has []bool) (int, []float64) {
 			row[i] /= float64(len(f.roots))
 		}
 	}
-	if f.classify == nil {
-		if len(f.base) == len(row) {
-			for i, b := range f.base {
-				row[i] += b
-			}
-		}
-		return 0, f.transform.apply(row, noSecond)
+	if f.classify != nil {
+		return f.classify.finish(row, has, f.base, f.transform)
 	}
-	return f.classify.finish(row, has, f.base, f.transform)
+	for i := range row {
+		// The base of a target without weights is not used if there are several.
+		if len(f.base) == len(row) && (has[i] || len(row) == 1) {
+			row[i] += f.base[i]
+		}
+	}
+	return 0, f.transform.apply(row, noSecond)
 }
 
 // finish chooses the class with the largest score. Of two classes, one may have all weights.
@@ -180,20 +181,23 @@ func (c *classifier) finish(row []float64, has []bool, base []float64, p postTra
 	}
 	s := noSecond
 	switch {
-	case len(base) == 2 && has[1] && c.single:
-		row[1] += base[1]
+	case len(base) == 2 && has[1]:
+		row[1] = base[1] + row[0]
 		row[0] = -row[1]
-	case len(base) == 2:
-		row[0], row[1] = row[0]+base[0], row[1]+base[1]
-	case len(base) == 1:
+	case len(base) > 0:
 		row[0] += base[0]
 	default:
 		s = negated
 	}
+	for i := range row {
+		if !has[i] {
+			row[i] = 0
+		}
+	}
+	score := row[truthOf(has[1])]
 	if !has[1] && len(base) < 2 {
 		row = row[:1]
 	}
-	score := row[len(row)-1]
 	if !c.single {
 		return truthOf(score > 0), p.apply(row, s)
 	}

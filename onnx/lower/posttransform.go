@@ -39,10 +39,10 @@ func (p postTransform) apply(row []float64, s second) []float64 {
 	switch {
 	case p == "PROBIT":
 		row[0] = probit(x)
+	case s != noSecond && p == "LOGISTIC":
+		return append(row[:0], elementary.Sigmoid(-x), elementary.Sigmoid(x))
 	case s == complement:
 		return append(row[:0], 1-x, x)
-	case s == negated && p == "LOGISTIC":
-		return append(row[:0], elementary.Sigmoid(-x), elementary.Sigmoid(x))
 	case s == negated:
 		return append(row[:0], -x, x)
 	}
@@ -82,12 +82,13 @@ func softmax(row []float64, zeros bool) {
 }
 
 // probit returns the quantile of the normal distribution, by Winitzki's approximation of the inverse of the error
-// function, as ONNX Runtime does.
+// function, as ONNX Runtime does: in float32, since it is nearly infinite close to 0 and 1.
 func probit(p float64) float64 {
-	const a, pi = 0.147, 3.14159
-	x := 2*p - 1
-	log := elementary.Log((1 - x) * (1 + x))
-	v := 2/(pi*a) + 0.5*log
-	y := math.Sqrt(math.Sqrt(float64(v*v)-log/a) - v)
-	return math.Copysign(math.Sqrt2*y, x)
+	const a, pi = float32(0.147), float32(3.14159)
+	x := float32(2*float32(p)) - 1
+	log := float32(elementary.Log(float64(float32(1-x) * float32(1+x))))
+	v := 2/(pi*a) + float32(0.5*log)
+	root := func(f float32) float32 { return float32(math.Sqrt(float64(f))) }
+	y := root(root(float32(v*v)-float32(1/a*log)) - v)
+	return math.Copysign(float64(float32(math.Sqrt2)*y), float64(x))
 }

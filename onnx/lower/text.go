@@ -155,16 +155,19 @@ func (c *call) splitStrings() []*value {
 	return []*value{c.typed(out[0], onnx.String), c.typed(out[1], onnx.Int64)}
 }
 
-// partsOf divides a string as Python does, at most so often unless that is negative.
+// partsOf divides a string at most so often, unless that is negative. White space at its ends is no part.
 func partsOf(s, delimiter string, most int) []string {
-	if delimiter != "" {
+	switch {
+	case s == "": // of which ONNX does not say that it has a part
+		return nil
+	case delimiter != "":
 		if most >= 0 {
 			most++
 		}
 		return strings.SplitN(s, delimiter, most)
 	}
 	var parts []string
-	for s = strings.TrimLeftFunc(s, unicode.IsSpace); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
+	for s = strings.TrimSpace(s); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
 		end := strings.IndexFunc(s, unicode.IsSpace)
 		if end < 0 || len(parts) == most {
 			return append(parts, s)
@@ -181,9 +184,9 @@ func (c *call) formatted(x variable, from onnx.DataType) variable {
 		for i := range list {
 			switch d := in[0].DType(); {
 			case d == array.Float64:
-				list[i] = decimal(in[0].Float(i), 15, 17, 64)
+				list[i] = decimal(in[0].Float(i), 1e17, 64)
 			case d.IsFloat():
-				list[i] = decimal(in[0].Float(i), 8, 9, 32)
+				list[i] = decimal(in[0].Float(i), 1e8, 32)
 			case d == array.Uint64:
 				list[i] = strconv.FormatUint(uint64(in[0].Int(i)), 10)
 			default:
@@ -195,8 +198,9 @@ func (c *call) formatted(x variable, from onnx.DataType) variable {
 	}, []variable{x}, tensor.NewType(array.Int64, tensor.TypeOf(x).Shape()...))[0]
 }
 
-// decimal returns a number with the least digits, of those allowed, from which it is read again.
-func decimal(v float64, least, most, bits int) string {
+// decimal returns a number with the fewest digits from which its type is read again, large and small ones with an
+// exponent.
+func decimal(v, large float64, bits int) string {
 	switch {
 	case v != v:
 		return "NaN"
@@ -205,12 +209,11 @@ func decimal(v float64, least, most, bits int) string {
 	case math.IsInf(v, -1):
 		return "-INF"
 	}
-	for ; ; least++ {
-		text := strconv.FormatFloat(v, 'g', least, 64)
-		if again, err := strconv.ParseFloat(text, bits); least == most || err == nil && again == v {
-			return text
-		}
+	format := byte('f')
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-4 || abs >= large) {
+		format = 'e'
 	}
+	return strconv.FormatFloat(v, format, -1, bits)
 }
 
 // parsed returns the numbers that strings say, as float64s or, for a type of integers, int64s.
