@@ -100,6 +100,21 @@ func TestLearned(t *testing.T) {
 	}
 }
 
+// TestLearnedAnySizes: one function is for any number of rows.
+func TestLearnedAnySizes(t *testing.T) {
+	s := session.New(learned("TreeEnsembleRegressor", onnx.Float, []string{"y"}, append(twoTrees("target"), whole("n_targets", 1))...), session.Options{})
+	for n := 2; n < 200; n *= 3 {
+		x := array.Full(array.Float32, 1.5, n, 2)
+		_, out, err := s.Run(t.Context(), map[string]*array.Array{"x": x})
+		if want := array.Full(array.Float32, 2.5, n, 1); err != nil || !array.Equal(out["y"], want) {
+			t.Errorf("%d rows: %v, %v", n, out["y"], err)
+		}
+	}
+	if made, err := s.Functions(); made != 2 || err != nil {
+		t.Errorf("%d functions, %v", made, err)
+	}
+}
+
 // TestDamagedTrees: trees that are none are errors, and random damage is no more.
 func TestDamagedTrees(t *testing.T) {
 	in := map[string]*array.Array{"x": array.Of([]float32{1, 2}, 1, 2)}

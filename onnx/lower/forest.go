@@ -245,8 +245,8 @@ func (c *call) ensemble(e *ensemble) []*value {
 		scored = scoring[float32](e)
 	}
 	n := tensor.TypeOf(x).Dim(0)
-	if columns := c.dim(x, 1); columns < e.columns() {
-		c.fail("%d columns, and node reads column %d", columns, e.columns()-1)
+	if columns := tensor.TypeOf(x).Dim(1); columns < e.columns() && columns != tensor.Unknown {
+		c.fail("%d columns, and a node reads column %d", columns, e.columns()-1)
 	}
 	out := c.nodeRoutine(c.op.Type, func(in []*array.Array) ([]*array.Array, error) {
 		labels, scores, err := scored(in[0])

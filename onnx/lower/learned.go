@@ -129,11 +129,24 @@ func (c *call) perColumn(name string, x variable) variable {
 	return tensor.Cast(tensor.Constant(array.Of(a.Floats, len(a.Floats))), tensor.TypeOf(x).DType())
 }
 
-// fits fails unless there are as many numbers as columns, or one.
+// fits fails unless there are as many numbers as columns, or one. If it is not known how many columns there are, the run
+// finds out.
 func (c *call) fits(name string, n int, x variable) {
-	if columns := c.dim(x, ndim(x)-1); n != 1 && n != columns {
+	if columns := tensor.TypeOf(x).Dim(ndim(x) - 1); n != 1 && n != columns && columns != tensor.Unknown {
 		c.fail("%s has %d numbers for %d columns", name, n, columns)
 	}
+}
+
+// matrix returns a list of numbers, which is an attribute, as a matrix with so many rows and a column for each of x.
+func (c *call) matrix(list []float32, rows int, x variable) *array.Array {
+	if rows < 1 || rows > maxMade || len(list) == 0 || len(list)%rows != 0 {
+		c.fail("%d numbers in %d rows", len(list), rows)
+	}
+	columns := len(list) / rows
+	if n := tensor.TypeOf(x).Dim(1); n != columns && n != tensor.Unknown {
+		c.fail("%d numbers in %d rows, for %d columns", len(list), rows, n)
+	}
+	return array.Of(list, rows, columns)
 }
 
 // impute replaces a number, or what is none.
@@ -350,28 +363,23 @@ func (c *call) zipMap() []*value {
 // linear returns the sums of the columns with coefficients and an intercept, for each of so many targets.
 func (c *call) linear(targets int) variable {
 	x := tensor.Cast(c.rows(), array.Float32)
-	a, b := c.attribute("coefficients"), c.attribute("intercepts")
-	columns := c.dim(x, 1)
-	if a == nil || targets < 1 || targets > maxMade || len(a.Floats) != targets*columns {
-		c.fail("%d targets of %d columns", targets, columns)
-	}
-	y := tensor.Dot(x, tensor.Transpose(tensor.Constant(array.Of(a.Floats, targets, columns))))
-	if b == nil || len(b.Floats) == 0 {
+	y := tensor.Dot(x, tensor.Transpose(tensor.Constant(c.matrix(c.floatList("coefficients"), targets, x))))
+	b := c.floatList("intercepts")
+	if len(b) == 0 {
 		return y
 	}
-	if len(b.Floats) != targets {
-		c.fail("%d intercepts of %d targets", len(b.Floats), targets)
+	if len(b) != targets {
+		c.fail("%d intercepts of %d targets", len(b), targets)
 	}
-	return tensor.Add(y, tensor.Constant(array.Of(b.Floats, 1, targets)))
+	return tensor.Add(y, tensor.Constant(array.Of(b, 1, targets)))
 }
 
 // classifyLinear finds the largest of several sums, or whether one is positive.
 func (c *call) classifyLinear() []*value {
-	labels, targets := c.labels("classlabels"), 1
-	if a := c.attribute("intercepts"); a != nil {
-		targets = len(a.Floats)
-	} else if a := c.attribute("coefficients"); a != nil {
-		targets = len(a.Floats) / max(c.dim(c.rows(), 1), 1)
+	labels := c.labels("classlabels")
+	targets := len(c.floatList("intercepts"))
+	if targets == 0 {
+		targets = len(labels.codes)
 	}
 	scores := c.linear(targets)
 	p, second := c.transform(), noSecond

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/nnopt/nnopt/kernel/elementary"
@@ -13,10 +14,7 @@ import (
 // that are in a list: a matrix with a column for each. Linear models have coefficients in their place, and an offset.
 func (c *call) kernels(list []float32, vectors int, linear bool, offset float64) variable {
 	x := tensor.Cast(c.rows(), array.Float32)
-	columns := c.dim(x, 1)
-	if vectors < 1 || vectors > maxMade || columns < 1 || len(list) != vectors*columns {
-		c.fail("%d numbers for %d vectors of %d columns", len(list), vectors, columns)
-	}
+	v := c.matrix(list, vectors, x)
 	gamma, coef, degree := 0.0, 0.0, 0.0
 	if a := c.attribute("kernel_params"); a != nil && len(a.Floats) > 0 {
 		if len(a.Floats) != 3 {
@@ -28,13 +26,15 @@ func (c *call) kernels(list []float32, vectors int, linear bool, offset float64)
 	if linear {
 		kind = "LINEAR"
 	}
-	v := tensor.Constant(array.Of(list, vectors, columns))
 	if kind == "RBF" {
 		return c.nodeRoutine("RBF", func(in []*array.Array) ([]*array.Array, error) {
-			return []*array.Array{distances(array.Slice[float32](in[0]), array.Slice[float32](in[1]), columns, gamma)}, nil
-		}, []variable{x, v}, tensor.NewType(array.Float32, tensor.TypeOf(x).Dim(0), vectors))[0]
+			if in[0].Dim(1) != v.Dim(1) {
+				return nil, fmt.Errorf("%w: %d columns, not %d", ErrInput, in[0].Dim(1), v.Dim(1))
+			}
+			return []*array.Array{distances(array.Slice[float32](in[0]), list, v.Dim(1), gamma)}, nil
+		}, []variable{x}, tensor.NewType(array.Float32, tensor.TypeOf(x).Dim(0), vectors))[0]
 	}
-	y := tensor.Dot(x, tensor.Transpose(v))
+	y := tensor.Dot(x, tensor.Transpose(tensor.Constant(v)))
 	scaled := func() variable { return tensor.Add(tensor.Mul(y, number(gamma, y)), number(coef, y)) }
 	switch kind {
 	case "LINEAR":
