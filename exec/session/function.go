@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -19,6 +20,8 @@ type Function struct {
 	f         *exec.Function
 	inputs    []string
 	variables []*fgraph.Variable
+	elems     []onnx.DataType // of inputs
+	strings   *lower.Strings
 	demands   []lower.Demand
 	outputs   []lower.Output
 	open      bool // it is for any sizes that the types of variables don't have
@@ -104,8 +107,15 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by i
 	if err := f.refuses(inputs); err != nil {
 		return nil, err
 	}
+	f.strings.Begin()
+	defer f.strings.End()
 	for i, name := range f.inputs {
-		args[i] = inputs[name]
+		if args[i] = inputs[name]; f.elems[i] == onnx.String {
+			var err error
+			if args[i], err = f.strings.Numbers(args[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	values, err := by.Run(ctx, args...)
 	if err != nil {
@@ -122,7 +132,11 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by i
 		made = made[1:]
 	}
 	for i, o := range f.outputs {
-		outputs[o.Name] = values[i]
+		if outputs[o.Name] = values[i]; o.Elem == onnx.String {
+			if outputs[o.Name], err = f.strings.Texts(values[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return outputs, nil
 }
@@ -135,7 +149,7 @@ func (f *Function) refuses(inputs map[string]*array.Array) error {
 		switch {
 		case a == nil:
 			return fmt.Errorf("%w: %s has no value", lower.ErrInput, name)
-		case !f.takes(tensor.TypeOf(f.variables[i]), a):
+		case !f.takes(tensor.TypeOf(f.variables[i]), a, f.elems[i]):
 			return fmt.Errorf("%w: %s is %v %v, and was %v", lower.ErrInput, name, a.DType(), a.Shape(), f.variables[i].Type())
 		}
 	}
@@ -153,8 +167,8 @@ func (f *Function) refuses(inputs map[string]*array.Array) error {
 }
 
 // takes reports whether an input may have a value: sizes of 1 and 0 are never open.
-func (f *Function) takes(t tensor.Type, a *array.Array) bool {
-	if t.DType() != a.DType() || t.NDim() != a.NDim() {
+func (f *Function) takes(t tensor.Type, a *array.Array, elem onnx.DataType) bool {
+	if isString := a.DType() == array.String; isString != (elem == onnx.String) || !isString && t.DType() != a.DType() || t.NDim() != a.NDim() {
 		return false
 	}
 	for d := range t.NDim() {

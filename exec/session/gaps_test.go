@@ -23,7 +23,7 @@ func TestUnsupported(t *testing.T) {
 		&onnx.Node{Op: "Twice", Domain: "mine", Inputs: []string{"x"}, Outputs: []string{"e"}},
 		node("Identity", "w", "f"))
 	m.Functions = []*onnx.Function{{Domain: "mine", Name: "Twice", Inputs: []string{"x"}, Outputs: []string{"y"}, Nodes: []*onnx.Node{node("Multinomial", "x", "y")}, Opsets: m.Opsets}}
-	m.Graph.Initializers = []*onnx.Tensor{{Name: "w", DataType: onnx.String, Strings: [][]byte{}, Dims: []int64{0}}}
+	m.Graph.Initializers = []*onnx.Tensor{{Name: "w", DataType: onnx.Complex64, Dims: []int64{0}}}
 	m.Graph.Inputs = append(m.Graph.Inputs, &onnx.ValueInfo{Name: "list", Type: &onnx.Type{Map: &onnx.MapType{Key: onnx.Int64}}})
 	gaps, err := session.Unsupported(m, session.Options{})
 	if err != nil {
@@ -35,7 +35,7 @@ func TestUnsupported(t *testing.T) {
 	}
 	want := []string{
 		"input list: not supported: a value of type opaque[map(int64,unknown)] false",
-		"initializer w: not supported: elements of type string false",
+		"initializer w: not supported: elements of type complex64 false",
 		"node 1, Frobnicate first: not supported: operator Frobnicate is unknown true",
 		"node 2, If/then_branch/node 0, ImageDecoder inner: not supported: operator ImageDecoder false",
 		"node 3, Relu: not supported: operator com.example.Relu is unknown true",

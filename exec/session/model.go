@@ -153,7 +153,7 @@ func (s *source) function(ctx context.Context, o Options, r request) (*Function,
 	if err != nil {
 		return nil, err
 	}
-	f := &Function{demands: l.Demands, outputs: l.Outputs, variables: l.Inputs, open: r.open}
+	f := &Function{demands: l.Demands, outputs: l.Outputs, variables: l.Inputs, elems: l.Elems, strings: l.Strings, open: r.open}
 	for _, v := range l.Inputs {
 		f.inputs = append(f.inputs, v.Name())
 	}

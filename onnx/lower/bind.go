@@ -59,7 +59,7 @@ func (b *binding) input(name string, t ir.Type) (*value, error) {
 		return b.tensor(name, t, a)
 	}
 	if d := b.source.Initializer(name); d != nil {
-		a, err := b.options.Array(d, b.source.Dir)
+		a, err := b.tensorOf(d, b.source.Dir)
 		if err != nil {
 			return nil, err
 		}
@@ -77,12 +77,15 @@ func (b *binding) tensor(name string, t ir.Type, a *array.Array) (*value, error)
 	if err != nil {
 		return nil, err
 	}
+	if a, err = b.strings.Numbers(a); err != nil {
+		return nil, err
+	}
 	typ := tensor.NewType(a.DType(), a.Shape()...)
 	if b.open != nil {
 		typ = freeType(a, t)
 	}
 	v := fgraph.NewInput(typ, name)
-	b.inputs, b.arguments = append(b.inputs, v), append(b.arguments, a)
+	b.inputs, b.arguments, b.elems = append(b.inputs, v), append(b.arguments, a), append(b.elems, elem)
 	b.values.Set(v, a)
 	if b.open != nil {
 		v = b.open.free(v, t)
@@ -173,7 +176,7 @@ func outputsOf(name string, v *value) (vars []*fgraph.Variable, outputs []Output
 		if v.v == nil {
 			return nil, nil, fmt.Errorf("%w: a sequence of values that are no tensors", ErrUnsupported)
 		}
-		vars, outputs = append(vars, v.v), append(outputs, Output{names[i], v.elem})
+		vars, outputs = append(vars, v.v), append(outputs, Output{names[i], v.elem, v.keys})
 	}
 	return vars, outputs, nil
 }

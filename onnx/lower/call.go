@@ -52,7 +52,7 @@ func (c *call) stored(k int) *fgraph.Variable {
 	if !c.has(k) {
 		c.fail("input %d is missing", k)
 	}
-	if c.in[k].v == nil {
+	if c.in[k].v == nil || c.in[k].keys != nil {
 		c.fail("input %d is no tensor", k)
 	}
 	return c.in[k].v
@@ -162,6 +162,9 @@ func (c *call) typed(v *fgraph.Variable, elem onnx.DataType) *value {
 	d, err := dtypeOf(elem)
 	if err != nil {
 		c.fail("%w", err)
+	}
+	if d == array.String {
+		d = array.Int64 // their numbers
 	}
 	if tensor.TypeOf(v).DType() != d {
 		v = tensor.Cast(v, d)

@@ -10,9 +10,14 @@ import (
 // bools are made by comparing with zero.
 func (c *call) cast(to onnx.DataType) []*value {
 	x, from := c.x(0), c.elem(0)
+	if from == onnx.String && to != from {
+		x = c.parsed(x, to)
+	}
 	switch to {
 	case from:
 		return []*value{c.in[0]}
+	case onnx.String:
+		return c.out(c.formatted(x, from), to)
 	case onnx.Bool:
 		return c.out(truth(x), to)
 	case onnx.Int4, onnx.Uint4, onnx.Int2, onnx.Uint2:

@@ -14,6 +14,7 @@ var dtypes = map[onnx.DataType]array.DType{
 	onnx.Bool: array.Bool, onnx.Int8: array.Int8, onnx.Int16: array.Int16, onnx.Int32: array.Int32, onnx.Int64: array.Int64,
 	onnx.Uint8: array.Uint8, onnx.Uint16: array.Uint16, onnx.Uint32: array.Uint32, onnx.Uint64: array.Uint64,
 	onnx.Float16: array.Float16, onnx.BFloat16: array.BFloat16, onnx.Float: array.Float32, onnx.Double: array.Float64,
+	onnx.String: array.String,
 }
 
 func dtypeOf(t onnx.DataType) (array.DType, error) {
@@ -83,6 +84,9 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		}
 		n, shape[i] = n*s, int(s)
 	}
+	if t.DataType == onnx.String {
+		return stringsOf(t, n, shape)
+	}
 	data, err := t.Data(dir)
 	if err != nil {
 		return nil, err
@@ -108,6 +112,18 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		element.Set(a, i, data[i*d.Size():][:d.Size()])
 	}
 	return a, nil
+}
+
+// stringsOf is ArrayOf for strings, of which there are n.
+func stringsOf(t *onnx.Tensor, n int64, shape []int) (*array.Array, error) {
+	if int64(len(t.Strings)) != n {
+		return nil, fmt.Errorf("%w: %d strings for %d elements", ErrUnsupported, len(t.Strings), n)
+	}
+	list := make([]string, n)
+	for i, text := range t.Strings {
+		list[i] = string(text)
+	}
+	return array.OfStrings(list, shape...), nil
 }
 
 // ReadTensor reads a tensor from a file with the extension .pb.
@@ -139,6 +155,12 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	m := &onnx.Tensor{Name: name, DataType: t}
 	for _, n := range a.Shape() {
 		m.Dims = append(m.Dims, int64(n))
+	}
+	if t == onnx.String {
+		for _, text := range a.Strings() {
+			m.Strings = append(m.Strings, []byte(text))
+		}
+		return m, nil
 	}
 	var ok bool
 	if isSmall(t) {

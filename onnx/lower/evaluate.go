@@ -31,7 +31,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 		if x.Tensor == nil {
 			return nil, fmt.Errorf("%w: a sparse tensor", ErrUnsupported)
 		}
-		a, err := ArrayOf(x.Tensor, x.Dir())
+		a, err := c.tensorOf(x.Tensor, x.Dir())
 		if err != nil {
 			return nil, err
 		}
@@ -49,6 +49,9 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 			return nil, fmt.Errorf("%w: output %d of %s", ErrUnsupported, i, op.Name())
 		}
 		a, err := c.values.Value(v.v)
+		if err == nil && v.elem == onnx.String {
+			a, err = c.strings.Texts(a)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -50,6 +50,9 @@ type Lowered struct {
 	// Inputs have the names of the inputs of the model. Arguments are those that it was lowered for.
 	Inputs    []*fgraph.Variable
 	Arguments []*array.Array
+	// Elems are the types of the elements of the inputs. Those that are strings, and such outputs, are numbers of Strings.
+	Elems   []onnx.DataType
+	Strings *Strings
 	// Outputs are the outputs of the model, and Values what computes them.
 	Outputs []Output
 	Values  []*fgraph.Variable
@@ -61,6 +64,9 @@ type Lowered struct {
 type Output struct {
 	Name string
 	Elem onnx.DataType
+	// Keys are those of a sequence of maps: the output is a tensor with a row for each map, and a column for each key,
+	// an int64 or a string. Nil means that the output is a tensor.
+	Keys *array.Array
 }
 
 // Graph lowers the graph of a model for inputs of these shapes and, where the graph of tensors depends on
@@ -76,7 +82,7 @@ func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Optio
 		return nil, err
 	}
 	l.region(root, s)
-	f := &Lowered{Inputs: l.inputs, Arguments: l.arguments}
+	f := &Lowered{Inputs: l.inputs, Arguments: l.arguments, Elems: l.elems, Strings: l.strings}
 	for i, out := range g.Outputs() {
 		v, failed := l.of(out, s)
 		switch {
@@ -102,6 +108,7 @@ type value struct {
 	elem onnx.DataType
 	list *sequence
 	none bool
+	keys *array.Array // of the columns of a tensor that stands for a sequence of maps, one for each row; else nil
 }
 
 // A lowering makes the graph of a model.
@@ -112,6 +119,8 @@ type lowering struct {
 	depth     int
 	inputs    []*fgraph.Variable
 	arguments []*array.Array
+	elems     []onnx.DataType // of inputs
+	strings   *Strings
 	demands   []Demand
 	demanded  map[*fgraph.Variable]bool
 	loops     int                  // how many loops are around
@@ -131,7 +140,7 @@ func newLowering(ctx context.Context, o Options) *lowering {
 	if o.Array == nil {
 		o.Array = ArrayOf
 	}
-	l := &lowering{ctx: ctx, options: o, values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
+	l := &lowering{ctx: ctx, options: o, strings: newStrings(), values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
 		divided: make(map[*fgraph.FunctionGraph]*ir.Region), decided: make(map[*fgraph.Apply]bool)}
 	if o.AnySizes {
 		l.open = newOpenSizes()
@@ -187,7 +196,7 @@ func (l *lowering) constant(v *fgraph.Variable) *value {
 	var a *array.Array
 	err := fmt.Errorf("%w: a sparse tensor", ErrUnsupported)
 	if x.Tensor != nil {
-		a, err = l.options.Array(x.Tensor, x.Dir())
+		a, err = l.tensorOf(x.Tensor, x.Dir())
 	}
 	if err != nil {
 		l.fault("initializer "+v.Name(), err)
@@ -196,6 +205,15 @@ func (l *lowering) constant(v *fgraph.Variable) *value {
 	}
 	l.constants[x] = c
 	return c
+}
+
+// tensorOf returns the elements of a tensor of the model, of strings their numbers.
+func (l *lowering) tensorOf(t *onnx.Tensor, dir string) (*array.Array, error) {
+	a, err := l.options.Array(t, dir)
+	if err != nil {
+		return nil, err
+	}
+	return l.strings.Numbers(a)
 }
 
 // dir returns the folder of the model.
@@ -336,6 +354,9 @@ func (c *call) settle() error {
 func (c *call) node() (out []*value, err error) {
 	if c.open != nil && len(c.op.Bodies) > 0 { // whose symbols are other numbers in each round
 		return nil, ErrSizes
+	}
+	if err := c.refuseStrings(); err != nil {
+		return nil, err
 	}
 	name := c.op.Name()
 	lower := operators[name]

@@ -71,25 +71,7 @@ func (op routineOp) Compile(*fgraph.Apply) (tensor.Kernel, error) {
 	if run == nil {
 		return nil, fmt.Errorf("%w: %v", ErrUnsupported, op)
 	}
-	return func(ws *array.Workspace, in, out []*array.Array) error {
-		args := make([]*array.Array, len(in))
-		for i, a := range in {
-			if args[i] = a; !a.Contiguous() {
-				args[i] = a.Clone()
-			}
-		}
-		results, err := run(op.Parameters, args)
-		if err != nil {
-			return fmt.Errorf("%s: %w", op.Name, err)
-		}
-		for i, a := range results {
-			if err := ws.New(out[i], a.DType(), a.Shape()...); err != nil {
-				return err
-			}
-			array.CopyTo(out[i], a)
-		}
-		return nil
-	}, nil
+	return copying(op.Name, func(in []*array.Array) ([]*array.Array, error) { return run(op.Parameters, in) }), nil
 }
 
 var routines map[string]routine

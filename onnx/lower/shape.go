@@ -176,7 +176,7 @@ var shapes = map[string]func(c *call) []*value{
 	"ConstantOfShape": func(c *call) []*value {
 		v, elem := tensor.Constant(array.Scalar(float32(0))), onnx.Float
 		if a := c.attribute("value"); a != nil && a.Tensor != nil {
-			t, err := ArrayOf(a.Tensor, c.dir())
+			t, err := c.tensorOf(a.Tensor, c.dir())
 			if err != nil || t.Len() != 1 {
 				c.fail("its value: %v", err)
 			}

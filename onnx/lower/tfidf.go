@@ -21,7 +21,7 @@ type grams struct {
 	NumCounts int
 }
 
-// tfidf lowers TfIdfVectorizer for integers.
+// tfidf lowers TfIdfVectorizer for integers, or strings, which have numbers.
 func (c *call) tfidf() []*value {
 	shape := c.shape(c.x(0))
 	p := grams{Starts: c.list("ngram_counts"), Columns: c.list("ngram_indexes"),
@@ -32,8 +32,11 @@ func (c *call) tfidf() []*value {
 	if a := c.attribute("weights"); a != nil {
 		p.Weights = a.Floats
 	}
-	if c.attribute("pool_strings") != nil {
-		c.fail("%w: strings", ErrUnsupported)
+	if a := c.attribute("pool_strings"); a != nil {
+		p.Pool = c.texts(a.Strings)
+	}
+	if (c.elem(0) == onnx.String) != (c.attribute("pool_strings") != nil) {
+		c.fail("elements of type %v, and others in the pool", c.elem(0))
 	}
 	if len(shape) < 1 || len(shape) > 2 || p.Min < 1 || p.Max < p.Min || p.Max > len(p.Starts) || p.Skips < 0 {
 		c.fail("sequences of %d to %d numbers, with %d left out, in shape %v", p.Min, p.Max, p.Skips, shape)

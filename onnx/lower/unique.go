@@ -22,6 +22,10 @@ func (c *call) unique() []*value {
 	} else {
 		x = c.flat(x)
 	}
+	strings := x
+	if c.elem(0) == onnx.String {
+		x = c.ranks(x)
+	}
 	rest := c.shape(x)[1:]
 	types := []tensor.Type{tensor.NewType(wide(x), append([]int{tensor.Unknown}, rest...)...)}
 	for range 3 {
@@ -29,6 +33,9 @@ func (c *call) unique() []*value {
 	}
 	found := c.routine("Unique", uniqueness{!c.bool("sorted", true)}, []variable{x}, types...)
 	y := found[0]
+	if c.elem(0) == onnx.String {
+		y = tensor.Take(strings, found[1])
+	}
 	if axis >= 0 {
 		y = tensor.MoveAxes(y, []int{0}, []int{axis})
 	}

@@ -1,6 +1,9 @@
 package array
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // MaxDims is the largest number of dimensions.
 const MaxDims = 8
@@ -15,11 +18,15 @@ type Array struct {
 	data    any          // a slice of the element type, or a *csr
 }
 
-// New returns an array of zeros.
+// New returns an array of zeros, or of empty strings.
 func New(dtype DType, shape ...int) *Array {
 	a := new(Array)
 	a.layOut(dtype, shape)
-	a.data = kinds[dtype].make(a.Len())
+	if dtype == String {
+		a.data = make([]string, a.Len())
+	} else {
+		a.data = kinds[dtype].make(a.Len())
+	}
 	return a
 }
 
@@ -140,7 +147,7 @@ func (a *Array) place(i int) int {
 	return at
 }
 
-// Float returns element i in row-major order as a float64. True is 1.
+// Float returns element i in row-major order as a float64. True is 1, and a string NaN.
 func (a *Array) Float(i int) float64 {
 	if s, ok := a.data.(*csr); ok {
 		return s.at(i/a.shape[1], int64(i%a.shape[1]))
@@ -180,7 +187,7 @@ func (a *Array) SetInt(i int, v int64) {
 	}
 }
 
-// SetFloat sets element i in row-major order. A number becomes an integer as by Cast.
+// SetFloat sets element i in row-major order. A number becomes an integer as by Cast, and a string is its decimal.
 func (a *Array) SetFloat(i int, v float64) {
 	at := a.place(i)
 	switch d := a.data.(type) {
@@ -210,6 +217,8 @@ func (a *Array) SetFloat(i int, v float64) {
 		d[at] = float32(v)
 	case []float64:
 		d[at] = v
+	case []string:
+		d[at] = numberText(v)
 	}
 }
 
@@ -254,6 +263,9 @@ func (a *Array) Clone() *Array {
 		c := *a
 		CopyTo(&c, a)
 		return &c
+	}
+	if a.dtype == String {
+		return OfStrings(slices.Clone(a.Strings()), a.Shape()...)
 	}
 	c := New(a.dtype, a.Shape()...)
 	CopyTo(c, a)

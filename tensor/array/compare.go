@@ -11,6 +11,9 @@ func Equal(a, b *Array) bool {
 	if a.dtype != b.dtype || !SameShape(a, b) {
 		return false
 	}
+	if a.dtype == String {
+		return stringDistance(a, b) == 0
+	}
 	// Weights, of which there may be many, lie in the same order.
 	if !a.IsCSR() && !b.IsCSR() && SameLayout(a, b) && a.InMemoryOrder().Contiguous() {
 		x, y := a.InMemoryOrder(), b.InMemoryOrder()
@@ -70,10 +73,13 @@ func SameShape(a, b *Array) bool { return a.ndim == b.ndim && a.shape == b.shape
 // MaxRelDiff returns the largest relative difference between corresponding elements: their
 // difference divided by the larger absolute value, or by 1 if both are smaller. It is +Inf if the
 // shapes differ, or if only one of two elements is NaN or that infinity. Integers that no float64
-// holds are compared exactly.
+// holds are compared exactly, and strings are the same or +Inf apart.
 func MaxRelDiff(a, b *Array) float64 {
 	if !SameShape(a, b) {
 		return math.Inf(1)
+	}
+	if a.dtype == String || b.dtype == String {
+		return stringDistance(a, b)
 	}
 	most := 0.0
 	for i := range a.Len() {
@@ -102,6 +108,9 @@ func Distance(a, b *Array) float64 {
 	}
 	if Equal(a, b) {
 		return 0
+	}
+	if a.dtype == String {
+		return math.Inf(1)
 	}
 	difference, norm := 0.0, 0.0
 	for i := range a.Len() {

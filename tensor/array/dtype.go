@@ -32,8 +32,11 @@ var dtypeNames = [numDTypes]string{
 
 // String returns NumPy's name of the type.
 func (d DType) String() string {
-	if d < numDTypes {
+	switch {
+	case d < numDTypes:
 		return dtypeNames[d]
+	case d == String:
+		return "string"
 	}
 	return fmt.Sprintf("DType(%d)", uint8(d))
 }
@@ -58,7 +61,7 @@ func ParseDType(name string) (DType, bool) {
 }
 
 // IsFloat reports whether the elements are floating-point numbers.
-func (d DType) IsFloat() bool { return d >= Float16 }
+func (d DType) IsFloat() bool { return d >= Float16 && d < numDTypes }
 
 // IsHalf reports whether the elements are floating-point numbers of 16 bits.
 func (d DType) IsHalf() bool { return d == Float16 || d == BFloat16 }
@@ -69,8 +72,11 @@ func (d DType) IsInteger() bool { return d >= Int8 && d <= Uint64 }
 // IsUnsigned reports whether the elements are integers that are never negative.
 func (d DType) IsUnsigned() bool { return d >= Uint8 && d <= Uint64 }
 
-// Size returns the size of an element in bytes.
+// Size returns the size of an element in bytes, of a string without its text.
 func (d DType) Size() int {
+	if d == String {
+		return 16
+	}
 	return [numDTypes]int{1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8}[d]
 }
 

@@ -66,6 +66,8 @@ func (a *Array) element(at int) string {
 		return floatText(float64(d[at]), 32)
 	case []float64:
 		return floatText(d[at], 64)
+	case []string:
+		return strconv.Quote(d[at])
 	}
 	return strconv.FormatFloat(elementAt(a, at), 'f', -1, 64) // a smaller integer
 }
@@ -113,6 +115,8 @@ func (a *Array) nested(d, at int) any {
 	case []int64:
 		return data[at]
 	case []uint64:
+		return data[at]
+	case []string:
 		return data[at]
 	case []float32:
 		if v := float64(data[at]); math.IsNaN(v) || math.IsInf(v, 0) {

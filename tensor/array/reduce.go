@@ -288,6 +288,8 @@ func elementAt(a *Array, at int) float64 {
 		return float64(d[at].Float32())
 	case []float32:
 		return float64(d[at])
+	case []string:
+		return math.NaN()
 	}
 	return a.data.([]float64)[at]
 }

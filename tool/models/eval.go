@@ -121,6 +121,8 @@ func describe(a *array.Array, elem onnx.DataType) string {
 	}
 	for i := range min(a.Len(), shown) {
 		switch d := a.DType(); {
+		case d == array.String:
+			fmt.Fprintf(&b, " %q", a.Strings()[i])
 		case d.IsFloat():
 			fmt.Fprintf(&b, " %.6g", a.Float(i))
 		case d == array.Uint64:

@@ -1,0 +1,457 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// learned are the operators of models that other learners than networks make, as skl2onnx writes them. Where ONNX
+// leaves open what is computed, it is what ONNX Runtime does.
+var learned = map[string]func(c *call) []*value{
+	"ai.onnx.ml.ArrayFeatureExtractor": func(c *call) []*value {
+		x := c.x(0)
+		if ndim(x) == 0 {
+			c.fail("no dimensions")
+		}
+		if ndim(x) == 1 {
+			x = tensor.ExpandDims(x, 0)
+		}
+		last := ndim(x) - 1
+		at := c.index(c.vector(1), c.dims(x)[last])
+		return c.like(tensor.MoveAxes(tensor.Take(tensor.MoveAxes(x, []int{last}, []int{0}), at), []int{0}, []int{last}))
+	},
+	"ai.onnx.ml.Binarizer": func(c *call) []*value {
+		x := c.x(0)
+		return c.like(tensor.Cast(tensor.Map(array.Gt, x, number(c.float("threshold", 0), x)), tensor.TypeOf(x).DType()))
+	},
+	"ai.onnx.ml.Scaler": func(c *call) []*value {
+		x := c.floating(0)
+		return c.out(tensor.Mul(tensor.Sub(x, c.perColumn("offset", x)), c.perColumn("scale", x)), onnx.Float)
+	},
+	"ai.onnx.ml.Imputer": (*call).impute,
+	"ai.onnx.ml.Normalizer": func(c *call) []*value {
+		x := c.floating(0)
+		axis := min(1, ndim(x)-1)
+		var norm variable
+		switch kind := c.text("norm", "MAX"); kind {
+		case "MAX":
+			norm = tensor.ReduceOver(array.Max, x, axis)
+		case "L1":
+			norm = absolute(x, axis)
+		case "L2":
+			norm = euclidean(x, axis)
+		default:
+			c.fail("%w: norm %q", ErrUnsupported, kind)
+		}
+		norm = tensor.ExpandDims(norm, axis)
+		return c.out(tensor.Switch(tensor.Map(array.Eq, norm, number(0, x)), x, tensor.TrueDiv(x, norm)), onnx.Float)
+	},
+	"ai.onnx.ml.FeatureVectorizer": (*call).vectorizeFeatures,
+	"ai.onnx.ml.OneHotEncoder": func(c *call) []*value {
+		var list []int64
+		if a := c.attribute("cats_strings"); a != nil && c.elem(0) == onnx.String {
+			list = c.texts(a.Strings)
+		} else if a := c.attribute("cats_int64s"); a != nil && c.elem(0) != onnx.String {
+			list = a.Ints
+		} else {
+			c.fail("no categories of type %v", c.elem(0))
+		}
+		x := c.integers(0)
+		is := tensor.Map(array.Eq, tensor.ExpandDims(x, ndim(x)), tensor.Constant(array.Of(list, len(list))))
+		y := tensor.Cast(is, array.Float32)
+		if !c.bool("zeros", true) {
+			known := tensor.ReduceOver(array.All, tensor.ReduceOver(array.Any, is, ndim(x)), span(0, ndim(x))...)
+			y = tensor.Assert(y, "OneHotEncoder: an element is no category", known)
+		}
+		return c.out(y, onnx.Float)
+	},
+	"ai.onnx.ml.LabelEncoder":   (*call).encodeLabels,
+	"ai.onnx.ml.CategoryMapper": (*call).mapCategories,
+	"ai.onnx.ml.ZipMap":         (*call).zipMap,
+	"ai.onnx.ml.LinearRegressor": func(c *call) []*value {
+		targets := c.int("targets", 1)
+		p, scores := c.transform(), c.linear(targets)
+		if p == "NONE" {
+			return c.out(scores, onnx.Float)
+		}
+		return c.classified(scores, labelling{onnx.Int64, []int64{0}}, func(row []float64) (int, []float64) { return 0, p.apply(row, noSecond) }, targets)[1:]
+	},
+	"ai.onnx.ml.LinearClassifier": (*call).classifyLinear,
+	"ai.onnx.ml.SVMClassifier":    (*call).classifyVectors,
+	"ai.onnx.ml.SVMRegressor":     (*call).regressVectors,
+
+	"ai.onnx.ml.TreeEnsembleClassifier": func(c *call) []*value { return c.ensemble(c.classifierTrees()) },
+	"ai.onnx.ml.TreeEnsembleRegressor":  func(c *call) []*value { return c.ensemble(c.regressorTrees()) },
+	"ai.onnx.ml.TreeEnsemble":           func(c *call) []*value { return c.ensemble(c.trees()) },
+}
+
+// floating returns an input as floats: doubles of doubles.
+func (c *call) floating(k int) variable {
+	if x := c.x(k); tensor.TypeOf(x).DType() == array.Float64 {
+		return x
+	}
+	return tensor.Cast(c.x(k), array.Float32)
+}
+
+// vector returns an input with one dimension.
+func (c *call) vector(k int) variable {
+	x := c.x(k)
+	if ndim(x) == 1 {
+		return x
+	}
+	return c.flat(x)
+}
+
+// rows returns the first input as a matrix of floats with a row for each item.
+func (c *call) rows() variable {
+	x := c.floating(0)
+	switch ndim(x) {
+	case 1:
+		return tensor.ExpandDims(x, 0)
+	case 2:
+		return x
+	}
+	c.fail("%d dimensions, not rows and columns", ndim(x))
+	return nil
+}
+
+// perColumn returns an attribute with one number, or one for each column.
+func (c *call) perColumn(name string, x variable) variable {
+	a := c.attribute(name)
+	if a == nil || len(a.Floats) == 0 || ndim(x) == 0 {
+		c.fail("%s has no numbers", name)
+	}
+	c.fits(name, len(a.Floats), x)
+	return tensor.Cast(tensor.Constant(array.Of(a.Floats, len(a.Floats))), tensor.TypeOf(x).DType())
+}
+
+// fits fails unless there are as many numbers as columns, or one. If it is not known how many columns there are, the run
+// finds out.
+func (c *call) fits(name string, n int, x variable) {
+	if columns := tensor.TypeOf(x).Dim(ndim(x) - 1); n != 1 && n != columns && columns != tensor.Unknown {
+		c.fail("%s has %d numbers for %d columns", name, n, columns)
+	}
+}
+
+// matrix returns a list of numbers, which is an attribute, as a matrix with so many rows and a column for each of x.
+func (c *call) matrix(list []float32, rows int, x variable) *array.Array {
+	if rows < 1 || rows > maxMade || len(list) == 0 || len(list)%rows != 0 {
+		c.fail("%d numbers in %d rows", len(list), rows)
+	}
+	columns := len(list) / rows
+	if n := tensor.TypeOf(x).Dim(1); n != columns && n != tensor.Unknown {
+		c.fail("%d numbers in %d rows, for %d columns", len(list), rows, n)
+	}
+	return array.Of(list, rows, columns)
+}
+
+// impute replaces a number, or what is none.
+func (c *call) impute() []*value {
+	x := c.x(0)
+	var by variable
+	var replaced float64
+	if floats := c.attribute("imputed_value_floats"); tensor.TypeOf(x).DType().IsFloat() && floats != nil {
+		by, replaced = c.perColumn("imputed_value_floats", x), c.float("replaced_value_float", 0)
+	} else if ints := c.attribute("imputed_value_int64s"); ints != nil && len(ints.Ints) > 0 && ndim(x) > 0 {
+		c.fits("imputed_value_int64s", len(ints.Ints), x)
+		by, replaced = tensor.Cast(tensor.Constant(array.Of(ints.Ints, len(ints.Ints))), tensor.TypeOf(x).DType()), float64(c.int("replaced_value_int64", 0))
+	} else {
+		c.fail("there are no values for elements of type %v", c.elem(0))
+	}
+	missing := tensor.Map(array.Eq, x, number(replaced, x))
+	if math.IsNaN(replaced) {
+		missing = tensor.Map(array.IsNan, x)
+	}
+	return c.like(tensor.Switch(missing, by, x))
+}
+
+// vectorizeFeatures joins the columns of all inputs. Of each there are as many as an attribute says: others are cut
+// off, and those that are missing are 0.
+func (c *call) vectorizeFeatures() []*value {
+	sizes := c.list("inputdimensions")
+	if len(sizes) != len(c.in) || len(sizes) == 0 {
+		c.fail("%d inputs, of %d sizes", len(c.in), len(sizes))
+	}
+	var list []variable
+	for k, size := range sizes {
+		x := tensor.Cast(c.x(k), array.Float32)
+		if ndim(x) == 1 {
+			x = tensor.ExpandDims(x, 0)
+		} else if ndim(x) != 2 {
+			c.fail("input %d has %d dimensions", k, ndim(x))
+		}
+		columns := c.dim(x, 1)
+		if size < 0 || size > maxMade {
+			c.fail("%d columns of input %d", size, k)
+		}
+		if size > columns {
+			x = tensor.PadValue(x, number(0, x), tensor.Margin{Before: tensor.Int(0), After: tensor.Int(0)}, tensor.Margin{Before: tensor.Int(0), After: tensor.Int(size - columns)})
+		} else if size < columns {
+			x = part(x, 1, tensor.SliceOf(tensor.Int(0), tensor.Int(size), 1))
+		}
+		list = append(list, x)
+	}
+	return c.out(tensor.Join(1, list...), onnx.Float)
+}
+
+// A labelling is a list of what an operator encodes, or of what it makes of that: numbers, numbers of strings, or bits
+// of floats.
+type labelling struct {
+	elem  onnx.DataType
+	codes []int64
+}
+
+// labels returns the labelling that attributes have whose names begin with a word, and where there is none an empty one.
+func (c *call) labels(prefix string) labelling {
+	if a := c.attribute(prefix + "_strings"); a != nil {
+		return labelling{onnx.String, c.texts(a.Strings)}
+	}
+	for _, name := range []string{prefix + "_int64s", prefix + "_ints"} {
+		if a := c.attribute(name); a != nil {
+			return labelling{onnx.Int64, a.Ints}
+		}
+	}
+	if a := c.attribute(prefix + "_floats"); a != nil {
+		l := labelling{elem: onnx.Float}
+		for _, f := range a.Floats {
+			l.codes = append(l.codes, floatCode(float64(f)))
+		}
+		return l
+	}
+	if a := c.attribute(prefix + "_tensor"); a != nil && a.Tensor != nil {
+		x, err := c.tensorOf(a.Tensor, c.dir())
+		if err != nil {
+			c.fail("%s_tensor: %w", prefix, err)
+		}
+		return labelling{a.Tensor.DataType, codesOf(x)}
+	}
+	return labelling{}
+}
+
+// floatCode returns the bits of a number, the same ones for all that is none and for both zeros.
+func floatCode(f float64) int64 {
+	if f != f {
+		f = math.NaN()
+	}
+	return int64(math.Float64bits(f + 0))
+}
+
+// codesOf returns the elements of an array as a labelling has them.
+func codesOf(a *array.Array) []int64 {
+	codes := make([]int64, a.Len())
+	for i := range codes {
+		if codes[i] = a.Int(i); a.DType().IsFloat() {
+			codes[i] = floatCode(a.Float(i))
+		}
+	}
+	return codes
+}
+
+// otherwise returns what attributes say for an element that is no key, as a labelling has it.
+func (c *call) otherwise(elem onnx.DataType) int64 {
+	switch elem {
+	case onnx.String:
+		return c.texts([][]byte{[]byte(c.text("default_string", "_Unused"))})[0]
+	case onnx.Float:
+		return floatCode(c.float("default_float", 0))
+	}
+	return c.op.Int("default_int64", -1)
+}
+
+// encodeLabels replaces each element that is a key by its value.
+func (c *call) encodeLabels() []*value {
+	if list := c.labels("classes"); list.elem != onnx.Undefined { // of the first version
+		return c.mapBothWays(list, labelling{onnx.Int64, numbersTo(len(list.codes))})
+	}
+	keys, values, otherwise := c.labels("keys"), c.labels("values"), c.labels("default")
+	missing := c.otherwise(values.elem)
+	if len(otherwise.codes) == 1 && otherwise.elem == values.elem {
+		missing = otherwise.codes[0]
+	} else if otherwise.elem != onnx.Undefined {
+		c.fail("a default of type %v for %v", otherwise.elem, values.elem)
+	}
+	return c.lookUp(keys, values, missing)
+}
+
+// mapCategories maps strings to integers, and integers to strings.
+func (c *call) mapCategories() []*value {
+	names, numbers := c.attribute("cats_strings"), c.attribute("cats_int64s")
+	if names == nil || numbers == nil {
+		c.fail("cats_strings or cats_int64s is missing")
+	}
+	return c.mapBothWays(labelling{onnx.String, c.texts(names.Strings)}, labelling{onnx.Int64, numbers.Ints})
+}
+
+func (c *call) mapBothWays(names, numbers labelling) []*value {
+	if c.elem(0) == names.elem {
+		return c.lookUp(names, numbers, c.otherwise(onnx.Int64))
+	}
+	return c.lookUp(numbers, names, c.otherwise(names.elem))
+}
+
+// numbersTo returns the numbers from 0 on.
+func numbersTo(n int) []int64 {
+	list := make([]int64, n)
+	for i := range list {
+		list[i] = int64(i)
+	}
+	return list
+}
+
+// lookUp replaces each element by the value of its key, the first of equal ones.
+func (c *call) lookUp(keys, values labelling, missing int64) []*value {
+	if len(keys.codes) != len(values.codes) || keys.elem != c.elem(0) {
+		c.fail("%d keys of type %v and %d values for elements of type %v", len(keys.codes), keys.elem, len(values.codes), c.elem(0))
+	}
+	byKey := make(map[int64]int64, len(keys.codes))
+	for i, key := range keys.codes {
+		if _, twice := byKey[key]; !twice {
+			byKey[key] = values.codes[i]
+		}
+	}
+	d, err := dtypeOf(values.elem)
+	if err != nil {
+		c.fail("%w", err)
+	}
+	x, floats := c.x(0), d.IsFloat()
+	if d = array.Int64; floats {
+		d = array.Float64
+	}
+	y := c.nodeRoutine("LookUp", func(in []*array.Array) ([]*array.Array, error) {
+		y := array.New(d, in[0].Shape()...)
+		for i, code := range codesOf(in[0]) {
+			v, ok := byKey[code]
+			if !ok {
+				v = missing
+			}
+			if floats {
+				y.SetFloat(i, math.Float64frombits(uint64(v)))
+			} else {
+				y.SetInt(i, v)
+			}
+		}
+		return []*array.Array{y}, nil
+	}, []variable{x}, tensor.NewType(d, tensor.TypeOf(x).Shape()...))[0]
+	return c.out(y, values.elem)
+}
+
+// zipMap gives the columns of its input keys: the result is a sequence of maps, one for each row.
+func (c *call) zipMap() []*value {
+	x := c.rows()
+	keys := array.Of([]int64(nil), 0)
+	if a := c.attribute("classlabels_strings"); a != nil {
+		texts := make([]string, len(a.Strings))
+		for i, text := range a.Strings {
+			texts[i] = string(text)
+		}
+		keys = array.OfStrings(texts, len(texts))
+	} else if a := c.attribute("classlabels_int64s"); a != nil {
+		keys = array.Of(a.Ints, len(a.Ints))
+	}
+	if columns := c.dim(x, 1); columns != keys.Len() {
+		c.fail("%d keys for %d columns", keys.Len(), columns)
+	}
+	y := c.typed(x, c.elem(0))
+	y.keys = keys
+	return []*value{y}
+}
+
+// linear returns the sums of the columns with coefficients and an intercept, for each of so many targets.
+func (c *call) linear(targets int) variable {
+	x := tensor.Cast(c.rows(), array.Float32)
+	y := tensor.Dot(x, tensor.Transpose(tensor.Constant(c.matrix(c.floatList("coefficients"), targets, x))))
+	b := c.floatList("intercepts")
+	if len(b) == 0 {
+		return y
+	}
+	if len(b) != targets {
+		c.fail("%d intercepts of %d targets", len(b), targets)
+	}
+	return tensor.Add(y, tensor.Constant(array.Of(b, 1, targets)))
+}
+
+// classifyLinear finds the largest of several sums, or whether one is positive.
+func (c *call) classifyLinear() []*value {
+	labels := c.labels("classlabels")
+	targets := len(c.floatList("intercepts"))
+	if targets == 0 {
+		targets = len(labels.codes)
+	}
+	scores := c.linear(targets)
+	p, second := c.transform(), noSecond
+	if targets == 1 {
+		if len(labels.codes) == 2 {
+			second = complement
+		}
+		labels = c.binary(labels)
+	}
+	return c.classified(scores, labels, func(row []float64) (int, []float64) {
+		k := largest(row)
+		if len(row) == 1 {
+			k = truthOf(row[0] > 0)
+		}
+		return k, p.apply(row, second)
+	}, targets+truthOf(second != noSecond))
+}
+
+// binary returns two labels: those that there are, or 0 and 1.
+func (c *call) binary(labels labelling) labelling {
+	switch {
+	case len(labels.codes) == 2:
+		return labels
+	case labels.elem == onnx.String:
+		return labelling{labels.elem, c.texts([][]byte{[]byte("0"), []byte("1")})}
+	}
+	return labelling{onnx.Int64, []int64{0, 1}}
+}
+
+// classified returns the labels and the scores that a function makes of each row, of so many columns. It may change the
+// row.
+func (c *call) classified(scores variable, labels labelling, finish func(row []float64) (label int, scores []float64), columns int) []*value {
+	if labels.elem == onnx.Undefined || len(labels.codes) == 0 {
+		c.fail("there are no labels")
+	}
+	rows := tensor.TypeOf(scores).Dim(0)
+	out := c.nodeRoutine(c.op.Type, func(in []*array.Array) ([]*array.Array, error) {
+		n, width := in[0].Dim(0), in[0].Dim(1)
+		y, z := array.New(array.Int64, n), array.New(array.Float32, n, columns)
+		row := make([]float64, width, width+1)
+		for i := range n {
+			for j := range row {
+				row[j] = in[0].Float(i*width + j)
+			}
+			k, scores := finish(row)
+			if k >= len(labels.codes) {
+				return nil, fmt.Errorf("%w: %d labels, and class %d", ErrUnsupported, len(labels.codes), k)
+			}
+			y.SetInt(i, labels.codes[k])
+			for j, s := range scores[:min(columns, len(scores))] {
+				z.SetFloat(i*columns+j, s)
+			}
+		}
+		return []*array.Array{y, z}, nil
+	}, []variable{scores}, tensor.NewType(array.Int64, rows), tensor.NewType(array.Float32, rows, columns))
+	return []*value{c.typed(out[0], labels.elem), c.typed(out[1], onnx.Float)}
+}
+
+// largest returns the index of the first largest number.
+func largest(row []float64) int {
+	k := 0
+	for i, v := range row {
+		if v > row[k] {
+			k = i
+		}
+	}
+	return k
+}
+
+func truthOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

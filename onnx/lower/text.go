@@ -1,0 +1,262 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+)
+
+// textual are operators of strings.
+var textual = map[string]func(c *call) []*value{
+	"StringConcat": func(c *call) []*value {
+		// Numbers are below 1<<31, so one integer has those of two strings that are broadcast.
+		pairs := tensor.Add(tensor.Mul(c.x(0), number(1<<31, c.x(0))), c.x(1))
+		return c.out(c.eachNumber("StringConcat", pairs, array.Int64, func(in []int64) (*array.Array, error) {
+			first, second := array.New(array.Int64, len(in)), array.New(array.Int64, len(in))
+			for i, n := range in {
+				first.SetInt(i, n>>31)
+				second.SetInt(i, n&(1<<31-1))
+			}
+			list, err := c.strings.read(first)
+			if err != nil {
+				return nil, err
+			}
+			rest, err := c.strings.read(second)
+			for i := range rest {
+				list[i] += rest[i]
+			}
+			if err != nil {
+				return nil, err
+			}
+			return c.strings.Numbers(array.OfStrings(list, len(list)))
+		}), onnx.String)
+	},
+	"RegexFullMatch": func(c *call) []*value {
+		// ONNX says RE2, which Go's are.
+		r, err := regexp.Compile(`\A(?:` + c.text("pattern", "") + `)\z`)
+		if err != nil {
+			c.fail("%w: %w", ErrUnsupported, err)
+		}
+		return c.out(c.eachString("RegexFullMatch", c.x(0), array.Bool, func(list []string) (*array.Array, error) {
+			matches := make([]bool, len(list))
+			for i, text := range list {
+				matches[i] = r.MatchString(text)
+			}
+			return array.Of(matches, len(list)), nil
+		}), onnx.Bool)
+	},
+	"StringNormalizer": (*call).normalizeStrings,
+	"StringSplit":      (*call).splitStrings,
+}
+
+// eachNumber computes elements of a type of int64s, one for each.
+func (c *call) eachNumber(name string, x variable, d array.DType, f func(in []int64) (*array.Array, error)) variable {
+	return c.nodeRoutine(name, func(in []*array.Array) ([]*array.Array, error) {
+		y, err := f(array.Slice[int64](in[0]))
+		if err != nil {
+			return nil, err
+		}
+		return []*array.Array{y.Reshape(in[0].Shape()...)}, nil
+	}, []variable{x}, tensor.NewType(d, tensor.TypeOf(x).Shape()...))[0]
+}
+
+// eachString is eachNumber for strings.
+func (c *call) eachString(name string, x variable, d array.DType, f func(list []string) (*array.Array, error)) variable {
+	return c.eachNumber(name, x, d, func(in []int64) (*array.Array, error) {
+		list, err := c.strings.read(array.Of(in, len(in)))
+		if err != nil {
+			return nil, err
+		}
+		return f(list)
+	})
+}
+
+// cases are what StringNormalizer does with the case of letters.
+var cases = map[string]func(string) string{"NONE": func(s string) string { return s }, "LOWER": strings.ToLower, "UPPER": strings.ToUpper}
+
+// normalizeStrings removes words from a list, and changes the case of the others. Of none at least an empty one is left.
+func (c *call) normalizeStrings() []*value {
+	change, ok := cases[c.text("case_change_action", "NONE")]
+	n := ndim(c.x(0))
+	if !ok || n < 1 || n > 2 {
+		c.fail("case %q in %d dimensions", c.text("case_change_action", "NONE"), n)
+	}
+	key := strings.ToLower
+	if c.bool("is_case_sensitive", false) {
+		key = cases["NONE"]
+	}
+	stop := make(map[string]bool)
+	if a := c.attribute("stopwords"); a != nil {
+		for _, word := range a.Strings {
+			stop[key(string(word))] = true
+		}
+	}
+	shape := tensor.TypeOf(c.x(0)).Shape()
+	shape[n-1] = tensor.Unknown
+	return c.out(c.nodeRoutine("StringNormalizer", func(in []*array.Array) ([]*array.Array, error) {
+		shape := slices.Clone(in[0].Shape())
+		if n == 2 && shape[0] != 1 {
+			return nil, fmt.Errorf("%w: %d lists of strings", ErrUnsupported, shape[0])
+		}
+		list, err := c.strings.read(in[0])
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, func(s string) bool { return stop[key(s)] })
+		for i, s := range list {
+			list[i] = change(s)
+		}
+		if len(list) == 0 {
+			list = []string{""}
+		}
+		shape[n-1] = len(list)
+		y, err := c.strings.Numbers(array.OfStrings(list, shape...))
+		return []*array.Array{y}, err
+	}, []variable{c.x(0)}, tensor.NewType(array.Int64, shape...))[0], onnx.String)
+}
+
+// splitStrings divides strings at a delimiter or white space, and counts the parts of each. Empty ones fill the last
+// dimension.
+func (c *call) splitStrings() []*value {
+	delimiter, most := c.text("delimiter", ""), -1
+	if c.attribute("maxsplit") != nil {
+		most = c.int("maxsplit", 0)
+	}
+	x := c.x(0)
+	shape := tensor.TypeOf(x).Shape()
+	out := c.nodeRoutine("StringSplit", func(in []*array.Array) ([]*array.Array, error) {
+		list, err := c.strings.read(in[0])
+		if err != nil {
+			return nil, err
+		}
+		parts, counts, longest := make([][]string, len(list)), make([]int64, len(list)), 0
+		for i, s := range list {
+			parts[i] = partsOf(s, delimiter, most)
+			counts[i], longest = int64(len(parts[i])), max(longest, len(parts[i]))
+		}
+		if longest*len(list) > maxMade {
+			return nil, fmt.Errorf("%w: %d strings in %d parts", ErrUnsupported, len(list), longest)
+		}
+		all := make([]string, len(list)*longest)
+		for i, p := range parts {
+			copy(all[i*longest:], p)
+		}
+		y, err := c.strings.Numbers(array.OfStrings(all, append(slices.Clone(in[0].Shape()), longest)...))
+		return []*array.Array{y, array.Of(counts, in[0].Shape()...)}, err
+	}, []variable{x}, tensor.NewType(array.Int64, append(slices.Clone(shape), tensor.Unknown)...), tensor.NewType(array.Int64, shape...))
+	return []*value{c.typed(out[0], onnx.String), c.typed(out[1], onnx.Int64)}
+}
+
+// partsOf divides a string at most so often, unless that is negative. White space at its ends is no part.
+func partsOf(s, delimiter string, most int) []string {
+	switch {
+	case s == "": // of which ONNX does not say that it has a part
+		return nil
+	case delimiter != "":
+		if most >= 0 {
+			most++
+		}
+		return strings.SplitN(s, delimiter, most)
+	}
+	var parts []string
+	for s = strings.TrimSpace(s); s != ""; s = strings.TrimLeftFunc(s, unicode.IsSpace) {
+		end := strings.IndexFunc(s, unicode.IsSpace)
+		if end < 0 || len(parts) == most {
+			return append(parts, s)
+		}
+		parts, s = append(parts, s[:end]), s[end:]
+	}
+	return parts
+}
+
+// formatted returns numbers as strings.
+func (c *call) formatted(x variable, from onnx.DataType) variable {
+	return c.nodeRoutine("Format", func(in []*array.Array) ([]*array.Array, error) {
+		list := make([]string, in[0].Len())
+		for i := range list {
+			switch d := in[0].DType(); {
+			case d == array.Float64:
+				list[i] = decimal(in[0].Float(i), 1e17, 64)
+			case d.IsFloat():
+				list[i] = decimal(in[0].Float(i), 1e8, 32)
+			case d == array.Uint64:
+				list[i] = strconv.FormatUint(uint64(in[0].Int(i)), 10)
+			default:
+				list[i] = strconv.FormatInt(in[0].Int(i), 10)
+			}
+		}
+		y, err := c.strings.Numbers(array.OfStrings(list, in[0].Shape()...))
+		return []*array.Array{y}, err
+	}, []variable{x}, tensor.NewType(array.Int64, tensor.TypeOf(x).Shape()...))[0]
+}
+
+// decimal returns a number with the fewest digits from which its type is read again, large and small ones with an
+// exponent.
+func decimal(v, large float64, bits int) string {
+	switch {
+	case v != v:
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "INF"
+	case math.IsInf(v, -1):
+		return "-INF"
+	}
+	format := byte('f')
+	if abs := math.Abs(v); abs != 0 && (abs < 1e-4 || abs >= large) {
+		format = 'e'
+	}
+	return strconv.FormatFloat(v, format, -1, bits)
+}
+
+// parsed returns the numbers that strings say, as float64s or, for a type of integers, int64s.
+func (c *call) parsed(x variable, to onnx.DataType) variable {
+	if _, _, integers := to.Limits(); !integers {
+		return c.eachString("Parse", x, array.Float64, func(list []string) (*array.Array, error) {
+			numbers := make([]float64, len(list))
+			for i, s := range list {
+				var err error
+				if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil {
+					return nil, fmt.Errorf("%w: %w", ErrInput, err)
+				}
+			}
+			return array.Of(numbers, len(list)), nil
+		})
+	}
+	return c.eachString("Parse", x, array.Int64, func(list []string) (*array.Array, error) {
+		numbers := make([]int64, len(list))
+		for i, s := range list {
+			n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
+			if err != nil {
+				var u uint64
+				u, err = strconv.ParseUint(strings.TrimSpace(s), 10, 64)
+				n = int64(u)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrInput, err)
+			}
+			numbers[i] = n
+		}
+		return array.Of(numbers, len(list)), nil
+	})
+}
+
+// ranks returns the places of strings among those of the tensor in their order: equal ones have one place.
+func (c *call) ranks(x variable) variable {
+	return c.eachString("Ranks", x, array.Int64, func(list []string) (*array.Array, error) {
+		sorted := slices.Compact(slices.Sorted(slices.Values(list)))
+		ranks := make([]int64, len(list))
+		for i, s := range list {
+			k, _ := slices.BinarySearch(sorted, s)
+			ranks[i] = int64(k)
+		}
+		return array.Of(ranks, len(ranks)), nil
+	})
+}
