@@ -437,7 +437,6 @@ func (c copied) of(list []*fgraph.Variable) []*fgraph.Variable {
 // callOp returns the op of a call. It has the effects of what the call became.
 func (c *contraction) callOp(gr *group) *Op {
 	op := *c.nodes[gr.call.first].op
-	effect := slices.ContainsFunc(gr.applies, func(a *fgraph.Apply) bool { return a.Op().(*Op).Unmergeable() })
-	op.effect = func() bool { return effect }
+	op.effect = slices.ContainsFunc(gr.applies, func(a *fgraph.Apply) bool { return a.Op().(*Op).Unmergeable() })
 	return &op
 }

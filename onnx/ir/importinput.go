@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -88,10 +89,10 @@ func (im *importer) noteSymbols(list []*onnx.ValueInfo) {
 // wherever the value is used. Symbols are named after the value. Values of one name, in graphs that
 // don't see each other, get different ones.
 func symbolized(symbols map[string]bool, t Type, name string) Type {
-	dims, ranked := t.Shape()
-	if !ranked || name == "" || !slices.ContainsFunc(dims, Dim.IsUnknown) {
+	if name == "" || !strings.Contains(t.dims, unknownDim) {
 		return t
 	}
+	dims, _ := t.Shape()
 	for i, d := range dims {
 		if !d.IsUnknown() {
 			continue

@@ -25,6 +25,7 @@ type scope struct {
 // they are in, and a body is one of its own.
 type graphOf struct {
 	number  int
+	first   int // the origin of its first apply
 	applies []*fgraph.Apply
 	// captured are the values from around a body, in order, and what they are in it.
 	captured []*fgraph.Variable
@@ -44,7 +45,7 @@ type frame struct {
 // newGraph returns a graph without applies.
 func (im *importer) newGraph() *graphOf {
 	im.graphs++
-	return &graphOf{number: im.graphs}
+	return &graphOf{number: im.graphs, first: len(im.source.nodes)}
 }
 
 // scope returns a new scope in another one, or without any names.

@@ -14,7 +14,7 @@ import (
 // long as no node before has made it anew.
 func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 	order := make([]int, len(nodes))
-	maker := make(map[string]int)
+	maker := make(map[string]int, len(nodes))
 	for i, n := range nodes {
 		order[i] = i
 		for _, name := range n.Outputs {
@@ -31,7 +31,10 @@ func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 		}
 		return list
 	}
-	if !slices.ContainsFunc(order, func(i int) bool { return slices.Max(append(makers(i), i)) > i }) {
+	early := func(i int) bool {
+		return slices.ContainsFunc(im.uses.Of(nodes[i]), func(name string) bool { return maker[name] > i && !s.sees(name) })
+	}
+	if !slices.ContainsFunc(order, early) {
 		return order, nil
 	}
 	im.source.unsorted = true
