@@ -113,8 +113,17 @@ func symbolized(symbols map[string]bool, t Type, name string) Type {
 // that write models give the same name to different sizes. If sizes are given, those of the model may
 // be others.
 func (im *importer) declare(g *onnx.Graph, s *scope) {
-	for _, v := range slices.Concat(g.Values, g.Outputs) {
-		s.types[v.Name] = im.declaredType(v.Type)
+	for _, list := range [][]*onnx.ValueInfo{g.Values, g.Outputs} {
+		for _, v := range list {
+			t := im.declaredType(v.Type)
+			if t.IsUnknown() {
+				continue
+			}
+			if s.types == nil {
+				s.types = make(map[string]Type, len(g.Values)+len(g.Outputs))
+			}
+			s.types[v.Name] = t
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func (im *importer) node(i int, n *onnx.Node, s *scope) error {
 		switch {
 		case name == "":
 		case err != nil:
-			s.failed[name] = true
+			s.fail(name)
 		case i < len(outputs) && outputs[i] != nil:
 			if s.vars[name] != nil {
 				return fmt.Errorf("the name of its output %s is taken", name)

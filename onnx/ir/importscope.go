@@ -50,7 +50,7 @@ func (im *importer) newGraph() *graphOf {
 
 // scope returns a new scope in another one, or without any names.
 func (im *importer) scope(outer *scope, made *graphOf, f *frame) *scope {
-	s := &scope{frame: f, outer: outer, made: made, vars: make(map[string]*fgraph.Variable), failed: make(map[string]bool), types: make(map[string]Type), lenient: im.Lenient}
+	s := &scope{frame: f, outer: outer, made: made, vars: make(map[string]*fgraph.Variable), lenient: im.Lenient}
 	if outer != nil {
 		s.path, s.branch, s.lenient = outer.path, outer.branch, outer.lenient
 	}
@@ -87,6 +87,14 @@ func (b *graphOf) capture(v *fgraph.Variable, name string) *fgraph.Variable {
 	}
 	b.inside[v] = in
 	return in
+}
+
+// fail notes that a fault is why nothing computes a value.
+func (s *scope) fail(name string) {
+	if s.failed == nil {
+		s.failed = make(map[string]bool)
+	}
+	s.failed[name] = true
 }
 
 // hasFailed reports whether a fault is why nothing computes a value.
