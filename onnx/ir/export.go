@@ -21,7 +21,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		return s.Model, nil
 	}
 	e := &exporter{
-		Source: s, root: g, taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string),
+		Source: s, root: g, taken: make(map[scopedName]bool), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])
@@ -52,9 +52,10 @@ type exporter struct {
 	*Source
 	root      *fgraph.FunctionGraph // the main graph
 	opset     int64                 // of ONNX's own operators
-	taken     map[string][]*nameScope
-	hints     map[string]bool   // names of values in any graph
-	constants map[*Value]string // all of them are in the main graph
+	taken     map[scopedName]bool   // names of values in a graph, and false for those in graphs inside
+	numbered  map[scopedName]int    // the first number that may be free behind a name
+	hints     map[string]bool       // names of values in any graph
+	constants map[*Value]string     // all of them are in the main graph
 	// contracted are graphs with calls of functions, by the graphs without.
 	contracted map[*fgraph.FunctionGraph]*fgraph.FunctionGraph
 	raised     int64 // the version of ONNX's operators that calls must have been written for, 0 for any
@@ -67,38 +68,56 @@ type exporter struct {
 // A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
 // there if it is in a graph around it or in one of those inside. Two graphs that don't see each other
 // may have the same names, and models have them.
-type nameScope struct {
-	outer *nameScope
-	depth int
-}
+type nameScope struct{ outer *nameScope }
 
-// around reports whether a scope is s or around it.
-func (n *nameScope) around(s *nameScope) bool {
-	for s != nil && s.depth > n.depth {
-		s = s.outer
-	}
-	return n == s
+type scopedName struct {
+	name string
+	in   *nameScope
 }
 
 // isFree reports whether a name can be given in all scopes of a list.
 func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
-	return !slices.ContainsFunc(e.taken[name], func(t *nameScope) bool {
-		return slices.ContainsFunc(scopes, func(s *nameScope) bool { return t.around(s) || s.around(t) })
-	})
+	for _, s := range scopes {
+		if _, taken := e.taken[scopedName{name, s}]; taken {
+			return false
+		}
+		for s = s.outer; s != nil; s = s.outer {
+			if e.taken[scopedName{name, s}] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // take takes a name.
 func (e *exporter) take(name string, scopes ...*nameScope) string {
-	e.taken[name] = append(e.taken[name], scopes...)
+	for _, s := range scopes {
+		e.taken[scopedName{name, s}] = true
+		for s = s.outer; s != nil; s = s.outer {
+			e.taken[scopedName{name, s}] = e.taken[scopedName{name, s}]
+		}
+	}
 	return name
 }
 
 // fresh takes a name that is free: base, or else base with a number, which is no name that another value
 // would like to have.
 func (e *exporter) fresh(base string, scopes ...*nameScope) string {
-	name := base
-	for i := 1; !e.isFree(name, scopes...) || name != base && e.hints[name]; i++ {
-		name = base + "_" + strconv.Itoa(i)
+	if e.isFree(base, scopes...) {
+		return e.take(base, scopes...)
+	}
+	// What is not free once never is, so only one scope counts from where it ended.
+	n, key, name := 0, scopedName{base, scopes[0]}, base
+	if len(scopes) == 1 {
+		n = e.numbered[key]
+	}
+	for name == base || !e.isFree(name, scopes...) || e.hints[name] {
+		n++
+		name = base + "_" + strconv.Itoa(n)
+	}
+	if len(scopes) == 1 {
+		e.numbered[key] = n
 	}
 	return e.take(name, scopes...)
 }
@@ -202,7 +221,7 @@ func (w *writer) nameValues(root *Region) {
 			for k := range 2 {
 				if IsIf(a) {
 					inner := r.Branch(a, k)
-					w.scopes[inner] = &nameScope{w.scopes[r], w.scopes[r].depth + 1}
+					w.scopes[inner] = &nameScope{w.scopes[r]}
 					regions = append(regions, inner)
 				}
 			}
