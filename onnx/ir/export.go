@@ -21,7 +21,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		return s.Model, nil
 	}
 	e := &exporter{
-		Source: s, root: g, taken: make(map[scopedName]bool), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
+		Source: s, root: g, taken: make(map[string]*holders), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])
@@ -52,10 +52,10 @@ type exporter struct {
 	*Source
 	root      *fgraph.FunctionGraph // the main graph
 	opset     int64                 // of ONNX's own operators
-	taken     map[scopedName]bool   // names of values in a graph, and false for those in graphs inside
-	numbered  map[scopedName]int    // the first number that may be free behind a name
-	hints     map[string]bool       // names of values in any graph
-	constants map[*Value]string     // all of them are in the main graph
+	taken     map[string]*holders
+	numbered  map[scopedName]int // the last number behind a name that is not free
+	hints     map[string]bool    // names of values in any graph
+	constants map[*Value]string  // all of them are in the main graph
 	// contracted are graphs with calls of functions, by the graphs without.
 	contracted map[*fgraph.FunctionGraph]*fgraph.FunctionGraph
 	raised     int64 // the version of ONNX's operators that calls must have been written for, 0 for any
@@ -68,35 +68,68 @@ type exporter struct {
 // A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
 // there if it is in a graph around it or in one of those inside. Two graphs that don't see each other
 // may have the same names, and models have them.
-type nameScope struct{ outer *nameScope }
+type nameScope struct {
+	outer *nameScope
+	depth int
+}
+
+// around reports whether a scope is s or around it.
+func (n *nameScope) around(s *nameScope) bool {
+	for s != nil && s.depth > n.depth {
+		s = s.outer
+	}
+	return n == s
+}
 
 type scopedName struct {
 	name string
 	in   *nameScope
 }
 
+// holders are the graphs that have a name: most names are in one of them, and some in one of very many branches each.
+type holders struct {
+	one *nameScope
+	all map[*nameScope]bool // false for graphs around those; nil if there is only one
+}
+
+// sees reports whether a scope is one of the holders, or around one or in one.
+func (h *holders) sees(s *nameScope) bool {
+	if h.all == nil {
+		return h.one.around(s) || s.around(h.one)
+	}
+	_, has := h.all[s]
+	for ; s != nil && !has; s = s.outer {
+		has = h.all[s]
+	}
+	return has
+}
+
+func (h *holders) add(s *nameScope) {
+	h.all[s] = true
+	for s = s.outer; s != nil; s = s.outer {
+		h.all[s] = h.all[s]
+	}
+}
+
 // isFree reports whether a name can be given in all scopes of a list.
 func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
-	for _, s := range scopes {
-		if _, taken := e.taken[scopedName{name, s}]; taken {
-			return false
-		}
-		for s = s.outer; s != nil; s = s.outer {
-			if e.taken[scopedName{name, s}] {
-				return false
-			}
-		}
-	}
-	return true
+	h := e.taken[name]
+	return h == nil || !slices.ContainsFunc(scopes, h.sees)
 }
 
 // take takes a name.
 func (e *exporter) take(name string, scopes ...*nameScope) string {
 	for _, s := range scopes {
-		e.taken[scopedName{name, s}] = true
-		for s = s.outer; s != nil; s = s.outer {
-			e.taken[scopedName{name, s}] = e.taken[scopedName{name, s}]
+		h := e.taken[name]
+		if h == nil {
+			e.taken[name] = &holders{one: s}
+			continue
 		}
+		if h.all == nil {
+			h.all = make(map[*nameScope]bool)
+			h.add(h.one)
+		}
+		h.add(s)
 	}
 	return name
 }
@@ -221,7 +254,7 @@ func (w *writer) nameValues(root *Region) {
 			for k := range 2 {
 				if IsIf(a) {
 					inner := r.Branch(a, k)
-					w.scopes[inner] = &nameScope{w.scopes[r]}
+					w.scopes[inner] = &nameScope{w.scopes[r], w.scopes[r].depth + 1}
 					regions = append(regions, inner)
 				}
 			}

@@ -206,7 +206,7 @@ func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Gra
 		w.faults = append(w.faults, err)
 		return g
 	}
-	scope := &nameScope{w.scopes[r]}
+	scope := &nameScope{w.scopes[r], w.scopes[r].depth + 1}
 	in := &writer{exporter: w.exporter, graph: graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
 	for i, v := range graph.Inputs() {
 		if i >= b.Params {
