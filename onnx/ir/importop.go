@@ -27,6 +27,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 		im.source.contributed = im.source.contributed || n.Op == contributed && version < Since(n.Op)
 		op.Legacy = legacy(n.Op, version, op.Attribute, len(n.Outputs))
 		modernize(&op, in)
+		setDefaults(&op, version, in)
 		if n.Op == "If" {
 			return im.branches(origin, op, n, in, s)
 		}
