@@ -247,7 +247,7 @@ func isOptional(v *fgraph.Variable) bool {
 
 // trial runs the model for the inputs that a seed draws.
 func (c *check) trial(ctx context.Context, g *fgraph.FunctionGraph, most int64, seed uint64) (trial, error) {
-	source := ir.SourceOf(g)
+	source := ir.SourceOf(g).For() // which does not keep the graph
 	t := trial{world: world{source: source, options: c.lowering(source.Dir, nil)}}
 	t.options.MaxBytes = most
 	var err error
