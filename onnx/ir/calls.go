@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
 )
 
 // A functionCall is a node of the model in whose place are the nodes of a function. Export writes it again if
@@ -372,7 +373,7 @@ func (c *contraction) order(applies []*fgraph.Apply) (order []*fgraph.Apply, cyc
 		}
 		return list
 	}
-	order = depthFirst(heads, needs, func(path []*fgraph.Apply) {
+	order = onnx.DepthFirst(heads, needs, func(path []*fgraph.Apply) {
 		for _, a := range path {
 			if gr := c.groups[a]; gr != nil {
 				cyclic = append(cyclic, gr)
