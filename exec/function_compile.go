@@ -172,7 +172,9 @@ func (f *Function) compile(ctx context.Context, g *fgraph.FunctionGraph) error {
 	}
 	f.graph = g
 	f.profile.Applies = g.NumApplies()
-	c := compiler{ctx: ctx, f: f, g: g, slot: make([]int32, g.NumVariableIDs())}
+	n := g.NumVariableIDs()
+	c := compiler{ctx: ctx, f: f, g: g, slot: make([]int32, n), laid: make(layouts, 0, n)}
+	f.steps, f.roots, f.kinds = make([]step, 0, len(order)), make([]int32, 0, n), make([]slotKind, 0, n)
 	if err := c.leaves(); err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func (f *Function) lives() []life {
 			}
 		}
 	}
-	var list []life
+	list := make([]life, 0, f.slots)
 	at := make([]int32, f.slots) // by root: 1 + its place in the list
 	for i := range f.steps {
 		s := &f.steps[i]

@@ -58,12 +58,17 @@ func (f *Function) NewRunner() *Runner {
 	r := &Runner{f: f, headers: make([]array.Array, f.slots), steps: make([]operands, len(f.steps)), taken: make([]bool, f.branches)}
 	r.ws.Threads = kernel.NewThreads(f.opts.Threads)
 	r.poison = f.opts.Check
+	n := 0
+	for _, s := range f.steps {
+		n += len(s.in) + len(s.out)
+	}
+	all := make([]*array.Array, 0, n)
 	pointers := func(slots []int32) []*array.Array {
-		list := make([]*array.Array, len(slots))
-		for i, s := range slots {
-			list[i] = &r.headers[s]
+		first := len(all)
+		for _, s := range slots {
+			all = append(all, &r.headers[s])
 		}
-		return list
+		return all[first:len(all):len(all)]
 	}
 	for i, s := range f.steps {
 		r.steps[i] = operands{in: pointers(s.in), out: pointers(s.out)}
@@ -77,7 +82,7 @@ func (f *Function) NewRunner() *Runner {
 		r.faults = make([]error, len(f.steps))
 	}
 	if f.opts.Profile {
-		n := len(f.steps)
+		n = len(f.steps)
 		r.ran, r.times, r.helped, r.waited, r.bytes = make([]int, n), make([]time.Duration, n), make([]time.Duration, n), make([]time.Duration, n), make([]int64, n)
 		r.ws.Threads.Measure(true)
 	}

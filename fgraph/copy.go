@@ -24,6 +24,7 @@ func NewCopy(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, 
 		}
 		return true
 	}
+	var applies []*Apply
 	Walk(outputs, copied, func(a *Apply) {
 		in := make([]*Variable, len(a.Inputs()))
 		for i, v := range a.Inputs() {
@@ -39,11 +40,12 @@ func NewCopy(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, 
 			b.Outputs()[i].SetName(o.Name())
 			copies[o] = b.Outputs()[i]
 		}
+		applies = append(applies, b)
 	})
 	for i, v := range outputs {
 		outs[i] = copies[v]
 	}
-	return New(ins, outs, features...)
+	return NewInOrder(ins, outs, applies, features...)
 }
 
 // InputsOf returns the inputs that variables are computed from, in the order of their first use.

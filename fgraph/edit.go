@@ -25,6 +25,13 @@ type edit struct {
 	kind editKind
 }
 
+// note adds a step to the journal. A graph that can't be built is given up as a whole.
+func (g *FunctionGraph) note(e edit) {
+	if !g.building {
+		g.journal = append(g.journal, e)
+	}
+}
+
 // forget truncates the journal at mark, unless a checkpoint is open.
 func (g *FunctionGraph) forget(mark int) {
 	if g.open == 0 {
@@ -121,7 +128,7 @@ func (g *FunctionGraph) change(c Client, v *Variable, why Reason) {
 	g.dropClient(old, c)
 	g.addClient(v, c)
 	g.setRead(c, v)
-	g.journal = append(g.journal, edit{kind: editChange, a: c.Apply, i: int32(c.Index), v: old, pos: pos})
+	g.note(edit{kind: editChange, a: c.Apply, i: int32(c.Index), v: old, pos: pos})
 	// Features hear of the change last, when clients, journal and order agree with it. A callback
 	// that looks at the graph sees it as it will be.
 	if c.Apply != nil && v.owner != nil {
@@ -178,17 +185,17 @@ func (g *FunctionGraph) prune(a *Apply, why Reason) {
 		// Features are told while the apply is still whole, and undone in the opposite order: first
 		// the apply is linked again, then they hear of its import. The two entries of the journal
 		// around the edits keep that symmetry.
-		g.journal = append(g.journal, edit{kind: editDoom, a: a})
+		g.note(edit{kind: editDoom, a: a})
 		g.firePrune(a, why)
 		for i, v := range a.inputs {
 			pos := g.dropClient(v, Client{a, i})
-			g.journal = append(g.journal, edit{kind: editDrop, a: a, i: int32(i), pos: pos})
+			g.note(edit{kind: editDrop, a: a, i: int32(i), pos: pos})
 			if len(v.clients) == 0 && v.owner != nil && v.owner.unused() {
 				dead = append(dead, v.owner)
 			}
 		}
 		g.unlink(a)
-		g.journal = append(g.journal, edit{kind: editPrune, a: a})
+		g.note(edit{kind: editPrune, a: a})
 	}
 	g.dead = dead
 }

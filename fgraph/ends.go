@@ -62,7 +62,7 @@ func (g *FunctionGraph) RemoveInput(i int, why Reason) error {
 	g.inputs = slices.Delete(g.inputs, i, i+1)
 	g.releaseVariable(v.id)
 	v.leaf.graph, v.leaf.input, v.id = nil, false, outside
-	g.journal = append(g.journal, edit{kind: editUndeclare, v: v, i: int32(i)})
+	g.note(edit{kind: editUndeclare, v: v, i: int32(i)})
 	g.forget(mark)
 	g.commits++
 	g.sorted = nil
@@ -110,7 +110,7 @@ func (g *FunctionGraph) removeOutput(i int, why Reason) {
 	}
 	g.outputs = slices.Delete(g.outputs, i, i+1)
 	g.outPos = slices.Delete(g.outPos, i, i+1)
-	g.journal = append(g.journal, edit{kind: editCut, v: v, i: int32(i), pos: pos})
+	g.note(edit{kind: editCut, v: v, i: int32(i), pos: pos})
 	g.fireChange(c, v, nil, why)
 	if v.owner != nil && v.owner.unused() {
 		g.prune(v.owner, why)
@@ -145,6 +145,6 @@ func (g *FunctionGraph) appendOutput(v *Variable, why Reason) error {
 	g.outputs = append(g.outputs, v)
 	g.outPos = append(g.outPos, 0)
 	g.addClient(v, Client{nil, i})
-	g.journal = append(g.journal, edit{kind: editOutput, v: v, i: int32(i)})
+	g.note(edit{kind: editOutput, v: v, i: int32(i)})
 	return nil
 }

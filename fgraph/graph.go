@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -107,6 +108,8 @@ func NewInOrder(inputs, outputs []*Variable, applies []*Apply, features ...Featu
 		}
 	}
 	g.building = true
+	g.applies, g.variables = slices.Grow(g.applies, len(applies)), slices.Grow(g.variables, len(applies))
+	g.order.reserve(len(applies))
 	for _, a := range applies {
 		if err := g.importNext(a); err != nil {
 			return fail(err)
@@ -123,7 +126,6 @@ func NewInOrder(inputs, outputs []*Variable, applies []*Apply, features ...Featu
 			return fail(fmt.Errorf("%w: no output depends on %v", ErrInvalid, a))
 		}
 	}
-	g.forget(0)
 	for _, f := range features {
 		if err := g.Attach(f); err != nil {
 			return fail(err)

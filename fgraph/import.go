@@ -64,7 +64,7 @@ func (g *FunctionGraph) importAll(fresh []*Apply, why Reason) {
 		for i, v := range a.inputs {
 			g.addClient(v, Client{a, i})
 		}
-		g.journal = append(g.journal, edit{kind: editImport, a: a})
+		g.note(edit{kind: editImport, a: a})
 		g.fireImport(a, why)
 	}
 	clear(fresh)

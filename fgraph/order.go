@@ -72,6 +72,12 @@ func (o *order) grow(n int) {
 	}
 }
 
+// reserve prepares for n numbers.
+func (o *order) reserve(n int) {
+	o.tag, o.mark = slices.Grow(o.tag, n), slices.Grow(o.mark, n)
+	o.prev, o.next = slices.Grow(o.prev, n), slices.Grow(o.next, n)
+}
+
 // copyFrom makes o the same order as p.
 func (o *order) copyFrom(p *order) {
 	o.tag = append(o.tag[:0], p.tag...)

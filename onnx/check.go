@@ -263,41 +263,16 @@ func (c *checker) body(f *Function) {
 	c.names.leave()
 }
 
-// recursion looks for functions that call themselves, also through others. It goes through the calls
-// in depth, so that a call of a function that has not returned closes a circle.
+// recursion looks for functions that call themselves, also through others.
 func (c *checker) recursion(index map[callee]int) {
-	const (
-		fresh = iota
-		active
-		done
-	)
 	functions := c.model.Functions
-	calls := make([][]int, len(functions))
-	for i, f := range functions {
-		calls[i] = callsOf(f, index)
+	all := make([]int, len(functions))
+	for i := range all {
+		all[i] = i
 	}
-	state, at := make([]int, len(functions)), make([]int, len(functions)) // at is the place in the stack
-	for root := range functions {
-		var stack []int
-		if state[root] == fresh {
-			stack, state[root], at[root] = append(stack, root), active, 0
-		}
-		for len(stack) > 0 {
-			f := stack[len(stack)-1]
-			if len(calls[f]) == 0 {
-				stack, state[f] = stack[:len(stack)-1], done
-				continue
-			}
-			g := calls[f][0]
-			calls[f] = calls[f][1:]
-			switch state[g] {
-			case fresh:
-				stack, state[g], at[g] = append(stack, g), active, len(stack)
-			case active:
-				c.in(g, functions[g], func() { c.circle(stack[at[g]:]) })
-			}
-		}
-	}
+	DepthFirst(all, func(i int) []int { return callsOf(functions[i], index) }, func(circle []int) {
+		c.in(circle[0], functions[circle[0]], func() { c.circle(circle) })
+	})
 }
 
 // circle reports a function that calls itself through others.

@@ -84,8 +84,10 @@ type decoder struct {
 	depth int
 	left  int64 // bytes of memory
 	from  *files
-	read  []proto // all messages, each once
-	err   error
+	// codecs are those of the message at hand and of those around it, by depth.
+	codecs [maxDepth + 2]codec
+	read   []proto // all messages, each once
+	err    error
 }
 
 func (d *decoder) fail(format string, args ...any) {
@@ -127,8 +129,8 @@ func (d *decoder) decode(m proto, raw []byte) {
 	if d.depth++; d.depth > maxDepth {
 		d.fail("messages are nested more than %d deep", maxDepth)
 	}
-	c := codec{d: d}
-	own := m.own()
+	c, own := &d.codecs[d.depth], m.own()
+	*c = codec{d: d}
 	for rest := raw; len(rest) > 0 && d.err == nil; {
 		num, typ, n := protowire.ConsumeTag(rest)
 		if n < 0 {
@@ -157,7 +159,7 @@ func (d *decoder) decode(m proto, raw []byte) {
 			break
 		}
 		rest = rest[n:]
-		if m.fields(&c); !c.taken && d.need(len(field)-len(rest)) {
+		if m.fields(c); !c.taken && d.need(len(field)-len(rest)) {
 			own.unknown = append(own.unknown, field[:len(field)-len(rest)]...)
 		}
 	}
@@ -174,18 +176,11 @@ func (d *decoder) decode(m proto, raw []byte) {
 // is merged of many encodings would take the square of their number in time.
 func (d *decoder) remember() {
 	if d.err == nil {
+		h := newHasher(nil)
 		for _, m := range d.read {
-			m.own().hash = hashOf(m)
+			m.own().hash = h.hashOf(m)
 		}
 	}
-}
-
-// hashOf returns a hash of a message's own fields, and of which messages it has.
-func hashOf(m proto) uint64 {
-	s := sink{mode: hashing}
-	s.hash.SetSeed(seed)
-	s.message(m)
-	return s.hash.Sum64()
 }
 
 // is reports whether the field at hand is the one of a number, and marks it as taken.

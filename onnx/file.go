@@ -87,15 +87,15 @@ func (m *Model) Forget(data []byte) error {
 
 // Write writes a model. Where nothing has changed since it was read, the bytes are the same. What
 // tensors say of elements in other files is written as it is, see [Model.WriteFile].
-func (m *Model) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
+func (m *Model) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m) }
 
 // Write writes a tensor as files with the extension .pb hold it.
-func (m *Tensor) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
+func (m *Tensor) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m) }
 
 // write writes a message that is in no other.
 func (w *writer) write(to io.Writer, m proto) error {
 	out := bufio.NewWriterSize(to, 1<<16) // which remembers its first error
-	w.put = func(b []byte) { _, _ = out.Write(b) }
+	w.out.write = func(b []byte) { _, _ = out.Write(b) }
 	if w.plan(m); w.err != nil {
 		return w.err
 	}

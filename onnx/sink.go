@@ -22,11 +22,25 @@ const (
 type sink struct {
 	mode  mode
 	hash  maphash.Hash
-	visit func(proto)  // the messages in it
+	visit func(proto)  // the messages in it, for hashing and visiting; it may be nil
 	n     int64        // bytes counted
 	write func([]byte) // bytes written
 	w     *writer      // for counting and writing
 	buf   []byte
+	codec codec
+}
+
+func newHasher(visit func(proto)) *sink {
+	s := &sink{mode: hashing, visit: visit}
+	s.hash.SetSeed(seed)
+	return s
+}
+
+// hashOf returns a hash of a message's own fields, and of which messages it has.
+func (s *sink) hashOf(m proto) uint64 {
+	s.hash.Reset()
+	s.message(m)
+	return s.hash.Sum64()
 }
 
 func (s *sink) put(b []byte) {
@@ -42,19 +56,21 @@ func (s *sink) put(b []byte) {
 
 // message encodes a message by its fields.
 func (s *sink) message(m proto) {
-	m.fields(&codec{out: s})
+	s.codec.out = s
+	m.fields(&s.codec)
 	s.put(m.own().unknown)
 }
 
 // sub encodes a field with a message.
 func (s *sink) sub(num protowire.Number, m proto) {
 	switch s.mode {
-	case hashing:
+	case hashing, visiting:
 		s.tag(num, protowire.BytesType)
 		s.buf = protowire.AppendFixed64(s.buf[:0], m.own().id)
 		s.put(s.buf)
-	case visiting:
-		s.visit(m)
+		if s.visit != nil {
+			s.visit(m)
+		}
 	default:
 		size := s.w.plan(m).size
 		s.tag(num, protowire.BytesType)
@@ -72,12 +88,19 @@ type writer struct {
 	plans map[*message]plan
 	moved map[*Tensor]*Tensor // those that others are written for
 	depth int
-	put   func([]byte)
 	err   error
+
+	hasher       *sink
+	inner        []proto // the messages in those that are being planned, which hasher met
+	counter, out sink
 }
 
-func newWriter(moved map[*Tensor]*Tensor) *writer {
-	return &writer{plans: make(map[*message]plan), moved: moved}
+// newWriter returns a writer for about as many messages.
+func newWriter(moved map[*Tensor]*Tensor, messages int) *writer {
+	w := &writer{plans: make(map[*message]plan, messages), moved: moved}
+	w.hasher = newHasher(func(m proto) { w.inner = append(w.inner, m) })
+	w.counter, w.out = sink{mode: counting, w: w}, sink{mode: writing, w: w}
+	return w
 }
 
 // written returns the message that is written for m.
@@ -110,17 +133,21 @@ func (w *writer) plan(m proto) plan {
 	if err := own.from.use(); err != nil && w.err == nil {
 		w.err = err
 	}
-	p := plan{same: w.err == nil && own.raw != nil && hashOf(m) == own.hash}
-	if w.err == nil {
-		visitor := sink{mode: visiting, visit: func(child proto) { p.same = w.plan(child).same && p.same }}
-		visitor.message(m)
+	var p plan
+	if first := len(w.inner); w.err == nil {
+		hash := w.hasher.hashOf(m)
+		p.same = own.raw != nil && hash == own.hash
+		for _, child := range w.inner[first:] {
+			p.same = w.plan(child).same && p.same
+		}
+		w.inner = w.inner[:first]
 	}
 	if p.same && !own.merged {
 		p.size = int64(len(own.raw))
 	} else if w.err == nil {
-		counter := sink{mode: counting, w: w}
-		counter.message(m)
-		p.size = counter.n
+		w.counter.n = 0
+		w.counter.message(m)
+		p.size = w.counter.n
 	}
 	w.depth--
 	w.plans[own] = p
@@ -131,11 +158,10 @@ func (w *writer) plan(m proto) plan {
 func (w *writer) message(m proto) {
 	m = w.written(m)
 	if own := m.own(); w.plan(m).same && !own.merged {
-		w.put(own.raw)
+		w.out.put(own.raw)
 		return
 	}
-	s := sink{mode: writing, write: w.put, w: w}
-	s.message(m)
+	w.out.message(m)
 }
 
 func (s *sink) tag(num protowire.Number, typ protowire.Type) {

@@ -101,3 +101,36 @@ func (m *Graph) Defined() map[string]bool {
 	delete(defined, "") // results that are left out
 	return defined
 }
+
+// DepthFirst lists nodes behind those that they depend on, and all in the order of a list as far as that can be. What
+// depends on itself is handed to circle, as the nodes on the way.
+func DepthFirst[T comparable](list []T, needs func(T) []T, circle func(path []T)) (order []T) {
+	const done = -1
+	state := make(map[T]int, len(list)) // its place on the path, counted from 1, while it is there
+	for _, root := range list {
+		if state[root] != 0 {
+			continue
+		}
+		state[root] = 1
+		path, left := []T{root}, [][]T{needs(root)} // of each node on the path, what has not been looked at
+		for len(path) > 0 {
+			last := len(path) - 1
+			if len(left[last]) == 0 {
+				state[path[last]] = done
+				order = append(order, path[last])
+				path, left = path[:last], left[:last]
+				continue
+			}
+			n := left[last][0]
+			left[last] = left[last][1:]
+			switch at := state[n]; {
+			case at == 0:
+				path, left = append(path, n), append(left, needs(n))
+				state[n] = len(path)
+			case at != done:
+				circle(path[at-1:])
+			}
+		}
+	}
+	return order
+}

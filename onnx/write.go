@@ -54,7 +54,7 @@ func (m *Model) writeFile(ctx context.Context, name string, limit int64) error {
 		replace = fileio.Replace // the file is mapped, and must not change
 	}
 	return replace(ctx, name, func(w io.Writer) error {
-		if err := newWriter(l.moved).write(w, m); err != nil || len(l.pieces) == 0 {
+		if err := l.writer.write(w, m); err != nil || len(l.pieces) == 0 {
 			return err
 		}
 		// The model is in a temporary file now, and gets its name when the data are complete.
@@ -69,10 +69,12 @@ type layout struct {
 	tensors []*Tensor
 	inits   map[*Tensor]bool // initializers of graphs
 	sources map[*files]bool  // what messages were read from
+	found   int              // messages
 
 	moved  map[*Tensor]*Tensor // what is written in place of a tensor
 	pieces []piece
 	end    int64           // of the pieces
+	writer *writer         // which knows the sizes of all messages
 	at     map[any]int64   // where elements are: by their origin if they are external
 	here   map[*files]bool // whether models are in the folder of the new one
 	inUse  map[string]bool // names in that folder that the model refers to
@@ -130,6 +132,7 @@ func (l *layout) find(m *Model) {
 	l.inits, l.sources = make(map[*Tensor]bool), make(map[*files]bool)
 	seen := make(map[*message]bool)
 	todo := []proto{m}
+	visitor := sink{mode: visiting, visit: func(child proto) { todo = append(todo, child) }}
 	for len(todo) > 0 {
 		m := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -149,10 +152,10 @@ func (l *layout) find(m *Model) {
 			}
 		}
 		first := len(todo)
-		visitor := sink{mode: visiting, visit: func(child proto) { todo = append(todo, child) }}
 		visitor.message(m)
 		slices.Reverse(todo[first:]) // the first one is the next one
 	}
+	l.found = len(seen)
 }
 
 func (l *layout) isHere(f *files) bool {
@@ -168,10 +171,10 @@ func (l *layout) isHere(f *files) bool {
 
 // shrink moves initializers if the model is too large with them.
 func (l *layout) shrink(m *Model, limit int64) error {
-	w := newWriter(l.moved)
-	p := w.plan(m)
-	if w.err != nil {
-		return w.err
+	l.writer = newWriter(l.moved, l.found)
+	p := l.writer.plan(m)
+	if l.writer.err != nil {
+		return l.writer.err
 	}
 	if p.size <= limit || p.same { // what was read is written as it was
 		return nil
@@ -184,8 +187,8 @@ func (l *layout) shrink(m *Model, limit int64) error {
 			return err
 		}
 	}
-	w = newWriter(l.moved)
-	if size := w.plan(m).size; size > limit {
+	l.writer = newWriter(l.moved, l.found)
+	if size := l.writer.plan(m).size; size > limit {
 		return fmt.Errorf("%w: %d bytes without its initializers", ErrTooLarge, size)
 	}
 	return nil

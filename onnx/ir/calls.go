@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx"
 )
 
 // A functionCall is a node of the model in whose place are the nodes of a function. Export writes it again if
@@ -372,7 +373,7 @@ func (c *contraction) order(applies []*fgraph.Apply) (order []*fgraph.Apply, cyc
 		}
 		return list
 	}
-	order = depthFirst(heads, needs, func(path []*fgraph.Apply) {
+	order = onnx.DepthFirst(heads, needs, func(path []*fgraph.Apply) {
 		for _, a := range path {
 			if gr := c.groups[a]; gr != nil {
 				cyclic = append(cyclic, gr)
@@ -437,7 +438,6 @@ func (c copied) of(list []*fgraph.Variable) []*fgraph.Variable {
 // callOp returns the op of a call. It has the effects of what the call became.
 func (c *contraction) callOp(gr *group) *Op {
 	op := *c.nodes[gr.call.first].op
-	effect := slices.ContainsFunc(gr.applies, func(a *fgraph.Apply) bool { return a.Op().(*Op).Unmergeable() })
-	op.effect = func() bool { return effect }
+	op.effect = slices.ContainsFunc(gr.applies, func(a *fgraph.Apply) bool { return a.Op().(*Op).Unmergeable() })
 	return &op
 }

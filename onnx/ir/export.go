@@ -21,7 +21,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		return s.Model, nil
 	}
 	e := &exporter{
-		Source: s, root: g, taken: make(map[string][]*nameScope), hints: make(map[string]bool), constants: make(map[*Value]string),
+		Source: s, root: g, taken: make(map[string]*holders), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])
@@ -52,9 +52,10 @@ type exporter struct {
 	*Source
 	root      *fgraph.FunctionGraph // the main graph
 	opset     int64                 // of ONNX's own operators
-	taken     map[string][]*nameScope
-	hints     map[string]bool   // names of values in any graph
-	constants map[*Value]string // all of them are in the main graph
+	taken     map[string]*holders
+	numbered  map[scopedName]int // the last number behind a name that is not free
+	hints     map[string]bool    // names of values in any graph
+	constants map[*Value]string  // all of them are in the main graph
 	// contracted are graphs with calls of functions, by the graphs without.
 	contracted map[*fgraph.FunctionGraph]*fgraph.FunctionGraph
 	raised     int64 // the version of ONNX's operators that calls must have been written for, 0 for any
@@ -80,25 +81,76 @@ func (n *nameScope) around(s *nameScope) bool {
 	return n == s
 }
 
+type scopedName struct {
+	name string
+	in   *nameScope
+}
+
+// holders are the graphs that have a name: most names are in one of them, and some in one of very many branches each.
+type holders struct {
+	one *nameScope
+	all map[*nameScope]bool // false for graphs around those; nil if there is only one
+}
+
+// sees reports whether a scope is one of the holders, or around one or in one.
+func (h *holders) sees(s *nameScope) bool {
+	if h.all == nil {
+		return h.one.around(s) || s.around(h.one)
+	}
+	_, has := h.all[s]
+	for ; s != nil && !has; s = s.outer {
+		has = h.all[s]
+	}
+	return has
+}
+
+func (h *holders) add(s *nameScope) {
+	h.all[s] = true
+	for s = s.outer; s != nil; s = s.outer {
+		h.all[s] = h.all[s]
+	}
+}
+
 // isFree reports whether a name can be given in all scopes of a list.
 func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
-	return !slices.ContainsFunc(e.taken[name], func(t *nameScope) bool {
-		return slices.ContainsFunc(scopes, func(s *nameScope) bool { return t.around(s) || s.around(t) })
-	})
+	h := e.taken[name]
+	return h == nil || !slices.ContainsFunc(scopes, h.sees)
 }
 
 // take takes a name.
 func (e *exporter) take(name string, scopes ...*nameScope) string {
-	e.taken[name] = append(e.taken[name], scopes...)
+	for _, s := range scopes {
+		h := e.taken[name]
+		if h == nil {
+			e.taken[name] = &holders{one: s}
+			continue
+		}
+		if h.all == nil {
+			h.all = make(map[*nameScope]bool)
+			h.add(h.one)
+		}
+		h.add(s)
+	}
 	return name
 }
 
 // fresh takes a name that is free: base, or else base with a number, which is no name that another value
 // would like to have.
 func (e *exporter) fresh(base string, scopes ...*nameScope) string {
-	name := base
-	for i := 1; !e.isFree(name, scopes...) || name != base && e.hints[name]; i++ {
-		name = base + "_" + strconv.Itoa(i)
+	if e.isFree(base, scopes...) {
+		return e.take(base, scopes...)
+	}
+	// What is not free once never is, so only one scope counts from where it ended.
+	n, key, name := 0, scopedName{base, scopes[0]}, base
+	if len(scopes) == 1 {
+		n = e.numbered[key]
+	}
+	for name == base || !e.isFree(name, scopes...) || e.hints[name] {
+		n++
+		name = base + "_" + strconv.Itoa(n)
+	}
+	if len(scopes) == 1 {
+		e.numbered[key] = n
 	}
 	return e.take(name, scopes...)
 }

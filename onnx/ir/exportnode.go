@@ -12,13 +12,11 @@ import (
 
 // nodes writes the nodes of a region, and what makes its outputs values of their names.
 func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, names []string) {
-	own := make(map[*fgraph.Variable]bool)
+	g.Nodes = slices.Grow(g.Nodes, len(r.Applies))
 	for _, a := range r.Applies {
 		g.Nodes = append(g.Nodes, w.node(a, r))
-		for _, v := range a.Outputs() {
-			own[v] = true
-		}
 	}
+	own := r.results()
 	given := make(map[string]bool)
 	for i, v := range outputs {
 		if (own[v] || v.IsInput()) && w.names[v] == names[i] && !given[names[i]] {
@@ -27,6 +25,17 @@ func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, nam
 		}
 		g.Nodes = append(g.Nodes, &onnx.Node{Op: "Identity", Inputs: []string{w.name(v)}, Outputs: []string{names[i]}})
 	}
+}
+
+// results are the results of the applies of a region.
+func (r *Region) results() map[*fgraph.Variable]bool {
+	own := make(map[*fgraph.Variable]bool, len(r.Applies))
+	for _, a := range r.Applies {
+		for _, v := range a.Outputs() {
+			own[v] = true
+		}
+	}
+	return own
 }
 
 // node writes an apply.
@@ -146,10 +155,10 @@ func (w *writer) branches(a *fgraph.Apply, r *Region, old []*onnx.Attribute) []*
 // inner writes the nodes and the outputs of a branch or a body. An output that is computed in it has its
 // own name, once; all others are values of new names.
 func (w *writer) inner(g *onnx.Graph, infos []*onnx.ValueInfo, r *Region, values []*fgraph.Variable) {
-	names := make([]string, len(values))
+	names, own := make([]string, len(values)), r.results()
 	for i, v := range values {
-		if v.Owner() != nil && slices.Contains(r.Applies, v.Owner()) && !slices.Contains(values[:i], v) {
-			names[i] = w.names[v]
+		if own[v] {
+			names[i], own[v] = w.names[v], false
 		} else {
 			names[i] = w.fresh(cmp.Or(w.name(v), "output"), w.scopes[r])
 		}

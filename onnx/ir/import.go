@@ -48,7 +48,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), redefined: make(map[*onnx.Function]bool), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), ops: make(map[string]*Op), redefined: make(map[*onnx.Function]bool), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -72,7 +72,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if err := errors.Join(im.faults...); err != nil {
 		return nil, fmt.Errorf("%w:\n%w", ErrModel, err)
 	}
-	g, err := fgraph.NewInOrder(inputs, outputs, im.live(root.made.applies, outputs), im.source)
+	g, err := fgraph.NewInOrder(inputs, outputs, im.live(root.made, outputs), im.source)
 	im.source.imported = g
 	return g, err
 }
@@ -93,20 +93,27 @@ func domainOf(name string) string {
 	return name
 }
 
-// live returns the applies that outputs depend on, in the order in which they were made.
-func (im *importer) live(applies []*fgraph.Apply, outputs []*fgraph.Variable) []*fgraph.Apply {
-	needed := make(map[*fgraph.Apply]bool)
-	seen := make(map[*fgraph.Variable]bool)
-	fgraph.Walk(outputs, func(v *fgraph.Variable) bool { return seen[v] }, func(a *fgraph.Apply) {
-		needed[a] = true
+// live returns the applies of a graph that outputs depend on, in the order in which they were made.
+func (im *importer) live(made *graphOf, outputs []*fgraph.Variable) []*fgraph.Apply {
+	needed := make([]bool, len(im.source.nodes)-made.first) // by origin
+	need := func(list []*fgraph.Variable) {
+		for _, v := range list {
+			if v.Owner() != nil {
+				needed[v.Owner().Origin()-made.first] = true
+			}
+		}
+	}
+	need(outputs)
+	for _, a := range slices.Backward(made.applies) {
+		if !needed[a.Origin()-made.first] {
+			continue
+		}
+		need(a.Inputs())
 		if f := im.source.nodes[a.Origin()].function; f != nil {
 			f.live = true
 		}
-		for _, v := range a.Outputs() {
-			seen[v] = true
-		}
-	})
-	return slices.DeleteFunc(applies, func(a *fgraph.Apply) bool { return !needed[a] })
+	}
+	return slices.DeleteFunc(made.applies, func(a *fgraph.Apply) bool { return !needed[a.Origin()-made.first] })
 }
 
 // An importer makes the applies of a model.
@@ -121,7 +128,8 @@ type importer struct {
 	overloads map[string]int          // how many functions of a name there are
 	redefined map[*onnx.Function]bool // whether functions define a name twice
 	faults    []error
-	stopped   bool // by a fault that would only be repeated
+	stopped   bool           // by a fault that would only be repeated
+	ops       map[string]*Op // those without bodies, by text
 }
 
 // maxFaults bounds the errors about a model.

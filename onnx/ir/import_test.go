@@ -257,6 +257,37 @@ func TestHalfAttributes(t *testing.T) {
 	}
 }
 
+// TestFormerDefaults: what nodes of old versions leave out is what it was then, and stays left out in the file.
+func TestFormerDefaults(t *testing.T) {
+	for _, c := range []struct {
+		version int64
+		node    *onnx.Node
+		want    string
+	}{
+		{5, node("Clip", "i", "y", ir.Float("min", 0)), "Clip(x, 0)"},
+		{6, node("Clip", "i", "y", ir.Float("min", 0)), "Clip(x, 0, 3.4028235e+38)"},
+		{10, node("Clip", "i", "y", ir.Float("max", 6)), "Clip(x, -3.4028235e+38, 6)"},
+		{10, node("Clip", "i", "y"), "Clip(x, -3.4028235e+38, 3.4028235e+38)"},
+		{11, node("Clip", "i", "y"), "Clip(x)"},
+		{3, node("Concat", "i i", "y"), "Concat{axis=1}(x, x)"},
+		{5, node("Selu", "i", "y", ir.Float("alpha", 2)), "Selu{alpha=2.0, gamma=1.0507}(x)"},
+		{6, node("Selu", "i", "y"), "Selu(x)"},
+	} {
+		g := imported(t, model(c.version, &onnx.Graph{
+			Inputs: []*onnx.ValueInfo{info("x", 2, 3)}, Outputs: []*onnx.ValueInfo{info("y", 2, -1)},
+			Nodes: []*onnx.Node{node("Identity", "x", "i"), c.node},
+		}))
+		replace(t, g, "i", func(v *fgraph.Variable) *fgraph.Variable { return v.Owner().Inputs()[0] })
+		if text := g.String(); !strings.Contains(text, c.want) {
+			t.Errorf("version %d: %s, not %s", c.version, text, c.want)
+		}
+		out := exported(t, g)
+		if n := out.Graph.Nodes[0]; c.node.Op == "Clip" && len(n.Attributes) != len(c.node.Attributes) {
+			t.Errorf("version %d: %+v is written", c.version, n.Attributes)
+		}
+	}
+}
+
 // TestNameless: of results that nobody reads, those that ONNX lets a node leave out have no name, and others have.
 func TestNameless(t *testing.T) {
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -88,10 +89,10 @@ func (im *importer) noteSymbols(list []*onnx.ValueInfo) {
 // wherever the value is used. Symbols are named after the value. Values of one name, in graphs that
 // don't see each other, get different ones.
 func symbolized(symbols map[string]bool, t Type, name string) Type {
-	dims, ranked := t.Shape()
-	if !ranked || name == "" || !slices.ContainsFunc(dims, Dim.IsUnknown) {
+	if name == "" || !strings.Contains(t.dims, unknownDim) {
 		return t
 	}
+	dims, _ := t.Shape()
 	for i, d := range dims {
 		if !d.IsUnknown() {
 			continue
@@ -112,8 +113,17 @@ func symbolized(symbols map[string]bool, t Type, name string) Type {
 // that write models give the same name to different sizes. If sizes are given, those of the model may
 // be others.
 func (im *importer) declare(g *onnx.Graph, s *scope) {
-	for _, v := range slices.Concat(g.Values, g.Outputs) {
-		s.types[v.Name] = im.declaredType(v.Type)
+	for _, list := range [][]*onnx.ValueInfo{g.Values, g.Outputs} {
+		for _, v := range list {
+			t := im.declaredType(v.Type)
+			if t.IsUnknown() {
+				continue
+			}
+			if s.types == nil {
+				s.types = make(map[string]Type, len(g.Values)+len(g.Outputs))
+			}
+			s.types[v.Name] = t
+		}
 	}
 }
 

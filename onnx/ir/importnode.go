@@ -27,6 +27,7 @@ func (im *importer) graph(g *onnx.Graph, s *scope) {
 
 // nodes imports nodes.
 func (im *importer) nodes(nodes []*onnx.Node, s *scope) {
+	im.source.nodes = slices.Grow(im.source.nodes, len(nodes))
 	order, err := im.sorted(nodes, s)
 	if err != nil {
 		im.fault(s.path+"nodes", err)
@@ -51,7 +52,7 @@ func (im *importer) node(i int, n *onnx.Node, s *scope) error {
 		switch {
 		case name == "":
 		case err != nil:
-			s.failed[name] = true
+			s.fail(name)
 		case i < len(outputs) && outputs[i] != nil:
 			if s.vars[name] != nil {
 				return fmt.Errorf("the name of its output %s is taken", name)
@@ -92,19 +93,25 @@ func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, er
 	if err != nil {
 		return nil, err
 	}
+	in = written(in)
 	im.source.nodes[origin].op = op
 	if s.opsets[""] == im.source.opsets[""] { // others can't be written as they are in any case
 		im.source.latest = min(im.source.latest, op.latest())
 	}
-	a, err := im.Operators.Apply(op, in...)
+	types, err := im.Operators.Infer(op, in)
 	if err != nil && s.lenient {
-		a, err = fgraph.NewApply(op, in, slices.Repeat([]fgraph.Type{Type{}}, op.Outputs)...), nil
+		types, err = make([]Type, op.Outputs), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	a = im.declared(a, n, s)
+	a := fgraph.NewApply(op, in, im.declared(types, n, s)...)
 	a.SetOrigin(origin)
+	for i, name := range n.Outputs {
+		if i < len(a.Outputs()) {
+			a.Outputs()[i].SetName(name)
+		}
+	}
 	if s.call != nil {
 		im.source.nodes[origin].function = &inFunction{in: s.call, opsets: s.opsets, graph: s.made.number, inputs: refsOf(a.Inputs())}
 	}
@@ -112,12 +119,10 @@ func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, er
 	return a.Outputs(), nil
 }
 
-// declared gives the outputs of an apply their names, and the types that the model declares where
-// they say more.
-func (im *importer) declared(a *fgraph.Apply, n *onnx.Node, s *scope) *fgraph.Apply {
-	types := make([]fgraph.Type, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		t := TypeOf(v)
+// declared returns the types of the outputs of a node, with what the model declares where that says more.
+func (im *importer) declared(inferred []Type, n *onnx.Node, s *scope) []fgraph.Type {
+	types := make([]fgraph.Type, len(inferred))
+	for i, t := range inferred {
 		if i < len(n.Outputs) {
 			if both, ok := t.Meet(s.types[n.Outputs[i]]); ok {
 				t = both
@@ -126,11 +131,5 @@ func (im *importer) declared(a *fgraph.Apply, n *onnx.Node, s *scope) *fgraph.Ap
 		}
 		types[i] = t
 	}
-	b := fgraph.NewApply(a.Op(), a.Inputs(), types...)
-	for i, name := range n.Outputs {
-		if i < len(b.Outputs()) {
-			b.Outputs()[i].SetName(name)
-		}
-	}
-	return b
+	return types
 }

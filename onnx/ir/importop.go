@@ -27,6 +27,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 		im.source.contributed = im.source.contributed || n.Op == contributed && version < Since(n.Op)
 		op.Legacy = legacy(n.Op, version, op.Attribute, len(n.Outputs))
 		modernize(&op, in)
+		setDefaults(&op, version, in)
 		if n.Op == "If" {
 			return im.branches(origin, op, n, in, s)
 		}
@@ -53,7 +54,19 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 		op.Bodies = append(op.Bodies, c.Body)
 		in = append(in, c.values...)
 	}
-	return im.Operators.NewOp(op), in, nil
+	return im.shared(op), in, nil
+}
+
+// shared returns the op for all nodes that compute the same: a model has few different ones.
+func (im *importer) shared(op Op) *Op {
+	if im.Operators.complete(&op); len(op.Bodies) > 0 {
+		return op.completed()
+	}
+	text := op.format()
+	if im.ops[text] == nil {
+		im.ops[text] = op.completed()
+	}
+	return im.ops[text]
 }
 
 // A capturing body is one with the values that it captures.
@@ -84,7 +97,7 @@ func (im *importer) branches(origin int, op Op, n *onnx.Node, in []*fgraph.Varia
 		}
 		in = append(in, values...)
 	}
-	return im.Operators.NewOp(op), in, nil
+	return im.shared(op), in, nil
 }
 
 // results imports a graph in a node, and returns its outputs.
@@ -126,7 +139,7 @@ func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op O
 	for _, v := range inner.made.captured {
 		inputs = append(inputs, inner.made.inside[v])
 	}
-	graph, err := fgraph.NewInOrder(inputs, outputs, im.live(inner.made.applies, outputs), im.source.For())
+	graph, err := fgraph.NewInOrder(inputs, outputs, im.live(inner.made, outputs), im.source.For())
 	if err != nil {
 		return nil, nil, fmt.Errorf("its %s: %w", name, err)
 	}

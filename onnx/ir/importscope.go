@@ -25,6 +25,7 @@ type scope struct {
 // they are in, and a body is one of its own.
 type graphOf struct {
 	number  int
+	first   int // the origin of its first apply
 	applies []*fgraph.Apply
 	// captured are the values from around a body, in order, and what they are in it.
 	captured []*fgraph.Variable
@@ -44,12 +45,12 @@ type frame struct {
 // newGraph returns a graph without applies.
 func (im *importer) newGraph() *graphOf {
 	im.graphs++
-	return &graphOf{number: im.graphs}
+	return &graphOf{number: im.graphs, first: len(im.source.nodes)}
 }
 
 // scope returns a new scope in another one, or without any names.
 func (im *importer) scope(outer *scope, made *graphOf, f *frame) *scope {
-	s := &scope{frame: f, outer: outer, made: made, vars: make(map[string]*fgraph.Variable), failed: make(map[string]bool), types: make(map[string]Type), lenient: im.Lenient}
+	s := &scope{frame: f, outer: outer, made: made, vars: make(map[string]*fgraph.Variable), lenient: im.Lenient}
 	if outer != nil {
 		s.path, s.branch, s.lenient = outer.path, outer.branch, outer.lenient
 	}
@@ -86,6 +87,14 @@ func (b *graphOf) capture(v *fgraph.Variable, name string) *fgraph.Variable {
 	}
 	b.inside[v] = in
 	return in
+}
+
+// fail notes that a fault is why nothing computes a value.
+func (s *scope) fail(name string) {
+	if s.failed == nil {
+		s.failed = make(map[string]bool)
+	}
+	s.failed[name] = true
 }
 
 // hasFailed reports whether a fault is why nothing computes a value.

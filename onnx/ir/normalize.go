@@ -3,6 +3,7 @@ package ir
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -47,6 +48,37 @@ var movedSince = map[string]struct {
 }
 
 var reduced = []moved{{"axes", 1, false, false}}
+
+// formerDefaults are the values of attributes that nodes leave out, in versions before one since which they have others
+// or none. Those of Clip are for floats.
+var formerDefaults = map[string]struct {
+	since, before int64
+	list          []*onnx.Attribute
+}{
+	"Clip":   {6, 11, []*onnx.Attribute{Float("min", -math.MaxFloat32), Float("max", math.MaxFloat32)}},
+	"Concat": {1, 4, []*onnx.Attribute{Int("axis", 1)}},
+	"Selu":   {1, 6, []*onnx.Attribute{Float("alpha", 1.6732), Float("gamma", 1.0507)}},
+}
+
+// formerly returns the attributes of formerDefaults for a version.
+func formerly(op string, version int64) []*onnx.Attribute {
+	if d := formerDefaults[op]; version >= d.since && version < d.before {
+		return d.list
+	}
+	return nil
+}
+
+// setDefaults sets the attributes that a node of a version leaves out if their values are others today.
+func setDefaults(op *Op, version int64, in []*fgraph.Variable) {
+	if op.Type == "Clip" && (len(in) != 1 || TypeOf(in[0]).Elem() != onnx.Float && TypeOf(in[0]).Elem() != onnx.Double) {
+		return
+	}
+	for _, a := range formerly(op.Type, version) {
+		if op.Attribute(a.Name) == nil {
+			op.Attributes = append(op.Attributes, a)
+		}
+	}
+}
 
 // softmaxVersion is the version since which a Softmax is along one axis.
 const softmaxVersion = 13
@@ -180,7 +212,10 @@ func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribut
 		if !ok {
 			return nil, nil, fmt.Errorf("input %d of %s is computed, which needs version %d of ONNX's operators; the model has %d", a.input, op.Type, m.version, version)
 		}
-		attributes = append(attributes, attribute)
+		left := func(d *onnx.Attribute) bool { return d.Name == a.name && d.Float == attribute.Float }
+		if !slices.ContainsFunc(formerly(op.Type, version), left) {
+			attributes = append(attributes, attribute)
+		}
 	}
 	return attributes, in[:min(len(in), m.list[0].input)], nil
 }

@@ -30,13 +30,18 @@ type Op struct {
 	Legacy int64
 
 	operator *Operator // nil if it is unknown
-	text     func() string
-	hash     func() uint64
-	effect   func() bool
+	effect   bool
+	derived  func() (text string, hash uint64)
 }
 
 // NewOp returns a new op with the exported fields of one: with several outputs, say, or of another domain than ONNX's own.
 func (l *Operators) NewOp(op Op) *Op {
+	l.complete(&op)
+	return op.completed()
+}
+
+// complete sets what follows from the exported fields of an op.
+func (l *Operators) complete(op *Op) {
 	if op.Domain == "ai.onnx" {
 		op.Domain = ""
 	}
@@ -44,15 +49,13 @@ func (l *Operators) NewOp(op Op) *Op {
 	op.Outputs = max(op.Outputs, 1)
 	slices.SortStableFunc(op.Attributes, func(a, b *onnx.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(op.Bodies, func(a, b *Body) int { return strings.Compare(a.Name, b.Name) })
-	return op.completed()
 }
 
-// completed returns a new op, whose texts are made when somebody asks.
+// completed returns a new op, whose text is made when somebody asks.
 func (op Op) completed() *Op {
 	p := &op
-	p.text = sync.OnceValue(p.format)
-	p.hash = sync.OnceValue(p.hashed)
-	p.effect = sync.OnceValue(p.hasEffect)
+	p.effect = op.operator == nil || op.operator.Random || slices.ContainsFunc(op.Bodies, func(b *Body) bool { return effects(b.Graph) })
+	p.derived = sync.OnceValues(p.derive)
 	return p
 }
 
@@ -75,37 +78,40 @@ func (op *Op) MayLeaveOut(i int) bool {
 
 // String returns the name with the attributes, such as Transpose{perm=[1,0]}. A number behind a slash
 // is that of outputs, if there are several, and one behind @ the version of an old meaning.
-func (op *Op) String() string { return op.text() }
+func (op *Op) String() string {
+	text, _ := op.derived()
+	return text
+}
 
 // EqualOp reports whether other is the same op.
 func (op *Op) EqualOp(other fgraph.Op) bool {
 	o, ok := other.(*Op)
-	return ok && (o == op || o.text() == op.text() && equalBodies(o.Bodies, op.Bodies))
+	return ok && (o == op || o.String() == op.String() && equalBodies(o.Bodies, op.Bodies))
 }
 
 var seed = maphash.MakeSeed()
 
 // HashOp returns a hash that is consistent with EqualOp.
-func (op *Op) HashOp() uint64 { return op.hash() }
+func (op *Op) HashOp() uint64 {
+	_, hash := op.derived()
+	return hash
+}
 
-func (op *Op) hashed() uint64 {
+func (op *Op) derive() (text string, hash uint64) {
 	h := maphash.Hash{}
 	h.SetSeed(seed)
-	h.WriteString(op.text())
+	text = op.format()
+	h.WriteString(text)
 	for _, b := range op.Bodies {
 		hashBody(&h, b)
 	}
-	return h.Sum64()
+	return text, h.Sum64()
 }
 
 // Unmergeable reports whether two applies of the op to the same inputs may give different results: it
 // draws random numbers, nothing is known of it, or it holds such an op. Such an apply is not merged
 // with another one, doubled, folded, or moved into a loop or out of one.
-func (op *Op) Unmergeable() bool { return op.effect() }
-
-func (op *Op) hasEffect() bool {
-	return op.operator == nil || op.operator.Random || slices.ContainsFunc(op.Bodies, func(b *Body) bool { return effects(b.Graph) })
-}
+func (op *Op) Unmergeable() bool { return op.effect }
 
 // Commutes reports whether the order of the inputs does not matter.
 func (op *Op) Commutes() bool { return op.operator != nil && op.operator.Commutes && op.Legacy == 0 }

@@ -64,15 +64,7 @@ var ErrType = errors.New("onnx: the types don't fit")
 // Apply applies an operator to inputs, nil for those that are left out. The types of the results are
 // those that can be told. The error is an ErrType.
 func (l *Operators) Apply(op *Op, inputs ...*fgraph.Variable) (*fgraph.Apply, error) {
-	in := slices.Clone(inputs)
-	for len(in) > 0 && (in[len(in)-1] == nil || IsOmitted(in[len(in)-1])) {
-		in = in[:len(in)-1] // at the end, nothing need be written for an input that is left out
-	}
-	for i, v := range in {
-		if v == nil {
-			in[i] = Missing()
-		}
-	}
+	in := written(slices.Clone(inputs))
 	types, err := l.Infer(op, in)
 	if err != nil {
 		return nil, err
@@ -82,6 +74,19 @@ func (l *Operators) Apply(op *Op, inputs ...*fgraph.Variable) (*fgraph.Apply, er
 		list[i] = t
 	}
 	return fgraph.NewApply(op, in, list...), nil
+}
+
+// written returns inputs without those that are left out at the end, where nothing need be written for one.
+func written(in []*fgraph.Variable) []*fgraph.Variable {
+	for len(in) > 0 && (in[len(in)-1] == nil || IsOmitted(in[len(in)-1])) {
+		in = in[:len(in)-1]
+	}
+	for i, v := range in {
+		if v == nil {
+			in[i] = Missing()
+		}
+	}
+	return in
 }
 
 // Op returns an op with one output and these attributes.

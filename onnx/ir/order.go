@@ -14,7 +14,7 @@ import (
 // long as no node before has made it anew.
 func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 	order := make([]int, len(nodes))
-	maker := make(map[string]int)
+	maker := make(map[string]int, len(nodes))
 	for i, n := range nodes {
 		order[i] = i
 		for _, name := range n.Outputs {
@@ -31,46 +31,16 @@ func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 		}
 		return list
 	}
-	if !slices.ContainsFunc(order, func(i int) bool { return slices.Max(append(makers(i), i)) > i }) {
+	early := func(i int) bool {
+		return slices.ContainsFunc(im.uses.Of(nodes[i]), func(name string) bool { return maker[name] > i && !s.sees(name) })
+	}
+	if !slices.ContainsFunc(order, early) {
 		return order, nil
 	}
 	im.source.unsorted = true
 	var circle error
-	order = depthFirst(order, makers, func(path []int) {
+	order = onnx.DepthFirst(order, makers, func(path []int) {
 		circle = cmp.Or(circle, errors.New(whereOf(path[0], nodes[path[0]])+" depends on its own results"))
 	})
 	return order, circle
-}
-
-// depthFirst lists nodes behind those that they depend on, and all in the order of a list as far as that can be. What
-// depends on itself is handed to circle, as the nodes on the way.
-func depthFirst[T comparable](list []T, needs func(T) []T, circle func(path []T)) (order []T) {
-	const open, done = 1, 2
-	state := make(map[T]byte, len(list))
-	for _, root := range list {
-		if state[root] != 0 {
-			continue
-		}
-		state[root] = open
-		path, left := []T{root}, [][]T{needs(root)} // of each node on the path, what has not been looked at
-		for len(path) > 0 {
-			last := len(path) - 1
-			if len(left[last]) == 0 {
-				state[path[last]] = done
-				order = append(order, path[last])
-				path, left = path[:last], left[:last]
-				continue
-			}
-			n := left[last][0]
-			left[last] = left[last][1:]
-			switch state[n] {
-			case 0:
-				state[n] = open
-				path, left = append(path, n), append(left, needs(n))
-			case open:
-				circle(path[slices.Index(path, n):])
-			}
-		}
-	}
-	return order
 }

@@ -53,7 +53,7 @@ func Regions(g *fgraph.FunctionGraph) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &division{origins: SourceOf(g).origins, root: new(Region), uses: make(map[*fgraph.Apply][]*Region), placed: make(map[*fgraph.Apply][]*Region)}
+	d := &division{origins: SourceOf(g).origins, root: new(Region), uses: make([][]*Region, g.NumApplyIDs()), placed: make([][]*Region, g.NumApplyIDs())}
 	for _, v := range g.Outputs() {
 		d.use(v, d.root)
 	}
@@ -62,7 +62,7 @@ func Regions(g *fgraph.FunctionGraph) (*Region, error) {
 		d.place(a)
 	}
 	for _, a := range applies {
-		for _, r := range d.placed[a] {
+		for _, r := range d.placed[a.ID()] {
 			r.Applies = append(r.Applies, a)
 		}
 	}
@@ -72,8 +72,8 @@ func Regions(g *fgraph.FunctionGraph) (*Region, error) {
 type division struct {
 	origins *origins
 	root    *Region
-	uses    map[*fgraph.Apply][]*Region
-	placed  map[*fgraph.Apply][]*Region
+	uses    [][]*Region // by apply
+	placed  [][]*Region
 }
 
 // maxPlaces bounds the regions that an apply is in. One that more branches need comes before them.
@@ -86,25 +86,25 @@ const maxMoved = 16
 // use notes that a value is used in a region.
 func (d *division) use(v *fgraph.Variable, r *Region) {
 	a := v.Owner()
-	if a == nil || slices.Contains(d.uses[a], r) {
+	if a == nil || slices.Contains(d.uses[a.ID()], r) {
 		return
 	}
-	list := append(d.uses[a], r)
+	list := append(d.uses[a.ID()], r)
 	if len(list) > 4*maxPlaces { // keeps the time linear where very many branches use a value
 		list = placement(list)
 	}
-	d.uses[a] = list
+	d.uses[a.ID()] = list
 }
 
 // place decides where an apply is, and notes what it uses there.
 func (d *division) place(a *fgraph.Apply) {
-	places := placement(d.uses[a])
+	places := placement(d.uses[a.ID()])
 	op, ok := a.Op().(*Op)
 	deep := IsIf(a) && slices.ContainsFunc(places, func(r *Region) bool { return r.depth >= maxMoved })
 	if ok && op.Unmergeable() || deep {
 		places = []*Region{d.home(a, common(places))}
 	}
-	d.placed[a] = places
+	d.placed[a.ID()] = places
 	for _, r := range places {
 		for i, v := range a.Inputs() {
 			if IsIf(a) && i > 0 {
@@ -135,6 +135,9 @@ func (d *division) home(a *fgraph.Apply, r *Region) *Region {
 
 // placement returns the regions where something is computed that regions use.
 func placement(uses []*Region) []*Region {
+	if len(uses) == 1 {
+		return uses
+	}
 	set := slices.Clone(uses)
 	// From the innermost region outwards: a use in a region makes those further in superfluous, and
 	// uses in both branches of an If are one in front of it.

@@ -70,6 +70,15 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 	}
 	source := ir.SourceOf(g)
 	r := &optReport{Before: count(g), Query: s.opt.Query().String(), Defaults: s.defaults, fixed: f.arguments.fixDefaults}
+	check, checking := check{opened: s}, ctx
+	if c.InVain("", "verify") == nil {
+		checking = tensor.WithWork(ctx, maxWork) // nobody asked for it
+	}
+	if f.output != "" && f.verify {
+		if err := check.run(checking, g); err != nil {
+			return err
+		}
+	}
 	record, err := s.rewrite(ctx, c, g)
 	if err != nil {
 		return err
@@ -87,18 +96,8 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 		return err
 	}
 	r.After, r.Changes = count(g), source.Changes()
-	asked, most := c.InVain("", "verify") != nil, int64(maxVerified)
-	if asked {
-		most = 0
-	}
-	switch {
-	case !f.verify:
-	case !asked && s.weights() > maxVerified:
-		r.Verified = "not verified: there is more than 1 GB of weights, all of which would be read; --verify does it"
-	default:
-		if r.Verified, err = s.compare(ctx, m, most); err != nil {
-			return err
-		}
+	if r.Verified, err = check.of(checking, m); err != nil {
+		return err
 	}
 	if err := m.WriteFile(ctx, f.output); err != nil {
 		return err
@@ -199,29 +198,46 @@ const maxWork, maxFolded = 4 * time.Second, time.Second
 
 var tooLong = fmt.Sprintf("not verified: to run both models takes more than about %v; --verify does it", maxWork)
 
-// compare runs the model and another one on the same inputs, with and without the optional ones, unless that needs
-// more than a number of bytes of memory, 0 for as much as any run may take. It returns what was found, or an error
-// if they differ.
-func (s *opened) compare(ctx context.Context, m *onnx.Model, most int64) (string, error) {
-	g, err := s.graph()
-	if err != nil {
-		return "", err
+// A check runs the model, before passes change its graph, and an optimized one on the same inputs: with the optional
+// ones, and without them.
+type check struct {
+	*opened
+	no     string // why there are no trials
+	trials []trial
+}
+
+// A trial is what a model computes for inputs, or why there are none.
+type trial struct {
+	world
+	inputs, right []any
+	no            string
+}
+
+// run runs the model. If the context bounds the work, that may not need more than maxVerified.
+func (c *check) run(ctx context.Context, g *fgraph.FunctionGraph) error {
+	most := int64(0)
+	if tensor.WorkOf(ctx) != nil {
+		if most = maxVerified; c.weights() > most {
+			c.no = "not verified: there is more than 1 GB of weights, all of which would be read; --verify does it"
+			return nil
+		}
+		if n := largest(g); n > most {
+			c.no = fmt.Sprintf("not verified: a value of %d bytes would be computed; --verify does it", n)
+			return nil
+		}
 	}
-	if n := largest(g); most > 0 && n > most {
-		return fmt.Sprintf("not verified: a value of %d bytes would be computed; --verify does it", n), nil
+	seeds := []uint64{1}
+	if slices.ContainsFunc(g.Inputs(), isOptional) {
+		seeds = append(seeds, 2)
 	}
-	if most > 0 {
-		ctx = tensor.WithWork(ctx, maxWork)
+	for _, seed := range seeds {
+		t, err := c.trial(ctx, g, most, seed)
+		if err != nil {
+			return err
+		}
+		c.trials = append(c.trials, t)
 	}
-	text, err := s.compareOn(ctx, g, m, most, 1)
-	if err != nil || !slices.ContainsFunc(g.Inputs(), isOptional) {
-		return text, err
-	}
-	without, err := s.compareOn(ctx, g, m, most, 2)
-	if err == nil && without != text {
-		text += "\nwithout optional inputs: " + without
-	}
-	return text, err
+	return nil
 }
 
 func isOptional(v *fgraph.Variable) bool {
@@ -229,28 +245,52 @@ func isOptional(v *fgraph.Variable) bool {
 	return optional
 }
 
-// compareOn is compare for the inputs that a seed draws.
-func (s *opened) compareOn(ctx context.Context, g *fgraph.FunctionGraph, m *onnx.Model, most int64, seed uint64) (string, error) {
-	source := ir.SourceOf(g)
-	w := world{source: source, options: s.lowering(source.Dir, nil)}
-	w.options.MaxBytes = most
-	inputs, err := w.Random(ctx, g, seed)
-	if err == nil {
-		var right []any
-		if right, err = w.Evaluate(ctx, g, inputs); err == nil {
-			if i := undeclared(g, right); i >= 0 {
-				return fmt.Sprintf("not verified: with random inputs, output %d has another shape than the model says, which rules rely on", i), nil
-			}
-			return s.differ(ctx, m, w, w.Judge(g, inputs, right), inputs)
+// trial runs the model for the inputs that a seed draws.
+func (c *check) trial(ctx context.Context, g *fgraph.FunctionGraph, most int64, seed uint64) (trial, error) {
+	source := ir.SourceOf(g).For() // which does not keep the graph
+	t := trial{world: world{source: source, options: c.lowering(source.Dir, nil)}}
+	t.options.MaxBytes = most
+	var err error
+	if t.inputs, t.right, err = t.sample(ctx, g, seed); err == nil && t.right == nil {
+		t.right, err = t.Evaluate(ctx, g, t.inputs)
+	}
+	switch {
+	case err == nil:
+		if i := undeclared(g, t.right); i >= 0 {
+			t.no = fmt.Sprintf("not verified: with random inputs, output %d has another shape than the model says, which rules rely on", i)
+		}
+	case ctx.Err() != nil:
+		return t, ctx.Err()
+	case errors.Is(err, tensor.ErrWork):
+		t.no = tooLong
+	default:
+		t.no = fmt.Sprintf("not verified: the model can't be run here: %v", err)
+	}
+	return t, nil
+}
+
+// of runs the optimized model, and returns what was found, or an error if it computes something else.
+func (c *check) of(ctx context.Context, m *onnx.Model) (string, error) {
+	if len(c.trials) == 0 {
+		return c.no, nil
+	}
+	g, err := ir.Import(m, c.importer.Options)
+	if err != nil {
+		return "", fmt.Errorf("the optimized model is faulty: %w", err)
+	}
+	text := ""
+	for i, t := range c.trials {
+		found, err := c.differ(ctx, g, t)
+		switch {
+		case err != nil:
+			return "", err
+		case i == 0:
+			text = found
+		case found != text:
+			text += "\nwithout optional inputs: " + found
 		}
 	}
-	if no := ctx.Err(); no != nil {
-		return "", no
-	}
-	if errors.Is(err, tensor.ErrWork) {
-		return tooLong, nil
-	}
-	return fmt.Sprintf("not verified: the model can't be run here: %v", err), nil
+	return text, nil
 }
 
 // largest returns the bytes of the largest value whose size is known.
@@ -291,31 +331,36 @@ func undeclared(g *fgraph.FunctionGraph, values []any) int {
 	return -1
 }
 
-// differ runs the optimized model, and has its outputs judged.
-func (s *opened) differ(ctx context.Context, m *onnx.Model, w world, judge func(context.Context, []any) (differ, accepted string, err error), inputs []any) (string, error) {
-	g, err := ir.Import(m, s.importer.Options)
-	if err != nil {
-		return "", fmt.Errorf("the optimized model is faulty: %w", err)
+// differ runs the graph of the optimized model for a trial.
+func (c *check) differ(ctx context.Context, g *fgraph.FunctionGraph, t trial) (string, error) {
+	const same = "verified on random inputs: both models compute the same"
+	if t.no != "" {
+		return t.no, nil
 	}
-	got, err := w.Evaluate(ctx, g, inputs)
+	got, err := t.Evaluate(ctx, g, t.inputs)
 	if errors.Is(err, tensor.ErrWork) {
 		return tooLong, nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("the optimized model can't be run, and the model can: %w", err)
 	}
+	if t.Differ(got, t.right) == "" {
+		return same, nil
+	}
 	if tensor.WorkOf(ctx) != nil {
 		// To tell a fault from chaos takes more runs, but only if there is one of them.
 		ctx = tensor.WithWork(ctx, 4*maxWork)
 	}
-	text, accepted, err := judge(ctx, got)
+	original, err := c.graph()
+	if err != nil {
+		return "", err
+	}
+	text, accepted, err := t.Judge(original, t.inputs, t.right)(ctx, got)
 	switch {
 	case err != nil:
 		return "", err
 	case text != "":
 		return "", fmt.Errorf("the optimized model computes something else: %s; \"bisect\" finds the rewrite to blame", text)
-	case accepted != "":
-		return "verified on random inputs: both models compute the same, as far as the model does itself: " + accepted, nil
 	}
-	return "verified on random inputs: both models compute the same", nil
+	return same + ", as far as the model does itself: " + accepted, nil
 }

@@ -44,6 +44,12 @@ func (w world) Complete(g *fgraph.FunctionGraph) error { return g.Attach(w.sourc
 // Random returns values for inputs of types with sizes that are not known, too: the same for the same
 // symbol.
 func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
+	values, _, err := w.sample(ctx, g, seed)
+	return values, err
+}
+
+// sample is Random, with the outputs if they were computed to find sizes.
+func (w world) sample(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) (inputs, outputs []any, err error) {
 	var first error
 	known := hints(g)
 	for i := range 2 * len(sizes) {
@@ -57,32 +63,29 @@ func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64)
 		}
 		values, unknown, err := draw(g, seed, s, known)
 		if err != nil && first == nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err != nil {
 			continue // these sizes are too large, and others may not be
 		}
 		if !unknown {
-			return values, nil
+			return values, nil, nil
 		}
-		c, err := fgraph.NewCopy(g.Inputs(), g.Outputs(), w.source.For())
-		if err != nil {
-			return nil, err
-		}
-		if _, err = w.Evaluate(ctx, c, values); err == nil {
-			return values, nil
+		outputs, err := w.Evaluate(ctx, g, values)
+		if err == nil {
+			return values, outputs, nil
 		}
 		if no := ctx.Err(); no != nil {
-			return nil, no
+			return nil, nil, no
 		}
 		if errors.Is(err, lower.ErrOperator) || errors.Is(err, tensor.ErrWork) {
-			return nil, err // for any sizes
+			return nil, nil, err // for any sizes
 		}
 		if first == nil {
 			first = err
 		}
 	}
-	return nil, fmt.Errorf("no sizes of inputs were found for which it can be computed; give some by --shape: %w", first)
+	return nil, nil, fmt.Errorf("no sizes of inputs were found for which it can be computed; give some by --shape: %w", first)
 }
 
 // sizes are tried in turn for those that are not known, of a batch and others. Networks of images
