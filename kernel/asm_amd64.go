@@ -20,6 +20,54 @@ func addScaledBlocks(dst, x *float32, blocks int, alpha float32)
 func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32)
 
 //go:noescape
+func blockDot2AVX2(t *codeTile)
+
+//go:noescape
+func blockDot2AVX512(t *codeTile)
+
+func blockDot2NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot4AVX2(t *codeTile)
+
+//go:noescape
+func blockDot4AVX512(t *codeTile)
+
+func blockDot4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot8AVX2(t *codeTile)
+
+//go:noescape
+func blockDot8AVX512(t *codeTile)
+
+func blockDot8NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats2AVX2(t *codeTile)
+
+//go:noescape
+func blockFloats2AVX512(t *codeTile)
+
+func blockFloats2NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats4AVX2(t *codeTile)
+
+//go:noescape
+func blockFloats4AVX512(t *codeTile)
+
+func blockFloats4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats8AVX2(t *codeTile)
+
+//go:noescape
+func blockFloats8AVX512(t *codeTile)
+
+func blockFloats8NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
 //go:noescape

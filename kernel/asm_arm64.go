@@ -19,6 +19,48 @@ func addScaledBlocks(dst, x *float32, blocks int, alpha float32)
 //go:noescape
 func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32)
 
+func blockDot2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot2NEON(t *codeTile)
+
+func blockDot4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot4NEON(t *codeTile)
+
+func blockDot8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot8NEON(t *codeTile)
+
+func blockFloats2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats2NEON(t *codeTile)
+
+func blockFloats4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats4NEON(t *codeTile)
+
+func blockFloats8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats8NEON(t *codeTile)
+
 //go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 

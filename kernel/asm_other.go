@@ -16,6 +16,42 @@ func addScaledBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAs
 
 func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
+func blockDot2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot2NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8NEON(t *codeTile) { panic(errNoAssembly) }
+
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
 
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {
