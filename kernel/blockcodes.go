@@ -25,7 +25,7 @@ type BlockWeights struct {
 // are those of the blocks of the first row, then of the second one; a single zero holds for all.
 type BlockCoding struct {
 	Rows, Cols    int // of W
-	Bits, Block   int // Block is a power of two, at least 16
+	Bits, Block   int // Block is a power of two from LeastBlock to LargestBlock
 	Codes         []byte
 	Scales, Zeros []float32
 }
@@ -51,6 +51,12 @@ const floatsOfCodes = 64 << 10
 // codeRates are how many codes a core unpacks in a nanosecond, roughly.
 var codeRates = [...]float64{blasSet: 0.3, goSet: 0.3, neonSet: 6, avx2Set: 12, avx512Set: 30}
 
+// LeastBlock and LargestBlock bound the blocks of codes, whose sizes are powers of two.
+const (
+	LeastBlock   = 16
+	LargestBlock = 1024
+)
+
 // NewBlockWeights packs codes, and keeps nothing of c. Threads, which may be nil, share the work.
 func NewBlockWeights(t *Threads, c *BlockCoding) *BlockWeights {
 	set := bestSet
@@ -62,7 +68,7 @@ func NewBlockWeights(t *Threads, c *BlockCoding) *BlockWeights {
 
 func newBlockWeights(set kernelSet, t *Threads, c *BlockCoding) *BlockWeights {
 	w := &BlockWeights{n: c.Rows, k: c.Cols, bits: c.Bits, block: c.Block, set: set}
-	if c.Block < 16 || c.Block&(c.Block-1) != 0 || c.Bits != 2 && c.Bits != 4 && c.Bits != 8 {
+	if c.Block < LeastBlock || c.Block > LargestBlock || c.Block&(c.Block-1) != 0 || c.Bits != 2 && c.Bits != 4 && c.Bits != 8 {
 		panic(errShape)
 	}
 	w.blocks = (w.k + w.block - 1) / w.block
