@@ -64,7 +64,7 @@ func (c *Call) listed(k int, elem onnx.DataType) []Dim {
 // anyShape says that the first result has elements of a type and any shape, and ends Infer.
 func (c *Call) anyShape(elem onnx.DataType) {
 	c.Set(0, AnyShape(elem))
-	panic(errInfer{})
+	panic(errInfer{errUnranked})
 }
 
 // rank fails if an input is known to have another number of dimensions.

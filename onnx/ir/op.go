@@ -61,11 +61,14 @@ func (op *Op) Operator() *Operator { return op.operator }
 
 // optionalOutputs are the operators with results that a node may leave out, and the first of these.
 var optionalOutputs = map[string]int{
-	"Dropout": 1, "MaxPool": 1, "LayerNormalization": 1, "LSTM": 0, "GRU": 0, "RNN": 0, "Unique": 1, "Attention": 1, "SoftmaxCrossEntropyLoss": 1, "BatchNormalization": 1,
+	"Dropout": 1, "MaxPool": 1, "LayerNormalization": 1, "SimplifiedLayerNormalization": 1, "LSTM": 0, "GRU": 0, "RNN": 0, "Unique": 1, "Attention": 1, "SoftmaxCrossEntropyLoss": 1, "BatchNormalization": 1,
 }
 
 // MayLeaveOut reports whether ONNX lets a node leave out result i.
 func (op *Op) MayLeaveOut(i int) bool {
+	if op.Domain == microsoft {
+		return i > 0 || op.Type == "DynamicQuantizeLSTM"
+	}
 	first, ok := optionalOutputs[op.Type]
 	return ok && i >= first && op.Domain == "" && op.Legacy == 0 && (op.Type != "BatchNormalization" || op.Int("training_mode", 0) == 0)
 }

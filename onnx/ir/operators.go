@@ -21,8 +21,11 @@ type Operator struct {
 	Commutes bool
 	// Random says that two applies to the same inputs may give different results.
 	Random bool
-	// Infer sets the types of the results, as far as they can be told. Without it they are unknown.
+	// Infer sets the types of the results, as far as they can be told. Without it they are those of Body, or unknown.
 	Infer func(*Call)
+	// Body builds the results from other operators, all of ONNX: what the operator means. It is nil for those that
+	// package onnx/lower computes itself.
+	Body func(*Builder) []*fgraph.Variable
 }
 
 // Operators are a set of operators. It does not change; With returns a larger one.
@@ -105,10 +108,10 @@ func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
 	if n := len(inputs) - op.Captures(); n < o.MinInputs || o.MaxInputs >= 0 && n > o.MaxInputs {
 		return nil, fmt.Errorf("%w: %s has %d inputs", ErrType, op.Name(), n)
 	}
-	if o.Infer == nil {
+	if o.Infer == nil && o.Body == nil {
 		return c.out, nil
 	}
-	if err := c.infer(); err != nil {
+	if err := c.infer(); err != nil && !errors.Is(err, errUnranked) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrType, op.Name(), err)
 	}
 	return c.out, nil
@@ -123,10 +126,30 @@ type Call struct {
 	out       []Type
 }
 
-// errInfer is what Fail panics with, and ranked, without an error.
+// errInfer is what Fail panics with.
 type errInfer struct{ error }
 
-func (c *Call) infer() (err error) {
+// errUnranked ends Infer, or a Body, for which an input says too little.
+var errUnranked = errors.New("the shape of an input is not known")
+
+func (c *Call) infer() error {
+	return guarded(func() {
+		c.checkElements()
+		c.checkLists()
+		if c.operator.Infer != nil {
+			c.operator.Infer(c)
+			return
+		}
+		for k, v := range c.build().results {
+			if v != nil {
+				c.Set(k, TypeOf(v))
+			}
+		}
+	})
+}
+
+// guarded returns the error that a function ends with.
+func guarded(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e, ok := p.(errInfer)
@@ -136,9 +159,7 @@ func (c *Call) infer() (err error) {
 			err = e.error
 		}
 	}()
-	c.checkElements()
-	c.checkLists()
-	c.operator.Infer(c)
+	f()
 	return nil
 }
 

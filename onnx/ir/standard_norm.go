@@ -14,8 +14,6 @@ var standardNorms = []Operator{
 		inferInstanceNormalization(c)
 	}},
 	{Type: "LayerNormalization", MinInputs: 2, MaxInputs: 3, Infer: inferLayerNormalization},
-	// ONNX Runtime has it in ONNX's domain. Its second result is the inverse deviation.
-	{Type: "SimplifiedLayerNormalization", MinInputs: 2, MaxInputs: 2, Infer: inferLayerNormalization},
 	{Type: "RMSNormalization", MinInputs: 2, MaxInputs: 2, Infer: inferSame},
 	{Type: "LpNormalization", MinInputs: 1, MaxInputs: 1, Infer: inferSame},
 	{Type: "MeanVarianceNormalization", MinInputs: 1, MaxInputs: 1, Infer: inferSame},

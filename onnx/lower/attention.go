@@ -15,6 +15,7 @@ var attention = map[string]func(c *call) []*value{
 	"TensorScatter":   (*call).cacheUpdate,
 	"LinearAttention": (*call).linearAttention,
 
+	"com.microsoft.LinearAttention": (*call).linearAttention,
 	"CausalConvWithState":           (*call).causalConv,
 	"ai.onnx.preview.FlexAttention": (*call).flexAttention,
 }

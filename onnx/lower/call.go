@@ -41,7 +41,7 @@ func (c *call) has(k int) bool { return k < len(c.in) && c.in[k] != nil }
 // so that an operator rounds once, unless it only moves elements.
 func (c *call) x(k int) *fgraph.Variable {
 	v := c.stored(k)
-	if tensor.TypeOf(v).DType().IsHalf() && c.op != nil && !moves[c.op.Type] {
+	if tensor.TypeOf(v).DType().IsHalf() && c.op != nil && !moves[c.op.Name()] {
 		return tensor.Cast(v, array.Float32)
 	}
 	return v

@@ -308,7 +308,7 @@ func (c *call) settle() error {
 	if c.open != nil {
 		return nil
 	}
-	switch c.op.Type {
+	switch c.op.Name() {
 	case "Identity", "Cast", "Shape", "Size", "Transpose", "If":
 		return nil
 	}
@@ -343,6 +343,9 @@ func (c *call) node() (out []*value, err error) {
 		if o := c.options.Operators[name]; o != nil {
 			return c.foreign(o)
 		}
+		if hasBody(c.op) {
+			return c.expanded()
+		}
 		return nil, noOperator(c.op)
 	}
 	if c.opset = c.op.Legacy; c.opset == 0 {
@@ -354,7 +357,7 @@ func (c *call) node() (out []*value, err error) {
 
 // computes reports whether there is something that lowers nodes with an operator.
 func (l *lowering) computes(op *ir.Op) bool {
-	return operators[op.Name()] != nil || l.options.Operators[op.Name()] != nil
+	return operators[op.Name()] != nil || l.options.Operators[op.Name()] != nil || hasBody(op)
 }
 
 // attempt calls a function that lowers something, and returns what it panics with if that is about the model.

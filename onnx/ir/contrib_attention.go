@@ -1,0 +1,339 @@
+package ir
+
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// contribAttention are attention and what is computed for it in ONNX Runtime.
+var contribAttention = []Operator{
+	contrib("Attention", 2, 7, nil, func(b *Builder) []variable {
+		b.only(7, "do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
+		return b.selfAttention(b.plus(b.do("MatMul", b.x(0), b.x(1)), b.x(2)), b.x(4), b.x(5), 3)
+	}),
+	contrib("QAttention", 5, 9, nil, func(b *Builder) []variable {
+		b.only(9, "do_rotary", "past_present_share_buffer")
+		y := b.cast(b.do("MatMulInteger", b.Input(0), b.Input(1), b.Input(6), b.Input(7)), onnx.Float)
+		y = b.add(b.mul(y, b.mul(b.x(3), b.x(4))), b.x(2))
+		return b.selfAttention(y, b.x(8), nil, 5)
+	}),
+	contrib("MultiHeadAttention", 1, 8, nil, multiHead),
+	contrib("GroupQueryAttention", 7, 12, inferGroupQuery, groupQuery),
+	contrib("RotaryEmbedding", 4, 4, inferSame, func(b *Builder) []variable {
+		x, four := b.x(0), b.rankOf(b.Input(0)) == 4
+		if !four {
+			n := b.Op.Int("num_heads", 0)
+			if b.Op.Int("rotary_embedding_dim", 0) == 0 {
+				n = b.number(x, 2) / max(2*b.number(b.Input(2), 1), 1)
+			}
+			x = b.heads(x, n)
+		}
+		at := b.Input(1)
+		if b.rankOf(at) == 1 {
+			at = b.unsqueeze(b.add(at, b.upTo(b.size(x, 2))), 0)
+		}
+		y := b.turned(x, at, b.x(2), b.x(3), b.Op.Int("interleaved", 0) != 0)
+		if !four {
+			y = b.merged(y)
+		}
+		return []variable{y}
+	}),
+}
+
+// only fails if the op has more inputs than so many, or one of some attributes.
+func (b *Builder) only(inputs int, attributes ...string) {
+	for k := inputs; k < b.NumInputs(); k++ {
+		if b.Has(k) {
+			b.Fail("input %d", k)
+		}
+	}
+	for _, a := range b.keep(attributes...) {
+		if a.Int != 0 {
+			b.Fail("%s is %d", a.Name, a.Int)
+		}
+	}
+}
+
+// heads makes heads a dimension of their own, the second one: [N, length, heads·size] becomes [N, heads, length, size].
+func (b *Builder) heads(x variable, n int64) variable {
+	if n < 1 {
+		b.Fail("%d heads", n)
+	}
+	size := int64(-1)
+	if all, ok := b.known(x, 2); ok {
+		size = all / n
+	}
+	return b.transpose(b.reshape(x, 0, 0, n, size), 0, 2, 1, 3)
+}
+
+// merged is the inverse of heads.
+func (b *Builder) merged(x variable) variable {
+	n, ok := b.known(x, 1)
+	size, too := b.known(x, 3)
+	if n *= size; !ok || !too {
+		n = -1
+	}
+	return b.reshape(b.transpose(x, 0, 2, 1, 3), 0, 0, n)
+}
+
+// turned turns pairs of elements of heads by the angles of positions, [N or 1, length], whose cosines and sines are
+// rows of two tables.
+func (b *Builder) turned(x, positions, cos, sin variable, interleaved bool) variable {
+	half := b.number(cos, 1)
+	angles := func(table variable) variable {
+		return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
+	}
+	cos, sin = angles(cos), angles(sin)
+	var y variable
+	if interleaved {
+		part := func(from int64) variable {
+			return b.do("Slice", x, []int64{from}, []int64{2 * half}, []int64{3}, []int64{2})
+		}
+		re, im := b.rotation(part(0), part(1), cos, sin)
+		y = b.reshape(b.concat(4, b.unsqueeze(re, 4), b.unsqueeze(im, 4)), 0, 0, 0, 2*half)
+	} else {
+		re, im := b.rotation(b.slice(x, 3, 0, half), b.slice(x, 3, half, 2*half), cos, sin)
+		y = b.concat(3, re, im)
+	}
+	if n, ok := b.known(x, 3); ok && n == 2*half {
+		return y
+	}
+	return b.concat(3, y, b.rest(x, 3, 2*half))
+}
+
+func (b *Builder) rotation(x, y, cos, sin variable) (re, im variable) {
+	return b.sub(b.mul(x, cos), b.mul(y, sin)), b.add(b.mul(x, sin), b.mul(y, cos))
+}
+
+// scores multiplies queries and keys, and the scale of the op.
+func (b *Builder) scores(q, k variable) variable {
+	scale := float64(b.Op.Float("scale", 0))
+	if scale == 0 {
+		scale = 1 / math.Sqrt(float64(b.number(q, 3)))
+	}
+	return b.mul(b.do("MatMul", q, b.swapped(k)), scale)
+}
+
+// lowest is the least float32.
+const lowest = -math.MaxFloat32
+
+// mask returns what is added to scores, [N, heads, length, keys], nil if that is nothing. Input k is the mask: a number
+// for each key, or for each query and key, or how many keys there are for an item, and from which on.
+func (b *Builder) mask(k int, scores variable) variable {
+	filter := float64(b.Op.Float("mask_filter_value", -10000))
+	var add variable
+	choose := func(masked variable, yes, no any) variable { return b.do("Where", masked, yes, no) }
+	number := func(f float64) variable { v, _ := Scalar(f, onnx.Float); return v }
+	keys := b.upTo(b.size(scores, 3))
+	if m := b.Input(k); m != nil {
+		switch b.rankOf(m) {
+		case 1:
+			m = b.cast(m, onnx.Int64)
+			items := b.unsqueeze(b.size(scores, 0), 0)
+			column := func(v variable) variable { return b.unsqueeze(v, 1) }
+			masked := b.do("GreaterOrEqual", b.unsqueeze(keys, 0), column(b.do("Slice", m, []int64{0}, items, []int64{0})))
+			dims, _ := TypeOf(m).Shape()
+			if n, _ := TypeOf(scores).Shape(); dims[0].Same(n[0].Times(Known(2))) {
+				starts := column(b.do("Slice", m, items, []int64{math.MaxInt64}, []int64{0}))
+				masked = b.do("Or", masked, b.do("Less", b.unsqueeze(keys, 0), starts))
+			}
+			add = b.unsqueeze(choose(masked, number(filter), number(0)), 1, 2)
+		case 2:
+			add = b.unsqueeze(choose(b.do("Greater", m, 0), number(0), number(filter)), 1, 2)
+		case 3:
+			add = b.unsqueeze(choose(b.do("Greater", m, 0), number(0), number(filter)), 1)
+		default:
+			b.Fail("a mask of %d dimensions", b.rankOf(m))
+		}
+	}
+	if b.Op.Int("unidirectional", 0) != 0 {
+		length := b.size(scores, 2)
+		last := b.add(b.upTo(length), b.sub(b.size(scores, 3), length))
+		otherwise := number(0)
+		if add != nil {
+			otherwise = add
+		}
+		add = choose(b.do("Greater", b.unsqueeze(keys, 0), b.unsqueeze(last, 1)), number(lowest), otherwise)
+	}
+	return add
+}
+
+// selfAttention attends to a packed product of queries, keys and values.
+func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
+	n := b.Op.Int("num_heads", 0)
+	sizes := b.Ints("qkv_hidden_sizes")
+	if sizes == nil {
+		third := b.number(qkv, 2) / 3
+		sizes = []int64{third, third, third}
+	}
+	parts := b.several(3, "Split", qkv, sizes, Int("axis", 2))
+	q, k, v := b.heads(parts[0], n), b.heads(parts[1], n), b.heads(parts[2], n)
+	if past != nil {
+		k = b.concat(2, b.do("Gather", past, Int64(0), Int("axis", 0)), k)
+		v = b.concat(2, b.do("Gather", past, Int64(1), Int("axis", 0)), v)
+	}
+	scores := b.scores(q, k)
+	scores = b.plus(b.plus(scores, b.mask(mask, scores)), bias)
+	y := []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v))}
+	if b.Op.Outputs > 1 {
+		y = append(y, b.concat(0, b.unsqueeze(k, 0), b.unsqueeze(v, 0)))
+	}
+	return y
+}
+
+func multiHead(b *Builder) []variable {
+	n := b.Op.Int("num_heads", 0)
+	if !b.Has(1) || !b.Has(2) || b.rankOf(b.Input(0)) != 3 || b.rankOf(b.Input(1)) == 5 {
+		b.Fail("packed queries, keys and values")
+	}
+	parts := [3]variable{b.x(0), b.x(1), b.x(2)}
+	at := int64(0)
+	for i, x := range parts {
+		if b.rankOf(x) == 4 {
+			continue
+		}
+		if bias := b.x(3); bias != nil {
+			size := b.number(x, 2)
+			x = b.add(x, b.slice(bias, 0, at, at+size))
+			at += size
+		}
+		parts[i] = b.heads(x, n)
+	}
+	q, k, v := parts[0], parts[1], parts[2]
+	if b.Has(6) {
+		k, v = b.concat(2, b.x(6), k), b.concat(2, b.x(7), v)
+	}
+	scores := b.scores(q, k)
+	scores = b.plus(b.plus(scores, b.mask(4, scores)), b.x(5))
+	return []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v)), k, v, scores}
+}
+
+// inferGroupQuery: keys and values go on behind those of the past, in a buffer that may be longer than they are.
+func inferGroupQuery(c *Call) {
+	elem, q := c.Elem(0), c.sizesOf(0, 3)
+	heads, keys := Known(c.Op.Int("num_heads", 1)), Known(c.Op.Int("kv_num_heads", 1))
+	size := c.exactly(q[2], heads)
+	if !c.Has(1) {
+		size = c.exactly(q[2], heads.Plus(keys).Plus(keys))
+	}
+	total := c.one(6)
+	c.Set(0, NewType(elem, q[0], q[1], heads.Times(size)))
+	held := total
+	if c.Has(3) {
+		switch past := c.sizesOf(3, 4)[2]; {
+		case past.Is(0):
+		case total.IsUnknown() || past.IsUnknown():
+			held = UnknownDim
+		default:
+			held = past.Max(total)
+		}
+	}
+	for k := 1; k <= 2; k++ {
+		c.Set(k, NewType(elem, q[0], keys, held, size))
+	}
+	c.Set(3, NewType(elem, q[0], heads, q[1], total))
+}
+
+func groupQuery(b *Builder) []variable {
+	heads, groups := b.Op.Int("num_heads", 0), b.Op.Int("kv_num_heads", 0)
+	if groups < 1 || heads%groups != 0 {
+		b.Fail("%d heads of keys for %d of queries", groups, heads)
+	}
+	q, k, v := b.x(0), b.x(1), b.x(2)
+	if k == nil {
+		size := b.number(q, 2) / (heads + 2*groups)
+		parts := b.several(3, "Split", q, []int64{heads * size, groups * size, groups * size}, Int("axis", 2))
+		q, k, v = parts[0], parts[1], parts[2]
+	}
+	q, k, v = b.heads(q, heads), b.heads(k, groups), b.heads(v, groups)
+	length, total := b.size(q, 2), b.scalar(b.integers(6))
+	ends := b.reshape(b.add(b.integers(5), 1), -1, 1)
+	// A prompt has no past. The queries are the last tokens of an item otherwise.
+	past := b.do("Where", b.do("Equal", length, total), Int64(0), b.sub(ends, length))
+	queries := b.add(past, b.unsqueeze(b.upTo(length), 0)) // [N, length]
+	if b.Op.Int("do_rotary", 0) != 0 {
+		at := queries
+		if b.Has(9) {
+			at = b.Input(9)
+		}
+		turn := func(x variable) variable {
+			return b.turned(x, at, b.x(7), b.x(8), b.Op.Int("rotary_interleaved", 0) != 0)
+		}
+		q, k = turn(q), turn(k)
+	}
+	presentK, presentV := k, v
+	if b.Has(3) {
+		presentK, presentV = b.behind(b.x(3), k, past, total), b.behind(b.x(4), v, past, total)
+		cut := func(x variable) variable {
+			return b.do("Slice", x, []int64{0}, b.unsqueeze(total, 0), []int64{2})
+		}
+		k, v = cut(presentK), cut(presentV)
+	}
+	scores := b.scores(q, b.repeated(k, heads/groups))
+	if limit := float64(b.Op.Float("softcap", 0)); limit > 0 {
+		scores = b.mul(b.do("Tanh", b.div(scores, limit)), limit)
+	}
+	scores = b.plus(scores, b.x(10))
+	scores = b.do("Where", b.unsqueeze(b.seen(queries, ends, total), 1), scores, math.Inf(-1))
+	weights := b.weights(scores)
+	y := []variable{b.merged(b.do("MatMul", weights, b.repeated(v, heads/groups))), presentK, presentV, nil}
+	switch b.Op.Int("qk_output", 0) {
+	case 1:
+		y[3] = scores
+	case 2:
+		y[3] = weights
+	}
+	return y
+}
+
+// repeated gives several queries in a row the same head.
+func (b *Builder) repeated(x variable, n int64) variable {
+	if n == 1 {
+		return x
+	}
+	groups := b.number(x, 1)
+	return b.reshape(b.do("Tile", b.unsqueeze(x, 2), []int64{1, 1, n, 1, 1}), 0, groups*n, -1, b.number(x, 3))
+}
+
+// behind writes what is new to a buffer behind so many entries of each item. The buffer has at least as many as a total.
+func (b *Builder) behind(buffer, x, past, total variable) variable {
+	held := b.size(buffer, 2)
+	n := b.do("Max", held, total)
+	at := b.unsqueeze(b.upTo(n), 0)
+	fresh := b.do("Min", b.do("Max", b.sub(at, past), Int64(0)), b.sub(b.size(x, 2), Int64(1)))
+	index := b.do("Where", b.do("Less", at, past), at, b.add(fresh, held)) // [N, n]
+	shape := b.vector(b.size(x, 0), b.size(x, 1), n, b.size(x, 3))
+	index = b.do("Expand", b.unsqueeze(index, 1, 3), shape)
+	return b.do("GatherElements", b.concat(2, buffer, x), index, Int("axis", 2))
+}
+
+// seen tells which keys a query sees, [N, length, total]: those in front of it and itself, of which a window has the
+// last ones; or all.
+func (b *Builder) seen(queries, ends, total variable) variable {
+	keys := b.unsqueeze(b.upTo(total), 0, 1)
+	if b.Op.Int("causal", 1) == 0 {
+		return b.do("Less", keys, b.unsqueeze(ends, 2))
+	}
+	last := b.unsqueeze(queries, 2)
+	seen := b.do("LessOrEqual", keys, last)
+	if n := b.Op.Int("local_window_size", -1); n > 0 {
+		seen = b.do("And", seen, b.do("Greater", keys, b.sub(last, int(n))))
+	}
+	return seen
+}
+
+// weights is the softmax of scores, with a further one that no key has: that of the head, or 0.
+func (b *Builder) weights(scores variable) variable {
+	var sink variable
+	if b.Has(11) {
+		sink = b.reshape(b.x(11), 1, -1, 1, 1)
+	} else if b.Op.Int("smooth_softmax", 0) == 0 {
+		return b.do("Softmax", scores, Int("axis", -1))
+	} else {
+		sink = vectorOf(0)
+	}
+	most := b.do("Max", b.reduce("ReduceMax", scores, -1), sink)
+	e := b.do("Exp", b.sub(scores, most))
+	return b.div(e, b.add(b.reduce("ReduceSum", e, -1), b.do("Exp", b.sub(sink, most))))
+}

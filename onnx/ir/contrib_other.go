@@ -1,0 +1,191 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// contribOthers are operators of ONNX Runtime that are like ones of ONNX, and rare ones.
+var contribOthers = []Operator{
+	contrib("Trilu", 1, 2, inferSame, same("Trilu", "upper")),
+	contrib("GridSample", 2, 2, nil, same("GridSample", "mode", "padding_mode", "align_corners")),
+	contrib("SampleOp", 1, 1, inferSame, same("Identity")),
+	contrib("GatherND", 2, 2, nil, func(b *Builder) []variable {
+		return []variable{b.do("GatherND", b.Input(0), b.integers(1))}
+	}),
+	contrib("ExpandDims", 2, 2, nil, func(b *Builder) []variable {
+		axes := b.reshape(b.integers(1), -1)
+		if list, ok := b.Numbers(1); ok {
+			axes = Int64s(list...)
+		}
+		return []variable{b.do("Unsqueeze", b.Input(0), axes)}
+	}),
+	contrib("Range", 2, 3, nil, func(b *Builder) []variable {
+		step := any(1)
+		if b.Has(2) {
+			step = b.scalar(b.Input(2))
+		}
+		return []variable{b.do("Range", b.scalar(b.Input(0)), b.scalar(b.Input(1)), step)}
+	}),
+	contrib("Unique", 1, 1, nil, func(b *Builder) []variable {
+		y := b.several(4, "Unique", b.Input(0), Int("sorted", 0))
+		return []variable{y[0], y[2], y[3]}
+	}),
+	contrib("Pad", 2, 3, nil, func(b *Builder) []variable {
+		var value variable
+		if b.Has(2) {
+			value = b.scalar(b.Input(2))
+		}
+		pads := b.reshape(b.Input(1), -1)
+		if list, ok := b.Numbers(1); ok {
+			pads = Int64s(list...)
+		}
+		return []variable{b.do("Pad", b.Input(0), pads, value, b.keep("mode"))}
+	}),
+	contrib("UnfoldTensor", 1, 1, nil, unfold),
+	contrib("ConvTransposeWithDynamicPads", 2, 4, nil, dynamicPads),
+	contrib("CausalConvWithState", 2, 4, nil, func(b *Builder) []variable {
+		x, n := b.x(0), b.number(b.Input(1), 2)
+		state := b.x(3)
+		if state == nil {
+			state = b.do("Expand", b.mul(b.slice(x, 2, 0, 1), 0), []int64{1, 1, n - 1})
+		}
+		all := b.concat(2, state, x)
+		y := b.do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
+		switch a := b.Op.Text("activation", "none"); a {
+		case "none":
+		case "silu", "swish":
+			y = b.silu(y)
+		default:
+			b.Fail("activation %q", a)
+		}
+		return []variable{y, b.do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
+	}),
+	contrib("LinearAttention", 3, 6, inferLinearAttention, nil),
+	contrib("MoE", 5, 8, inferSame, func(b *Builder) []variable {
+		return []variable{b.experts(b.swapped(b.x(2)), b.x(3), b.swapped(b.x(4)), b.x(5), b.x(6), b.x(7))}
+	}),
+	contrib("QMoE", 7, 14, inferSame, func(b *Builder) []variable {
+		return []variable{b.experts(b.expertWeights(2, 3, 11), b.x(4), b.expertWeights(5, 6, 12), b.x(7), b.expertWeights(8, 9, 13), b.x(10))}
+	}),
+}
+
+// same returns the body of an operator that ONNX has as well.
+func same(name string, attributes ...string) func(*Builder) []variable {
+	return func(b *Builder) []variable {
+		args := []any{b.keep(attributes...)}
+		for k := range b.NumInputs() {
+			args = append(args, b.Input(k))
+		}
+		return []variable{b.do(name, args...)}
+	}
+}
+
+// unfold takes windows of a dimension, which become the last one.
+func unfold(b *Builder) []variable {
+	x := b.Input(0)
+	n := b.rankOf(x)
+	axis, size, step := b.Axis(b.Op.Int("dim", -1), n), b.Op.Int("size", 0), b.Op.Int("step", 1)
+	if size < 1 || step < 1 {
+		b.Fail("windows of %d, %d apart", size, step)
+	}
+	first := b.do("Range", Int64(0), b.sub(b.size(x, axis), int(size-1)), Int64(step))
+	y := b.do("Gather", x, b.add(b.unsqueeze(first, 1), b.upTo(Int64(size))), Int("axis", int64(axis)))
+	perm := slices.Delete(identity(n+1), axis+1, axis+2)
+	return []variable{b.transpose(y, append(perm, int64(axis+1))...)}
+}
+
+// dynamicPads cuts off what is padded.
+func dynamicPads(b *Builder) []variable {
+	y := b.do("ConvTranspose", b.x(0), b.x(1), b.x(3), b.keep("auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"))
+	if !b.Has(2) {
+		return []variable{y}
+	}
+	pads, n := b.integers(2), int64(b.rankOf(y)-2)
+	ends := b.sub(b.rest(b.do("Shape", y), 0, 2), b.slice(pads, 0, n, 2*n))
+	return []variable{b.do("Slice", y, b.slice(pads, 0, 0, n), ends, identity(int(n + 2))[2:])}
+}
+
+// expertWeights returns the weights of experts, [experts, inputs, outputs], that are quantized, in blocks of a row or whole rows.
+func (b *Builder) expertWeights(k, scale, zero int) variable {
+	if !b.Has(k) {
+		return nil
+	}
+	bits := b.Op.Int("expert_weight_bits", 4)
+	q := b.unpacked(b.x(k), bits)
+	experts, rows, n := b.number(q, 0), b.number(q, 1), b.number(q, 2)
+	size := b.Op.Int("block_size", 0)
+	if size <= 0 {
+		size = n
+	}
+	many := n / max(size, 1)
+	var z variable
+	if z = b.x(zero); z != nil {
+		z = b.reshape(b.slice(b.unpacked(z, bits), -1, 0, many), experts, rows, many, 1)
+	} else {
+		z, _ = Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
+	}
+	w := b.blocks(b.reshape(q, experts, rows, many, size), z, b.reshape(b.x(scale), experts, rows, many, 1))
+	return b.swapped(b.reshape(w, experts, rows, n))
+}
+
+// experts adds what those experts say that the router chooses for a token, whose weights are probabilities. All are
+// asked, since which are chosen is data. Weights are [experts, inputs, outputs].
+func (b *Builder) experts(first, bias1, second, bias2, third, bias3 variable) variable {
+	x, router := b.x(0), b.x(1)
+	rows := b.reshape(x, 1, -1, b.number(first, 1))
+	each := func(y, w, bias variable) variable {
+		if y = b.do("MatMul", y, w); bias != nil {
+			y = b.add(y, b.unsqueeze(bias, 1))
+		}
+		return y
+	}
+	h := b.expertActivation(each(rows, first, bias1))
+	if third != nil {
+		h = b.mul(h, each(rows, third, bias3))
+	}
+	y := each(h, second, bias2) // [experts, tokens, outputs]
+	best := b.several(2, "TopK", router, []int64{b.Op.Int("k", 1)}, Int("axis", 1))
+	chosen := b.do("Softmax", best[0], Int("axis", 1))
+	if b.Op.Int("normalize_routing_weights", 0) == 0 && b.Type == "MoE" {
+		chosen = b.do("GatherElements", b.do("Softmax", router, Int("axis", 1)), best[1], Int("axis", 1))
+	}
+	weights := b.do("ScatterElements", b.mul(router, 0), best[1], chosen, Int("axis", 1)) // [tokens, experts]
+	y = b.mul(y, b.unsqueeze(b.transpose(weights, 1, 0), 2))
+	sum := b.do("ReduceSum", y, []int64{0}, Int("keepdims", 0))
+	return b.do("Reshape", sum, b.do("Shape", x))
+}
+
+// expertActivation applies activation_type. Of swiglu, gates and values are in turns, or one behind the other.
+func (b *Builder) expertActivation(x variable) variable {
+	switch name := b.Op.Text("activation_type", "relu"); name {
+	case "identity":
+		return x
+	case "relu":
+		return b.do("Relu", x)
+	case "gelu":
+		return b.fastGelu(x)
+	case "silu":
+		return b.silu(x)
+	case "swiglu":
+		n := b.number(x, 2)
+		var gate, value variable
+		if b.Op.Int("swiglu_fusion", 0) == 2 {
+			gate, value = b.slice(x, 2, 0, n/2), b.rest(x, 2, n/2)
+		} else {
+			every := func(from int64) variable {
+				return b.do("Slice", x, []int64{from}, []int64{n}, []int64{2}, []int64{2})
+			}
+			gate, value = every(0), every(1)
+		}
+		if limit := b.Attribute("swiglu_limit"); limit != nil {
+			most := float64(limit.Float)
+			gate, value = b.do("Min", gate, most), b.do("Clip", value, -most, most)
+		}
+		return b.mul(b.gated(gate, float64(b.Op.Float("activation_alpha", 1))), b.add(value, float64(b.Op.Float("activation_beta", 0))))
+	default:
+		b.Fail("activation_type %q", name)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package ir
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// contribProducts are products and convolutions of ONNX Runtime, with what it computes in the same pass, and those
+// whose weights are small integers in blocks.
+var contribProducts = []Operator{
+	contrib("FusedMatMul", 2, 2, nil, fusedMatMul),
+	contrib("TransposeMatMul", 2, 2, nil, fusedMatMul),
+	contrib("FusedGemm", 2, 3, nil, func(b *Builder) []variable {
+		y := b.do("Gemm", b.x(0), b.x(1), b.x(2), b.keep("alpha", "beta", "transA", "transB"))
+		return []variable{b.activated(y, b.keep("activation_alpha", "activation_beta"))}
+	}),
+	contrib("GemmFastGelu", 2, 3, nil, func(b *Builder) []variable {
+		return []variable{b.fastGelu(b.plus(b.do("MatMul", b.x(0), b.x(1)), b.x(2)))}
+	}),
+	contrib("FusedConv", 2, 4, nil, func(b *Builder) []variable {
+		y := b.do("Conv", b.x(0), b.x(1), b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
+		return []variable{b.activated(b.plus(y, b.x(3)), b.keep("activation_params"))}
+	}),
+	contrib("MatMulNBits", 3, 6, func(c *Call) {
+		c.lastOf(c.Op.Int("N", 0))
+	}, matMulNBits),
+	contrib("MatMulBnb4", 3, 3, func(c *Call) {
+		c.lastOf(c.Op.Int("N", 0))
+	}, matMulBnb4),
+	contrib("GatherBlockQuantized", 3, 4, nil, gatherBlocks),
+	contrib("MatMulInteger16", 2, 2, nil, func(b *Builder) []variable {
+		return []variable{b.do("MatMul", b.cast(b.x(0), onnx.Int32), b.cast(b.x(1), onnx.Int32))}
+	}),
+	contrib("CDist", 2, 2, nil, func(b *Builder) []variable {
+		d := b.sub(b.unsqueeze(b.x(0), 1), b.unsqueeze(b.x(1), 0))
+		y := b.do("ReduceSum", b.mul(d, d), []int64{2}, Int("keepdims", 0))
+		if b.Op.Text("metric", "sqeuclidean") == "euclidean" {
+			y = b.do("Sqrt", y)
+		}
+		return []variable{y}
+	}),
+}
+
+// lastOf says that the result is the first input but for its last size.
+func (c *Call) lastOf(n int64) {
+	dims := c.ranked(0, c.Elem(0))
+	if len(dims) == 0 {
+		c.Fail("a scalar")
+	}
+	dims[len(dims)-1] = Known(n)
+	c.Set(0, NewType(c.Elem(0), dims...))
+}
+
+// fusedMatMul multiplies matrices whose rows are columns, or whose rows come before the dimensions of the batch.
+func fusedMatMul(b *Builder) []variable {
+	factor := func(k int, rows, batch string) variable {
+		x := b.x(k)
+		if b.Op.Int(batch, 0) != 0 {
+			perm := identity(b.rankOf(x))
+			n := len(perm)
+			x = b.transpose(x, slices.Concat(perm[1:n-1], []int64{0, int64(n - 1)})...)
+		}
+		if b.Op.Int(rows, 0) != 0 {
+			x = b.swapped(x)
+		}
+		return x
+	}
+	y := b.do("MatMul", factor(0, "transA", "transBatchA"), factor(1, "transB", "transBatchB"))
+	if alpha := b.Op.Float("alpha", 1); alpha != 1 {
+		y = b.mul(y, float64(alpha))
+	}
+	return []variable{y}
+}
+
+// activated applies the activation of the op. Parameters are a list, or attributes with the names that they have in
+// the op of the activation behind a prefix.
+func (b *Builder) activated(x variable, parameters []*onnx.Attribute) variable {
+	name := b.Op.Text("activation", "")
+	var own []*onnx.Attribute
+	for _, a := range parameters {
+		for i, f := range a.Floats {
+			own = append(own, Float([]string{"alpha", "beta"}[min(i, 1)], f))
+		}
+		if a.Type == onnx.AttributeFloat {
+			own = append(own, Float(strings.TrimPrefix(a.Name, "activation_"), a.Float))
+		}
+	}
+	switch name {
+	case "":
+		return x
+	case "Clip":
+		if len(own) != 2 {
+			b.Fail("a Clip without bounds")
+		}
+		return b.do("Clip", x, float64(own[0].Float), float64(own[1].Float))
+	case "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "Elu", "Selu", "Softplus", "Softsign", "ThresholdedRelu":
+		return b.do(name, x, own)
+	}
+	b.Fail("activation %q", name)
+	return nil
+}
+
+// unpacked returns the integers of so many bits that bytes have, along the last dimension, the lowest bits first.
+func (b *Builder) unpacked(x variable, bits int64) variable {
+	if bits == 8 {
+		return x
+	}
+	if bits != 2 && bits != 4 {
+		b.Fail("%d bits", bits)
+	}
+	var left []int64
+	for n := 8 - bits; n >= 0; n -= bits {
+		left = append(left, n)
+	}
+	shift, _ := Integers(left, onnx.Uint8, int64(len(left)))
+	high := b.do("BitShift", b.unsqueeze(x, -1), shift, String("direction", "LEFT"))
+	parts := b.do("BitShift", high, int(8-bits), String("direction", "RIGHT"))
+	shape := slices.Repeat([]int64{0}, b.rankOf(x))
+	shape[len(shape)-1] = -1
+	return b.reshape(parts, shape...)
+}
+
+// blocks multiplies blocks of a dimension, the last one, with their scales, after subtracting zero points.
+func (b *Builder) blocks(q, zero, scale variable) variable {
+	q = b.cast(q, onnx.Float)
+	if zero == nil {
+		return b.mul(q, scale)
+	}
+	return b.mul(b.sub(q, b.cast(zero, onnx.Float)), scale)
+}
+
+// zeroPoints returns zero points, packed or not, of the rows of n blocks: [rows, n, 1].
+func (b *Builder) zeroPoints(k int, rows, n, bits int64) variable {
+	z := b.x(k)
+	if z == nil {
+		middle, _ := Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
+		return middle
+	}
+	if b.Elem(k) == onnx.Uint8 {
+		z = b.slice(b.unpacked(b.reshape(z, rows, -1), bits), 1, 0, n)
+	}
+	return b.reshape(z, rows, n, 1)
+}
+
+func matMulNBits(b *Builder) []variable {
+	k, n, bits, size := b.Op.Int("K", 0), b.Op.Int("N", 0), b.Op.Int("bits", 4), b.Op.Int("block_size", 0)
+	if k < 1 || n < 1 || size < 1 || b.Has(4) {
+		b.Fail("%d×%d integers in blocks of %d, with an order of groups: %v", k, n, size, b.Has(4))
+	}
+	many := (k + size - 1) / size
+	q := b.unpacked(b.reshape(b.x(1), n, -1), bits)
+	w := b.blocks(b.reshape(q, n, many, size), b.zeroPoints(3, n, many, bits), b.reshape(b.x(2), n, many, 1))
+	w = b.slice(b.reshape(w, n, many*size), 1, 0, k)
+	return []variable{b.plus(b.do("MatMul", b.x(0), b.transpose(w, 1, 0)), b.x(5))}
+}
+
+// The numbers that the codes of four bits of the library bitsandbytes stand for, by quant_type.
+var bnb4 = [2][16]float32{
+	{0, 5.208333333e-03, 0.66666667, 1, 0.33333333, 0.5, 0.16666667, 0.25, 0, -5.208333333e-03, -0.66666667, -1, -0.33333333, -0.5, -0.16666667, -0.25},
+	{-1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0,
+		0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1},
+}
+
+func matMulBnb4(b *Builder) []variable {
+	k, n, size, kind := b.Op.Int("K", 0), b.Op.Int("N", 0), b.Op.Int("block_size", 0), b.Op.Int("quant_type", 0)
+	if k < 1 || n < 1 || size < 1 || kind < 0 || kind > 1 {
+		b.Fail("%d×%d numbers in blocks of %d of type %d", k, n, size, kind)
+	}
+	many := (k*n + size - 1) / size
+	// The first of two codes is in the high bits here.
+	pairs := b.reshape(b.unpacked(b.reshape(b.x(1), -1), 4), -1, 2)
+	high := b.concat(1, b.slice(pairs, 1, 1, 2), b.slice(pairs, 1, 0, 1))
+	code := b.slice(b.reshape(high, -1), 0, 0, k*n)
+	w := b.do("Gather", vectorOf(bnb4[kind][:]...), b.cast(code, onnx.Int32), Int("axis", 0))
+	scale := b.do("Tile", b.reshape(b.x(2), many, 1), []int64{1, size})
+	w = b.mul(w, b.slice(b.reshape(scale, -1), 0, 0, k*n))
+	return []variable{b.do("MatMul", b.x(0), b.transpose(b.reshape(w, n, k), 1, 0))}
+}
+
+// gatherBlocks takes rows of a matrix that is quantized in blocks.
+func gatherBlocks(b *Builder) []variable {
+	rank := int64(b.rankOf(b.Input(0)))
+	gather, quantize := b.Axis(b.Op.Int("gather_axis", 0), int(rank)), b.Axis(b.Op.Int("quantize_axis", 1), int(rank))
+	size := b.Op.Int("block_size", 128)
+	if gather != 0 || quantize != int(rank)-1 || rank < 2 {
+		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions", gather, quantize, rank)
+	}
+	if b.Elem(0) != onnx.Uint8 {
+		w := b.do("DequantizeLinear", b.Input(0), b.x(2), b.Input(3), Int("axis", rank-1), Int("block_size", size))
+		return []variable{b.do("Gather", w, b.Input(1), Int("axis", 0))}
+	}
+	bits := b.Op.Int("bits", 4)
+	take := func(x variable) variable { return b.do("Gather", x, b.Input(1), Int("axis", 0)) }
+	many := b.number(b.Input(2), -1)
+	q := b.unpacked(take(b.Input(0)), bits)
+	middle, _ := Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
+	zero := middle
+	if b.Has(3) {
+		zero = b.unsqueeze(b.slice(b.unpacked(take(b.Input(3)), bits), -1, 0, many), -1)
+	}
+	// Blocks are a dimension of their own; the last one may be short.
+	n := b.number(q, -1)
+	shape := slices.Repeat([]int64{0}, b.rankOf(q))
+	if n != many*size {
+		pads := make([]int64, 2*len(shape))
+		pads[len(pads)-1] = many*size - n
+		q = b.do("Pad", q, pads)
+	}
+	shape[len(shape)-1] = many
+	w := b.blocks(b.reshape(q, append(shape, size)...), zero, b.unsqueeze(take(b.x(2)), -1))
+	shape[len(shape)-1] = many * size
+	return []variable{b.slice(b.reshape(w, shape...), -1, 0, n)}
+}

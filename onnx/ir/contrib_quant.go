@@ -1,0 +1,173 @@
+package ir
+
+import (
+	"github.com/nnopt/nnopt/onnx"
+)
+
+// contribQuantization are operators of ONNX Runtime on small integers. Inputs are tensors with a scale and a zero point
+// behind each.
+var contribQuantization = []Operator{
+	contrib("DynamicQuantizeMatMul", 3, 5, nil, func(b *Builder) []variable {
+		q := b.several(3, "DynamicQuantizeLinear", b.x(0))
+		return []variable{b.product(q[0], b.x(1), q[2], b.x(3), b.mul(q[1], b.x(2)), b.x(4))}
+	}),
+	contrib("MatMulIntegerToFloat", 4, 7, nil, func(b *Builder) []variable {
+		return []variable{b.product(b.x(0), b.x(1), b.x(4), b.x(5), b.mul(b.x(2), b.x(3)), b.x(6))}
+	}),
+	contrib("QGemm", 6, 9, nil, qGemm),
+	quantized("QLinearAdd", 7, 8, func(b *Builder) variable { return b.add(b.dequantized(0, 1, 2), b.dequantized(3, 4, 5)) }, 6),
+	quantized("QLinearMul", 7, 8, func(b *Builder) variable { return b.mul(b.dequantized(0, 1, 2), b.dequantized(3, 4, 5)) }, 6),
+	quantized("QLinearSigmoid", 4, 5, func(b *Builder) variable { return b.do("Sigmoid", b.dequantized(0, 1, 2)) }, 3),
+	quantized("QLinearLeakyRelu", 4, 5, func(b *Builder) variable {
+		return b.do("LeakyRelu", b.dequantized(0, 1, 2), b.keep("alpha"))
+	}, 3),
+	quantized("QLinearSoftmax", 5, 5, qSoftmax, 3),
+	quantized("QLinearWhere", 9, 9, func(b *Builder) variable {
+		return b.do("Where", b.x(0), b.dequantized(1, 2, 3), b.dequantized(4, 5, 6))
+	}, 7),
+	quantized("QLinearReduceMean", 4, 5, func(b *Builder) variable {
+		axes := b.Ints("axes")
+		if axes == nil {
+			axes = identity(b.rankOf(b.x(0)))
+		}
+		return b.do("ReduceMean", b.dequantized(0, 1, 2), axes, b.keep("keepdims"))
+	}, 3),
+	quantized("QLinearConcat", 5, -1, func(b *Builder) variable {
+		var parts []variable
+		for k := 2; k < b.NumInputs(); k += 3 {
+			parts = append(parts, b.dequantized(k, k+1, k+2))
+		}
+		return b.concat(b.Op.Int("axis", 0), parts...)
+	}, 0),
+	quantized("QLinearAveragePool", 4, 5, func(b *Builder) variable {
+		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable {
+			return b.do("AveragePool", x, b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"))
+		})
+	}, 3),
+	quantized("QLinearGlobalAveragePool", 4, 5, func(b *Builder) variable {
+		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable { return b.do("GlobalAveragePool", x) })
+	}, 3),
+	contrib("QLinearConv", 8, 9, nil, func(b *Builder) []variable {
+		return []variable{b.channelsSecond(b.x(0), func(x variable) variable {
+			return b.do("QLinearConv", x, b.x(1), b.x(2), b.x(3), b.x(4), b.x(5), b.x(6), b.x(7), b.x(8),
+				b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
+		})}
+	}),
+	contrib("NhwcMaxPool", 1, 1, nil, func(b *Builder) []variable {
+		return []variable{b.withChannelsSecond(b.x(0), func(x variable) variable {
+			return b.do("MaxPool", x, b.keep("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"))
+		})}
+	}),
+	contrib("QuantizeLinear", 2, 3, nil, func(b *Builder) []variable {
+		elem := onnx.Uint8
+		if b.Has(2) {
+			elem = b.Elem(2)
+		}
+		if elem.Bits() == 8 {
+			return []variable{b.do("QuantizeLinear", b.x(0), b.x(1), b.x(2), b.keep("axis"))}
+		}
+		// Versions before 21 have no integers of 16 bits.
+		least, most, _ := elem.Limits()
+		y := b.add(b.do("Round", b.div(b.x(0), b.alongAxis(b.x(1)))), b.alongAxis(b.cast(b.x(2), onnx.Float)))
+		return []variable{b.cast(b.do("Clip", y, float64(least), float64(most)), elem)}
+	}),
+	contrib("DequantizeLinear", 2, 3, nil, func(b *Builder) []variable {
+		y := b.cast(b.x(0), onnx.Float)
+		if b.Has(2) {
+			y = b.sub(y, b.alongAxis(b.cast(b.x(2), onnx.Float)))
+		}
+		return []variable{b.mul(y, b.alongAxis(b.x(1)))}
+	}),
+	contrib("MulInteger", 3, 4, nil, func(b *Builder) []variable {
+		number := func(k int) variable {
+			x := b.cast(b.x(k), onnx.Int32)
+			if b.Has(k + 1) {
+				x = b.sub(x, b.cast(b.x(k+1), onnx.Int32))
+			}
+			return x
+		}
+		return []variable{b.mul(number(0), number(2))}
+	}),
+}
+
+// quantized returns an operator whose result is quantized with the scale that an input is, and the zero point behind it.
+func quantized(typ string, minInputs, maxInputs int, body func(*Builder) variable, scale int) Operator {
+	return contrib(typ, minInputs, maxInputs, nil, func(b *Builder) []variable {
+		return []variable{b.do("QuantizeLinear", body(b), b.x(scale), b.x(scale+1))}
+	})
+}
+
+// dequantized returns an input of integers as numbers, nil if it is left out.
+func (b *Builder) dequantized(x, scale, zero int) variable {
+	if !b.Has(x) {
+		return nil
+	}
+	return b.do("DequantizeLinear", b.x(x), b.x(scale), b.x(zero))
+}
+
+// product multiplies matrices of integers, and the sums with a scale.
+func (b *Builder) product(x, y, zeroX, zeroY, scale, bias variable) variable {
+	sums := b.do("MatMulInteger", x, y, zeroX, zeroY)
+	return b.plus(b.mul(b.cast(sums, onnx.Float), scale), bias)
+}
+
+func qGemm(b *Builder) []variable {
+	x, y, zeroY := b.x(0), b.x(3), b.x(5)
+	if b.Op.Int("transA", 0) != 0 {
+		x = b.transpose(x, 1, 0)
+	}
+	if b.Op.Int("transB", 0) != 0 {
+		y = b.transpose(y, 1, 0)
+	}
+	sums := b.do("MatMulInteger", x, y, b.x(2), zeroY)
+	sums = b.plus(sums, b.x(6))
+	scale := b.mul(b.mul(b.x(1), b.x(4)), float64(b.Op.Float("alpha", 1)))
+	out := b.mul(b.cast(sums, onnx.Float), scale)
+	if b.Has(7) {
+		out = b.do("QuantizeLinear", out, b.x(7), b.x(8))
+	}
+	return []variable{out}
+}
+
+// qSoftmax: before version 13, the dimensions from an axis on were one.
+func qSoftmax(b *Builder) variable {
+	x := b.dequantized(0, 1, 2)
+	if b.Op.Int("opset", 0) >= softmaxVersion {
+		return b.do("Softmax", x, Int("axis", b.Op.Int("axis", -1)))
+	}
+	axis := b.Axis(b.Op.Int("axis", 1), b.rankOf(x))
+	flat := b.do("Softmax", b.do("Flatten", x, Int("axis", int64(axis))), Int("axis", -1))
+	return b.do("Reshape", flat, b.do("Shape", x))
+}
+
+// channelsSecond computes what has channels as the second dimension, of x that has them as the last one if the op says so.
+func (b *Builder) channelsSecond(x variable, compute func(variable) variable) variable {
+	if b.Op.Int("channels_last", 0) == 0 {
+		return compute(x)
+	}
+	return b.withChannelsSecond(x, compute)
+}
+
+func (b *Builder) withChannelsSecond(x variable, compute func(variable) variable) variable {
+	perm := identity(b.rankOf(x))
+	n := len(perm)
+	if n < 3 {
+		b.Fail("%d dimensions", n)
+	}
+	back := append(append([]int64{0}, perm[2:]...), 1)
+	return b.transpose(compute(b.transpose(x, append([]int64{0, int64(n - 1)}, perm[1:n-1]...)...)), back...)
+}
+
+// alongAxis gives a vector of a number for each index of an axis of the first input the other dimensions.
+func (b *Builder) alongAxis(v variable) variable {
+	if b.rankOf(v) == 0 {
+		return v
+	}
+	n := b.rankOf(b.x(0))
+	shape := make([]int64, n-b.Axis(b.Op.Int("axis", 1), n))
+	for i := range shape {
+		shape[i] = 1
+	}
+	shape[0] = -1
+	return b.reshape(v, shape...)
+}

@@ -1,0 +1,94 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/tensor"
+)
+
+// hasBody reports whether an op can be computed by others.
+func hasBody(op *ir.Op) bool { return op.Operator() != nil && op.Operator().Body != nil }
+
+// types returns the operators whose types are known.
+func (l *lowering) types() *ir.Operators {
+	switch {
+	case l.options.Types != nil:
+	case l.source != nil:
+		l.options.Types = l.source.Operators
+	default:
+		l.options.Types = ir.Standard()
+	}
+	return l.options.Types
+}
+
+// expanded lowers what an op is made of.
+func (c *call) expanded() ([]*value, error) {
+	s := newScope(nil)
+	inputs := make([]*fgraph.Variable, len(c.in))
+	for k, x := range c.in {
+		v, err := c.standIn(k, x)
+		if err != nil {
+			return nil, err
+		}
+		inputs[k], s.values[v] = v, x
+	}
+	results, applies, err := c.types().Expand(c.op, inputs)
+	if err != nil {
+		if c.open != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSizes, err)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	for _, a := range applies {
+		part := &call{lowering: c.lowering, op: a.Op().(*ir.Op), apply: a, scope: s}
+		out, err := part.lower()
+		if err != nil {
+			return nil, fmt.Errorf("its part %s: %w", part.op.Name(), err)
+		}
+		for k, v := range a.Outputs() {
+			if s.values[v] = out[k]; c.open != nil {
+				c.open.note(out[k].v, ir.TypeOf(v))
+			}
+		}
+	}
+	out := make([]*value, len(results))
+	for k, v := range results {
+		if v != nil {
+			out[k], _ = c.of(v, s)
+		}
+	}
+	return out, nil
+}
+
+// standIn returns a variable for an input of the op, with all that is known of it: nothing has been inferred of a node
+// alone, and less of sizes that are known now.
+func (c *call) standIn(k int, x *value) (*fgraph.Variable, error) {
+	if x == nil {
+		return ir.Missing(), nil
+	}
+	if x.v == nil {
+		return nil, fmt.Errorf("%w: input %d is no tensor", ErrUnsupported, k)
+	}
+	if c.apply != nil && c.apply.Inputs()[k].IsConstant() {
+		return c.apply.Inputs()[k], nil
+	}
+	if a := tensor.ConstantOf(x.v); a != nil {
+		t, err := TensorOf("", a, x.elem)
+		return ir.Constant(ir.NewValue(t, ""), ""), err
+	}
+	dims := make([]ir.Dim, ndim(x.v))
+	for i, n := range tensor.TypeOf(x.v).Shape() {
+		if dims[i] = ir.UnknownDim; n != tensor.Unknown {
+			dims[i] = ir.Known(int64(n))
+		}
+	}
+	t := ir.NewType(x.elem, dims...)
+	if c.apply != nil {
+		if both, ok := t.Meet(ir.TypeOf(c.apply.Inputs()[k])); ok {
+			t = both
+		}
+	}
+	return fgraph.NewInput(t, ""), nil
+}
