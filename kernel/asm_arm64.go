@@ -192,6 +192,9 @@ func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64) { 
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
 
 //go:noescape
+func extremesBlocks(x *float32, blocks int, ends *[48]float32)
+
+//go:noescape
 func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
 
 //go:noescape

@@ -93,6 +93,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"NormalizeRowDeriv": func(a *arena, rows, cols int) { NormalizeRowDeriv(a.out(cols), a.in(cols), a.in(cols), 1) },
 	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
 	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
+	"Extremes":          func(a *arena, rows, cols int) { Extremes(a.in(cols)) },
 	"FourDots":          func(a *arena, rows, cols int) { FourDots(a.in(cols), a.in(cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
 

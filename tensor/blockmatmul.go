@@ -14,7 +14,8 @@ import (
 // 8 Bits stay what they are in memory. The inputs are x, codes, scales and zeros. Codes are uint8s of shape [columns,
 // blocks, bytes of a block]. Scales are a float for each block, in any shape; zeros are such, or one for all, or
 // uint8s with so many bits for each block, those of a column from a byte of their own on. A code means
-// (code - zero)·scale. Constant ones are prepared once, for all calls.
+// (code - zero)·scale. Codes of 8 bits may be uint8s or int8s of shape [terms, columns], too, with scales and zeros
+// that are numbers, or have one for each column. Constant ones are prepared once, for all calls.
 type BlockMatmulOp = blockMatmulOp
 
 type blockMatmulOp struct{ Bits, Terms int }
@@ -39,14 +40,16 @@ func (op blockMatmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if op.Bits != 2 && op.Bits != 4 && op.Bits != 8 || op.Terms < 0 {
 		return nil, opError(op, "no such codes")
 	}
-	for i, want := range []array.DType{array.Float32, array.Uint8, array.Float32, array.Float32} {
-		d := TypeOf(in[i]).DType()
-		if d != want && (i < 2 || !d.IsHalf()) && (i < 3 || d != array.Uint8) || TypeOf(in[i]).IsCSR() {
-			return nil, argError(op, i, "is a %v", in[i].Type())
+	codes := TypeOf(in[1])
+	for i, v := range in {
+		d := TypeOf(v).DType()
+		bytes := i > 0 && i != 2 && (d == array.Uint8 || d == array.Int8 && codes.NDim() == 2)
+		if TypeOf(v).IsCSR() || !bytes && (i == 1 || d != array.Float32 && (i < 2 || !d.IsHalf())) {
+			return nil, argError(op, i, "is a %v", v.Type())
 		}
 	}
-	if TypeOf(in[0]).NDim() < 1 || TypeOf(in[1]).NDim() != 3 {
-		return nil, argError(op, 1, "is a %v, for a product with a %v", in[1].Type(), in[0].Type())
+	if TypeOf(in[0]).NDim() < 1 || codes.NDim() != 3 && (codes.NDim() != 2 || op.Bits != 8) {
+		return nil, argError(op, 1, "is a %v, for a product with a %v", codes, in[0].Type())
 	}
 	x := TypeOf(in[0])
 	d := x.NDim() - 1
@@ -54,14 +57,31 @@ func (op blockMatmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, argError(op, 0, "has %d terms", n)
 	}
 	shape := append([]int(nil), x.Shape()...)
-	shape[d] = TypeOf(in[1]).Dim(0)
+	shape[d] = codes.Dim(columnsOf(in[1]))
 	return one(NewType(array.Float32, shape...)), nil
 }
+
+// columnsOf returns the dimension of codes that has the columns of the product.
+func columnsOf(codes *fgraph.Variable) int { return 3 - TypeOf(codes).NDim() }
 
 // blockWeights is the form of codes with constants that say what they mean.
 type blockWeights struct {
 	op            blockMatmulOp
-	scales, zeros weak.Pointer[array.Array]
+	scales, zeros meaning
+}
+
+// A meaning is a constant, of which a number is what it is, wherever it comes from.
+type meaning struct {
+	dtype    array.DType
+	number   float64
+	constant weak.Pointer[array.Array]
+}
+
+func meaningOf(a *array.Array) meaning {
+	if a.Len() == 1 {
+		return meaning{dtype: a.DType(), number: a.Float(0)}
+	}
+	return meaning{dtype: a.DType(), constant: weak.Make(a)}
 }
 
 // Compile implements Op.
@@ -74,7 +94,7 @@ func (op blockMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kern
 	}
 	codes, scales, zeros := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[2]), ConstantOf(a.Inputs()[3])
 	if codes != nil && scales != nil && zeros != nil {
-		once := preparation.Once(codes, blockWeights{op, weak.Make(scales), weak.Make(zeros)}, func(t *kernel.Threads) *kernel.BlockWeights {
+		once := preparation.Once(codes, blockWeights{op, meaningOf(scales), meaningOf(zeros)}, func(t *kernel.Threads) *kernel.BlockWeights {
 			return array.NewBlockWeights(t, op.Bits, op.Terms, codes, scales, zeros)
 		})
 		prepared = func(ws *array.Workspace, _ []*array.Array) *kernel.BlockWeights { return once(ws) }
@@ -101,6 +121,10 @@ func (op blockMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kern
 
 // fit reports whether codes, scales and zeros fit each other and the terms.
 func (op blockMatmulOp) fit(codes, scales, zeros *array.Array) bool {
+	if codes.NDim() == 2 {
+		n := codes.Dim(1)
+		return codes.Dim(0) == op.Terms && (scales.Len() == n || scales.Len() == 1) && (zeros.Len() == n || zeros.Len() == 1)
+	}
 	columns, blocks, block := codes.Dim(0), codes.Dim(1), codes.Dim(2)*8/op.Bits
 	want := columns * blocks
 	if zeros.DType() == array.Uint8 {
@@ -117,7 +141,7 @@ func (op blockMatmulOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Varia
 	for d := range dims {
 		dims[d] = s.Dim(x, d)
 	}
-	dims[len(dims)-1] = s.Dim(a.Inputs()[1], 0)
+	dims[len(dims)-1] = s.Dim(a.Inputs()[1], columnsOf(a.Inputs()[1]))
 	return [][]*fgraph.Variable{dims}
 }
 
@@ -126,5 +150,5 @@ const unpackCost = 30.0
 
 // Cost implements Coster.
 func (op blockMatmulOp) Cost(a *fgraph.Apply) float64 {
-	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(elements(a.Out())*float64(op.Terms)*single) + float64(unpackCost*size(a.Inputs()[1], 0)*float64(op.Terms))
+	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(elements(a.Out())*float64(op.Terms)*single) + float64(unpackCost*size(a.Inputs()[1], columnsOf(a.Inputs()[1]))*float64(op.Terms))
 }
