@@ -68,6 +68,38 @@ func blockFloats8AVX512(t *codeTile)
 func blockFloats8NEON(t *codeTile) { panic(errNoAssembly) }
 
 //go:noescape
+func blockInts2x1AVX2(t *codeTile)
+
+//go:noescape
+func blockInts2x1AVX512(t *codeTile)
+
+func blockInts2x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x4AVX2(t *codeTile)
+
+//go:noescape
+func blockInts2x4AVX512(t *codeTile)
+
+func blockInts2x4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x1AVX2(t *codeTile)
+
+//go:noescape
+func blockInts4x1AVX512(t *codeTile)
+
+func blockInts4x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x4AVX2(t *codeTile)
+
+//go:noescape
+func blockInts4x4AVX512(t *codeTile)
+
+func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
 //go:noescape

@@ -61,6 +61,34 @@ func blockFloats8AVX512(t *codeTile) { panic(errNoAssembly) }
 //go:noescape
 func blockFloats8NEON(t *codeTile)
 
+func blockInts2x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x1NEON(t *codeTile)
+
+func blockInts2x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x4NEON(t *codeTile)
+
+func blockInts4x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x1NEON(t *codeTile)
+
+func blockInts4x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x4NEON(t *codeTile)
+
 //go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 

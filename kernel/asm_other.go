@@ -52,6 +52,30 @@ func blockFloats8AVX512(t *codeTile) { panic(errNoAssembly) }
 
 func blockFloats8NEON(t *codeTile) { panic(errNoAssembly) }
 
+func blockInts2x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
+
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
 
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {

@@ -12,7 +12,8 @@ import (
 type BlockWeights struct {
 	n, k        int
 	bits, block int
-	blocks      int // of a row
+	ints        bool // rows of x are rounded to integers
+	blocks      int  // of a row
 	set         kernelSet
 	codes       []float32 // words of codes, packed as Weights are, but with a last panel as wide as the others
 	scales      []float32 // by panel, by block
@@ -24,24 +25,27 @@ type BlockWeights struct {
 // byte, and fill blocks; a last block that W does not fill has any codes behind its end. Scales and Zeros
 // are those of the blocks of the first row, then of the second one; a single zero holds for all.
 type BlockCoding struct {
-	Rows, Cols    int // of W
-	Bits, Block   int // Block is a power of two from LeastBlock to LargestBlock
+	Rows, Cols    int  // of W
+	Bits, Block   int  // Block is a power of two from LeastBlock to LargestBlock
+	Ints          bool // rows of x may be rounded to integers of 8 bits, and are for codes of 2 or 4 bits
 	Codes         []byte
 	Scales, Zeros []float32
 }
 
 // codeTile is the argument of the functions of weights that are codes, for a panel.
 type codeTile struct {
-	codes    *float32
-	scales   *float32
-	zeros    *float32
-	zeroStep uintptr // in bytes, from the zeros of a block to those of the next
-	at       *float32
-	sums     *float32
-	blocks   int
-	words    int // of a block
-	mask     uint32
-	table    [16]float32 // what codes are by their last four bits
+	codes           *float32
+	scales          *float32
+	zeros           *float32
+	zeroStep        uintptr // in bytes, from the zeros of a block to those of the next
+	at              *float32
+	sums            *float32
+	blocks          int
+	words           int      // of a block
+	params          *float32 // of rows of integers: by block and row, the scale and the sum
+	mask            uint32
+	bytesMask, ones uint32      // the mask in each byte, and 1 in each word
+	table           [16]float32 // what codes are by their last four bits
 }
 
 // floatsOfCodes is how many bytes of floats codes are unpacked to at a time: with the rows of x that they meet
@@ -67,7 +71,11 @@ func NewBlockWeights(t *Threads, c *BlockCoding) *BlockWeights {
 }
 
 func newBlockWeights(set kernelSet, t *Threads, c *BlockCoding) *BlockWeights {
-	w := &BlockWeights{n: c.Rows, k: c.Cols, bits: c.Bits, block: c.Block, set: set}
+	w := &BlockWeights{n: c.Rows, k: c.Cols, bits: c.Bits, block: c.Block, ints: c.Ints && c.Bits <= 4, set: set}
+	if w.ints {
+		w.set = intsSet(set)
+		set = w.set
+	}
 	if c.Block < LeastBlock || c.Block > LargestBlock || c.Block&(c.Block-1) != 0 || c.Bits != 2 && c.Bits != 4 && c.Bits != 8 {
 		panic(errShape)
 	}
@@ -77,7 +85,7 @@ func newBlockWeights(set kernelSet, t *Threads, c *BlockCoding) *BlockWeights {
 	}
 	words := w.block * w.bits / 32
 	width := set.panelCols()
-	w.tile = codeTile{words: words, mask: 1<<w.bits - 1}
+	w.tile = codeTile{words: words, mask: 1<<w.bits - 1, bytesMask: (1<<w.bits - 1) * 0x01010101, ones: 0x00010001}
 	for i := range w.tile.table {
 		w.tile.table[i] = float32(uint32(i) & w.tile.mask)
 	}
@@ -146,6 +154,9 @@ func (w *BlockWeights) Mul(x Matrix, ep Epilogue, y Matrix) {
 	defer ws.put()
 	p := &ws.blocks
 	*p = blockProduct{w: w, x: x, y: y, ep: ep}
+	if w.ints {
+		p.roundRows(ws)
+	}
 	panels := (w.n + w.set.panelCols() - 1) / w.set.panelCols()
 	p.parts = min(ep.Threads.Parts(w.Duration(y.Rows)), panels)
 	if p.parts > 1 {
@@ -159,7 +170,10 @@ func (w *BlockWeights) Mul(x Matrix, ep Epilogue, y Matrix) {
 func (w *BlockWeights) Duration(rows int) time.Duration {
 	codes := float64(w.n) * float64(w.k)
 	takes := float64(codes / codeRates[w.set])
-	if rows > 1 {
+	switch {
+	case w.ints:
+		takes = max(takes/2, float64(codes*float64(rows)/(2*rates[w.set])))
+	case rows > 1:
 		takes += float64(codes * float64(rows) / rates[w.set])
 	}
 	return time.Duration(takes)
@@ -171,6 +185,8 @@ type blockProduct struct {
 	x, y   Matrix
 	ep     Epilogue
 	parts  int
+	ints   []float32 // of rows of x that are rounded, see roundRows, and their scales and sums
+	params []float32
 	floats []float32 // what some codes of a panel mean
 	sums   []float32 // unfinished ones, by row, as wide as a panel
 	codes  codeTile
@@ -190,7 +206,10 @@ func (p *blockProduct) Part(part int) {
 // panels computes columns [first, next).
 func (p *blockProduct) panels(ws *workspace, first, next int) {
 	width := p.w.set.panelCols()
-	p.floats, p.sums = ws.floats(max(floatsOfCodes/4/width, p.w.block)*width), ws.floats(p.y.Rows*width)
+	p.sums = ws.floats(p.y.Rows * width)
+	if !p.w.ints {
+		p.floats = ws.floats(max(floatsOfCodes/4/width, p.w.block) * width)
+	}
 	p.codes = p.w.tile
 	p.codes.sums = &p.sums[0]
 	for j := first; j < next; j += width {
@@ -202,6 +221,11 @@ func (p *blockProduct) panels(ws *workspace, first, next int) {
 // panel computes a panel: the columns from column j on.
 func (p *blockProduct) panel(j int) {
 	w, width := p.w, p.w.set.panelCols()
+	if w.ints {
+		p.intSums(j)
+		p.tiles(j, w.k, 0, -1, w.k)
+		return
+	}
 	// Chains of a long sum are computed one after the other, as those of other products are.
 	for begin := 0; begin == 0 || begin < w.k; begin += maxTerms {
 		end := min(w.k, begin+maxTerms)
@@ -243,13 +267,13 @@ func (p *blockProduct) point(j, l, blocks int) {
 func (p *blockProduct) tiles(j, l, steps, begin, end int) {
 	t, width := &p.t, p.w.set.panelCols()
 	t.k, t.mul, t.xStep, t.xRow = steps, 1, 4, uintptr(p.x.Stride)*4
-	t.w, t.wStep, t.wSkip = &p.floats[0], uintptr(width)*4, 0
+	t.w, t.wStep, t.wSkip = nil, uintptr(width)*4, 0
 	all := (p.y.Rows + maxTileRows - 1) / maxTileRows
 	for i := range all {
 		first, next := i*p.y.Rows/all, (i+1)*p.y.Rows/all
 		t.rows, t.flags, t.p = next-first, 0, nil
 		if steps > 0 {
-			t.x = &p.x.Data[first*p.x.Stride+l]
+			t.x, t.w = &p.x.Data[first*p.x.Stride+l], &p.floats[0]
 		}
 		if l > begin {
 			t.p, t.pRow = &p.sums[first*width], uintptr(width)*4

@@ -878,6 +878,1142 @@ word:
 	BNE block
 	RET
 
+// func blockInts2x1NEON(t *codeTile)
+TEXT ·blockInts2x1NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD codeTile_codes(R0), R1
+	MOVD codeTile_scales(R0), R2
+	MOVD codeTile_zeros(R0), R8
+	MOVD codeTile_zeroStep(R0), R9
+	MOVD codeTile_at(R0), R10
+	MOVD codeTile_blocks(R0), R11
+	MOVD codeTile_words(R0), R3
+	MOVD codeTile_params(R0), R12
+	MOVD codeTile_sums(R0), R13
+	FMOVS codeTile_mask(R0), F12
+	VDUP V12.S[0], V12.S4
+block:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD R3, R5
+word:
+	FMOVQ 0(R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	FMOVQ 48(R1), F7
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 0(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 4(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 8(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 12(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 16(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 20(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 24(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 28(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 32(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 36(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 40(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 44(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 48(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 52(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3e0484 // ushr v4.4s, v4.4s, #2
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3e04a5 // ushr v5.4s, v5.4s, #2
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3e04c6 // ushr v6.4s, v6.4s, #2
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3e04e7 // ushr v7.4s, v7.4s, #2
+	FMOVS 56(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	FMOVS 60(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	ADD $64, R1
+	ADD $64, R10
+	SUBS $1, R5
+	BNE word
+	FMOVQ 0(R8), F4
+	FMOVQ 0(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc80 // fmls v0.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 0(R13), F9
+	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
+	FMOVQ F9, 0(R13)
+	FMOVQ 16(R8), F4
+	FMOVQ 16(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc81 // fmls v1.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 16(R13), F9
+	WORD $0x4e28cc29 // fmla v9.4s, v1.4s, v8.4s
+	FMOVQ F9, 16(R13)
+	FMOVQ 32(R8), F4
+	FMOVQ 32(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc82 // fmls v2.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 32(R13), F9
+	WORD $0x4e28cc49 // fmla v9.4s, v2.4s, v8.4s
+	FMOVQ F9, 32(R13)
+	FMOVQ 48(R8), F4
+	FMOVQ 48(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc83 // fmls v3.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 48(R13), F9
+	WORD $0x4e28cc69 // fmla v9.4s, v3.4s, v8.4s
+	FMOVQ F9, 48(R13)
+	ADD $64, R2
+	ADD R9, R8
+	ADD $8, R12
+	SUBS $1, R11
+	BNE block
+	RET
+
+// func blockInts2x4NEON(t *codeTile)
+TEXT ·blockInts2x4NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD codeTile_codes(R0), R1
+	MOVD codeTile_scales(R0), R2
+	MOVD codeTile_zeros(R0), R8
+	MOVD codeTile_zeroStep(R0), R9
+	MOVD codeTile_at(R0), R10
+	MOVD codeTile_blocks(R0), R11
+	MOVD codeTile_words(R0), R3
+	MOVD codeTile_params(R0), R12
+	MOVD codeTile_sums(R0), R13
+	FMOVS codeTile_mask(R0), F24
+	VDUP V24.S[0], V24.S4
+block:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD R3, R5
+word:
+	FMOVQ 0(R1), F16
+	FMOVQ 16(R1), F17
+	FMOVQ 32(R1), F18
+	FMOVQ 48(R1), F19
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 0(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 4(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 8(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 12(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 16(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 20(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 24(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 28(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 32(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 36(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 40(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 44(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 48(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 52(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 56(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 60(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 64(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 68(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 72(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 76(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 80(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 84(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 88(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 92(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 96(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 100(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 104(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 108(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 112(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 116(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 120(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 124(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 128(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 132(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 136(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 140(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 144(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 148(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 152(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 156(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 160(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 164(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 168(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 172(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 176(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 180(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 184(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 188(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 192(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 196(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 200(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 204(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 208(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 212(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 216(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 220(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3e0610 // ushr v16.4s, v16.4s, #2
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3e0631 // ushr v17.4s, v17.4s, #2
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3e0652 // ushr v18.4s, v18.4s, #2
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3e0673 // ushr v19.4s, v19.4s, #2
+	FMOVS 224(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 228(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 232(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 236(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	FMOVS 240(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 244(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 248(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 252(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	ADD $64, R1
+	ADD $256, R10
+	SUBS $1, R5
+	BNE word
+	FMOVQ 0(R8), F16
+	FMOVQ 0(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce00 // fmls v0.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 0(R13), F21
+	WORD $0x4e34cc15 // fmla v21.4s, v0.4s, v20.4s
+	FMOVQ F21, 0(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce04 // fmls v4.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 64(R13), F21
+	WORD $0x4e34cc95 // fmla v21.4s, v4.4s, v20.4s
+	FMOVQ F21, 64(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce08 // fmls v8.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 128(R13), F21
+	WORD $0x4e34cd15 // fmla v21.4s, v8.4s, v20.4s
+	FMOVQ F21, 128(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0c // fmls v12.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 192(R13), F21
+	WORD $0x4e34cd95 // fmla v21.4s, v12.4s, v20.4s
+	FMOVQ F21, 192(R13)
+	FMOVQ 16(R8), F16
+	FMOVQ 16(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce01 // fmls v1.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 16(R13), F21
+	WORD $0x4e34cc35 // fmla v21.4s, v1.4s, v20.4s
+	FMOVQ F21, 16(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce05 // fmls v5.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 80(R13), F21
+	WORD $0x4e34ccb5 // fmla v21.4s, v5.4s, v20.4s
+	FMOVQ F21, 80(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce09 // fmls v9.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 144(R13), F21
+	WORD $0x4e34cd35 // fmla v21.4s, v9.4s, v20.4s
+	FMOVQ F21, 144(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0d // fmls v13.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 208(R13), F21
+	WORD $0x4e34cdb5 // fmla v21.4s, v13.4s, v20.4s
+	FMOVQ F21, 208(R13)
+	FMOVQ 32(R8), F16
+	FMOVQ 32(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce02 // fmls v2.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 32(R13), F21
+	WORD $0x4e34cc55 // fmla v21.4s, v2.4s, v20.4s
+	FMOVQ F21, 32(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce06 // fmls v6.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 96(R13), F21
+	WORD $0x4e34ccd5 // fmla v21.4s, v6.4s, v20.4s
+	FMOVQ F21, 96(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0a // fmls v10.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 160(R13), F21
+	WORD $0x4e34cd55 // fmla v21.4s, v10.4s, v20.4s
+	FMOVQ F21, 160(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0e // fmls v14.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 224(R13), F21
+	WORD $0x4e34cdd5 // fmla v21.4s, v14.4s, v20.4s
+	FMOVQ F21, 224(R13)
+	FMOVQ 48(R8), F16
+	FMOVQ 48(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce03 // fmls v3.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 48(R13), F21
+	WORD $0x4e34cc75 // fmla v21.4s, v3.4s, v20.4s
+	FMOVQ F21, 48(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce07 // fmls v7.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 112(R13), F21
+	WORD $0x4e34ccf5 // fmla v21.4s, v7.4s, v20.4s
+	FMOVQ F21, 112(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0b // fmls v11.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 176(R13), F21
+	WORD $0x4e34cd75 // fmla v21.4s, v11.4s, v20.4s
+	FMOVQ F21, 176(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0f // fmls v15.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 240(R13), F21
+	WORD $0x4e34cdf5 // fmla v21.4s, v15.4s, v20.4s
+	FMOVQ F21, 240(R13)
+	ADD $64, R2
+	ADD R9, R8
+	ADD $32, R12
+	SUBS $1, R11
+	BNE block
+	RET
+
 // func blockDot4NEON(t *codeTile)
 TEXT ·blockDot4NEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -1349,6 +2485,710 @@ word:
 	ADD $512, R10
 	SUBS $1, R5
 	BNE word
+	SUBS $1, R11
+	BNE block
+	RET
+
+// func blockInts4x1NEON(t *codeTile)
+TEXT ·blockInts4x1NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD codeTile_codes(R0), R1
+	MOVD codeTile_scales(R0), R2
+	MOVD codeTile_zeros(R0), R8
+	MOVD codeTile_zeroStep(R0), R9
+	MOVD codeTile_at(R0), R10
+	MOVD codeTile_blocks(R0), R11
+	MOVD codeTile_words(R0), R3
+	MOVD codeTile_params(R0), R12
+	MOVD codeTile_sums(R0), R13
+	FMOVS codeTile_mask(R0), F12
+	VDUP V12.S[0], V12.S4
+block:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	MOVD R3, R5
+word:
+	FMOVQ 0(R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	FMOVQ 48(R1), F7
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 0(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 4(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 8(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 12(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 16(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 20(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6f3c0484 // ushr v4.4s, v4.4s, #4
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6f3c04a5 // ushr v5.4s, v5.4s, #4
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6f3c04c6 // ushr v6.4s, v6.4s, #4
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6f3c04e7 // ushr v7.4s, v7.4s, #4
+	FMOVS 24(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	WORD $0x4e2c1c88 // and v8.16b, v4.16b, v12.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e2c1ca9 // and v9.16b, v5.16b, v12.16b
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x4e2c1cca // and v10.16b, v6.16b, v12.16b
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e2c1ceb // and v11.16b, v7.16b, v12.16b
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	FMOVS 28(R10), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	WORD $0x4e2dcd21 // fmla v1.4s, v9.4s, v13.4s
+	WORD $0x4e2dcd42 // fmla v2.4s, v10.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
+	ADD $64, R1
+	ADD $32, R10
+	SUBS $1, R5
+	BNE word
+	FMOVQ 0(R8), F4
+	FMOVQ 0(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc80 // fmls v0.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 0(R13), F9
+	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
+	FMOVQ F9, 0(R13)
+	FMOVQ 16(R8), F4
+	FMOVQ 16(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc81 // fmls v1.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 16(R13), F9
+	WORD $0x4e28cc29 // fmla v9.4s, v1.4s, v8.4s
+	FMOVQ F9, 16(R13)
+	FMOVQ 32(R8), F4
+	FMOVQ 32(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc82 // fmls v2.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 32(R13), F9
+	WORD $0x4e28cc49 // fmla v9.4s, v2.4s, v8.4s
+	FMOVQ F9, 32(R13)
+	FMOVQ 48(R8), F4
+	FMOVQ 48(R2), F5
+	FMOVS 4(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x4eadcc83 // fmls v3.4s, v4.4s, v13.4s
+	FMOVS 0(R12), F13
+	VDUP V13.S[0], V13.S4
+	WORD $0x6e2ddca8 // fmul v8.4s, v5.4s, v13.4s
+	FMOVQ 48(R13), F9
+	WORD $0x4e28cc69 // fmla v9.4s, v3.4s, v8.4s
+	FMOVQ F9, 48(R13)
+	ADD $64, R2
+	ADD R9, R8
+	ADD $8, R12
+	SUBS $1, R11
+	BNE block
+	RET
+
+// func blockInts4x4NEON(t *codeTile)
+TEXT ·blockInts4x4NEON(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD codeTile_codes(R0), R1
+	MOVD codeTile_scales(R0), R2
+	MOVD codeTile_zeros(R0), R8
+	MOVD codeTile_zeroStep(R0), R9
+	MOVD codeTile_at(R0), R10
+	MOVD codeTile_blocks(R0), R11
+	MOVD codeTile_words(R0), R3
+	MOVD codeTile_params(R0), R12
+	MOVD codeTile_sums(R0), R13
+	FMOVS codeTile_mask(R0), F24
+	VDUP V24.S[0], V24.S4
+block:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD R3, R5
+word:
+	FMOVQ 0(R1), F16
+	FMOVQ 16(R1), F17
+	FMOVQ 32(R1), F18
+	FMOVQ 48(R1), F19
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 0(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 4(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 8(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 12(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 16(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 20(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 24(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 28(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 32(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 36(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 40(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 44(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 48(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 52(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 56(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 60(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 64(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 68(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 72(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 76(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 80(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 84(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 88(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 92(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6f3c0610 // ushr v16.4s, v16.4s, #4
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6f3c0631 // ushr v17.4s, v17.4s, #4
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6f3c0652 // ushr v18.4s, v18.4s, #4
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6f3c0673 // ushr v19.4s, v19.4s, #4
+	FMOVS 96(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 100(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 104(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 108(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	WORD $0x4e381e14 // and v20.16b, v16.16b, v24.16b
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4e381e35 // and v21.16b, v17.16b, v24.16b
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4e381e56 // and v22.16b, v18.16b, v24.16b
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4e381e77 // and v23.16b, v19.16b, v24.16b
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	FMOVS 112(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce80 // fmla v0.4s, v20.4s, v25.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e39cec2 // fmla v2.4s, v22.4s, v25.4s
+	WORD $0x4e39cee3 // fmla v3.4s, v23.4s, v25.4s
+	FMOVS 116(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce84 // fmla v4.4s, v20.4s, v25.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e39cec6 // fmla v6.4s, v22.4s, v25.4s
+	WORD $0x4e39cee7 // fmla v7.4s, v23.4s, v25.4s
+	FMOVS 120(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce88 // fmla v8.4s, v20.4s, v25.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e39ceca // fmla v10.4s, v22.4s, v25.4s
+	WORD $0x4e39ceeb // fmla v11.4s, v23.4s, v25.4s
+	FMOVS 124(R10), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e39cead // fmla v13.4s, v21.4s, v25.4s
+	WORD $0x4e39cece // fmla v14.4s, v22.4s, v25.4s
+	WORD $0x4e39ceef // fmla v15.4s, v23.4s, v25.4s
+	ADD $64, R1
+	ADD $128, R10
+	SUBS $1, R5
+	BNE word
+	FMOVQ 0(R8), F16
+	FMOVQ 0(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce00 // fmls v0.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 0(R13), F21
+	WORD $0x4e34cc15 // fmla v21.4s, v0.4s, v20.4s
+	FMOVQ F21, 0(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce04 // fmls v4.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 64(R13), F21
+	WORD $0x4e34cc95 // fmla v21.4s, v4.4s, v20.4s
+	FMOVQ F21, 64(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce08 // fmls v8.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 128(R13), F21
+	WORD $0x4e34cd15 // fmla v21.4s, v8.4s, v20.4s
+	FMOVQ F21, 128(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0c // fmls v12.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 192(R13), F21
+	WORD $0x4e34cd95 // fmla v21.4s, v12.4s, v20.4s
+	FMOVQ F21, 192(R13)
+	FMOVQ 16(R8), F16
+	FMOVQ 16(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce01 // fmls v1.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 16(R13), F21
+	WORD $0x4e34cc35 // fmla v21.4s, v1.4s, v20.4s
+	FMOVQ F21, 16(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce05 // fmls v5.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 80(R13), F21
+	WORD $0x4e34ccb5 // fmla v21.4s, v5.4s, v20.4s
+	FMOVQ F21, 80(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce09 // fmls v9.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 144(R13), F21
+	WORD $0x4e34cd35 // fmla v21.4s, v9.4s, v20.4s
+	FMOVQ F21, 144(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0d // fmls v13.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 208(R13), F21
+	WORD $0x4e34cdb5 // fmla v21.4s, v13.4s, v20.4s
+	FMOVQ F21, 208(R13)
+	FMOVQ 32(R8), F16
+	FMOVQ 32(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce02 // fmls v2.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 32(R13), F21
+	WORD $0x4e34cc55 // fmla v21.4s, v2.4s, v20.4s
+	FMOVQ F21, 32(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce06 // fmls v6.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 96(R13), F21
+	WORD $0x4e34ccd5 // fmla v21.4s, v6.4s, v20.4s
+	FMOVQ F21, 96(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0a // fmls v10.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 160(R13), F21
+	WORD $0x4e34cd55 // fmla v21.4s, v10.4s, v20.4s
+	FMOVQ F21, 160(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0e // fmls v14.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 224(R13), F21
+	WORD $0x4e34cdd5 // fmla v21.4s, v14.4s, v20.4s
+	FMOVQ F21, 224(R13)
+	FMOVQ 48(R8), F16
+	FMOVQ 48(R2), F17
+	FMOVS 4(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce03 // fmls v3.4s, v16.4s, v25.4s
+	FMOVS 0(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 48(R13), F21
+	WORD $0x4e34cc75 // fmla v21.4s, v3.4s, v20.4s
+	FMOVQ F21, 48(R13)
+	FMOVS 12(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce07 // fmls v7.4s, v16.4s, v25.4s
+	FMOVS 8(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 112(R13), F21
+	WORD $0x4e34ccf5 // fmla v21.4s, v7.4s, v20.4s
+	FMOVQ F21, 112(R13)
+	FMOVS 20(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0b // fmls v11.4s, v16.4s, v25.4s
+	FMOVS 16(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 176(R13), F21
+	WORD $0x4e34cd75 // fmla v21.4s, v11.4s, v20.4s
+	FMOVQ F21, 176(R13)
+	FMOVS 28(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x4eb9ce0f // fmls v15.4s, v16.4s, v25.4s
+	FMOVS 24(R12), F25
+	VDUP V25.S[0], V25.S4
+	WORD $0x6e39de34 // fmul v20.4s, v17.4s, v25.4s
+	FMOVQ 240(R13), F21
+	WORD $0x4e34cdf5 // fmla v21.4s, v15.4s, v20.4s
+	FMOVQ F21, 240(R13)
+	ADD $64, R2
+	ADD R9, R8
+	ADD $32, R12
 	SUBS $1, R11
 	BNE block
 	RET

@@ -18,19 +18,20 @@ import (
 // that are numbers, or have one for each column. Constant ones are prepared once, for all calls.
 type BlockMatmulOp = blockMatmulOp
 
-type blockMatmulOp struct{ Bits, Terms int }
-
-// BlockMatmul returns the product of x and what codes mean.
-func BlockMatmul(bits int, x, codes, scales, zeros *fgraph.Variable) *fgraph.Variable {
-	t := TypeOf(x)
-	if t.NDim() == 0 || t.Dim(t.NDim()-1) == Unknown {
-		fail("block_matmul", "a %v has no known number of terms", t)
-	}
-	return MustApply(BlockMatmulOp{bits, t.Dim(t.NDim() - 1)}, x, codes, scales, zeros)
+type blockMatmulOp struct {
+	Bits, Terms int
+	// Rounded says that codes of 2 or 4 bits are multiplied with x rounded to 8 bits, block by block.
+	Rounded bool
 }
 
-// String returns for example BlockMatmul{4,768}.
-func (op blockMatmulOp) String() string { return fmt.Sprintf("BlockMatmul{%d,%d}", op.Bits, op.Terms) }
+// String returns for example BlockMatmul{4,768} or BlockMatmul{4,768,rounded}.
+func (op blockMatmulOp) String() string {
+	rounded := ""
+	if op.Rounded {
+		rounded = ",rounded"
+	}
+	return fmt.Sprintf("BlockMatmul{%d,%d%s}", op.Bits, op.Terms, rounded)
+}
 
 // Infer implements Op.
 func (op blockMatmulOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
@@ -90,12 +91,12 @@ func (op blockMatmulOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.com
 // compileProduct implements multiplier.
 func (op blockMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := func(ws *array.Workspace, in []*array.Array) *kernel.BlockWeights {
-		return array.NewBlockWeights(ws.Threads, op.Bits, op.Terms, in[1], in[2], in[3])
+		return array.NewBlockWeights(ws.Threads, op.Bits, op.Terms, op.Rounded, in[1], in[2], in[3])
 	}
 	codes, scales, zeros := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[2]), ConstantOf(a.Inputs()[3])
 	if codes != nil && scales != nil && zeros != nil {
 		once := preparation.Once(codes, blockWeights{op, meaningOf(scales), meaningOf(zeros)}, func(t *kernel.Threads) *kernel.BlockWeights {
-			return array.NewBlockWeights(t, op.Bits, op.Terms, codes, scales, zeros)
+			return array.NewBlockWeights(t, op.Bits, op.Terms, op.Rounded, codes, scales, zeros)
 		})
 		prepared = func(ws *array.Workspace, _ []*array.Array) *kernel.BlockWeights { return once(ws) }
 	}
@@ -150,5 +151,9 @@ const unpackCost = 30.0
 
 // Cost implements Coster.
 func (op blockMatmulOp) Cost(a *fgraph.Apply) float64 {
-	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(elements(a.Out())*float64(op.Terms)*single) + float64(unpackCost*size(a.Inputs()[1], columnsOf(a.Inputs()[1]))*float64(op.Terms))
+	each := single
+	if op.Rounded {
+		each /= 2
+	}
+	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(elements(a.Out())*float64(op.Terms)*each) + float64(unpackCost*size(a.Inputs()[1], columnsOf(a.Inputs()[1]))*float64(op.Terms))
 }

@@ -15,7 +15,10 @@ var blockCodes = map[string]func(c *call) []*value{
 	"com.microsoft.GatherBlockQuantized": func(c *call) []*value { return c.gatherBlocks() },
 }
 
-// matMulNBits multiplies floats, whatever accuracy_level allows.
+// roundedLevel is the accuracy_level that allows to round the floats to 8 bits, as ONNX Runtime does.
+const roundedLevel = 4
+
+// matMulNBits multiplies floats, or floats that are rounded to 8 bits if that is allowed.
 func (c *call) matMulNBits() []*value {
 	bits, terms, columns, block := c.int("bits", 4), c.int("K", 0), c.int("N", 0), c.int("block_size", 0)
 	x, codes := c.x(0), c.x(1)
@@ -35,7 +38,7 @@ func (c *call) matMulNBits() []*value {
 	if c.has(4) {
 		y = c.reordered(x, bits, block, terms, codes, scales, zeros)
 	} else {
-		y = tensor.MustApply(tensor.BlockMatmulOp{Bits: bits, Terms: terms}, tensor.Cast(x, array.Float32), codes, scales, zeros)
+		y = tensor.MustApply(tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: bits <= 4 && c.int("accuracy_level", 0) == roundedLevel}, tensor.Cast(x, array.Float32), codes, scales, zeros)
 	}
 	if c.has(5) {
 		y = tensor.Add(y, tensor.Cast(c.x(5), array.Float32))

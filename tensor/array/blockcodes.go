@@ -6,12 +6,12 @@ import "github.com/nnopt/nnopt/kernel"
 // block], as [kernel.BlockCoding] has them, and scales a float for each block. Zeros are such, or one for all, or
 // uint8s with so many bits for each block, those of a column from a byte of their own on. Or codes are uint8s or int8s
 // of shape [terms, columns], and scales and zeros one for each column, or for all. Threads, which may be nil, share the
-// work.
-func NewBlockWeights(t *kernel.Threads, bits, terms int, codes, scales, zeros *Array) *kernel.BlockWeights {
+// work. With ints, rows of the other factor may be rounded.
+func NewBlockWeights(t *kernel.Threads, bits, terms int, ints bool, codes, scales, zeros *Array) *kernel.BlockWeights {
 	if codes.ndim == 2 {
 		return newColumnWeights(t, codes, scales, zeros)
 	}
-	c := kernel.BlockCoding{Rows: codes.Dim(0), Cols: terms, Bits: bits, Block: codes.Dim(2) * 8 / bits}
+	c := kernel.BlockCoding{Rows: codes.Dim(0), Cols: terms, Bits: bits, Block: codes.Dim(2) * 8 / bits, Ints: ints}
 	c.Codes, c.Scales = Slice[uint8](codes.inRows()), floatsOf(scales)
 	if zeros.dtype != Uint8 {
 		c.Zeros = floatsOf(zeros)

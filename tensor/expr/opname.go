@@ -81,9 +81,10 @@ var ops = map[string]maker{
 			return nil, false
 		}
 		b, n, _ := strings.Cut(params[0], ",")
+		n, rounded := strings.CutSuffix(n, ",rounded")
 		bits, err := strconv.Atoi(b)
 		terms, err2 := strconv.Atoi(n)
-		op := tensor.BlockMatmulOp{Bits: bits, Terms: terms}
+		op := tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: rounded}
 		return op, err == nil && err2 == nil && op.String() == "BlockMatmul{"+params[0]+"}"
 	},
 	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),

@@ -142,7 +142,7 @@ var three = map[string]string{
 	"VADDPS": "fadd.4s", "VSUBPS": "fsub.4s", "VMULPS": "fmul.4s", "VDIVPS": "fdiv.4s",
 	"VADDPD": "fadd.2d", "VSUBPD": "fsub.2d", "VMULPD": "fmul.2d", "VDIVPD": "fdiv.2d",
 	"VPADDD": "add.4s", "VPSUBD": "sub.4s", "VPADDQ": "add.2d", "VPSUBQ": "sub.2d", "VPTESTMQ": "cmtst.2d",
-	"VFMADD231PS": "fmla.4s", "VFMADD231PD": "fmla.2d", "VFNMADD231PD": "fmls.2d",
+	"VFMADD231PS": "fmla.4s", "VFMADD231PD": "fmla.2d", "VFNMADD231PS": "fmls.4s", "VFNMADD231PD": "fmls.2d",
 	"VANDPS": "and.16b", "VPAND": "and.16b", "VPOR": "orr.16b", "VPXOR": "eor.16b", "VXORPS": "eor.16b", "VORPS": "orr.16b",
 }
 
