@@ -20,6 +20,86 @@ func addScaledBlocks(dst, x *float32, blocks int, alpha float32)
 func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32)
 
 //go:noescape
+func blockDot2AVX2(t *codeTile)
+
+//go:noescape
+func blockDot2AVX512(t *codeTile)
+
+func blockDot2NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot4AVX2(t *codeTile)
+
+//go:noescape
+func blockDot4AVX512(t *codeTile)
+
+func blockDot4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot8AVX2(t *codeTile)
+
+//go:noescape
+func blockDot8AVX512(t *codeTile)
+
+func blockDot8NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats2AVX2(t *codeTile)
+
+//go:noescape
+func blockFloats2AVX512(t *codeTile)
+
+func blockFloats2NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats4AVX2(t *codeTile)
+
+//go:noescape
+func blockFloats4AVX512(t *codeTile)
+
+func blockFloats4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats8AVX2(t *codeTile)
+
+//go:noescape
+func blockFloats8AVX512(t *codeTile)
+
+func blockFloats8NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x1AVX2(t *codeTile)
+
+//go:noescape
+func blockInts2x1AVX512(t *codeTile)
+
+func blockInts2x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x4AVX2(t *codeTile)
+
+//go:noescape
+func blockInts2x4AVX512(t *codeTile)
+
+func blockInts2x4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x1AVX2(t *codeTile)
+
+//go:noescape
+func blockInts4x1AVX512(t *codeTile)
+
+func blockInts4x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x4AVX2(t *codeTile)
+
+//go:noescape
+func blockInts4x4AVX512(t *codeTile)
+
+func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
 //go:noescape
@@ -166,6 +246,9 @@ func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64)
 
 //go:noescape
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func extremesBlocks(x *float32, blocks int, ends *[48]float32)
 
 //go:noescape
 func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)

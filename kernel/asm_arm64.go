@@ -19,6 +19,76 @@ func addScaledBlocks(dst, x *float32, blocks int, alpha float32)
 //go:noescape
 func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32)
 
+func blockDot2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot2NEON(t *codeTile)
+
+func blockDot4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot4NEON(t *codeTile)
+
+func blockDot8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockDot8NEON(t *codeTile)
+
+func blockFloats2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats2NEON(t *codeTile)
+
+func blockFloats4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats4NEON(t *codeTile)
+
+func blockFloats8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockFloats8NEON(t *codeTile)
+
+func blockInts2x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x1NEON(t *codeTile)
+
+func blockInts2x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts2x4NEON(t *codeTile)
+
+func blockInts4x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x1NEON(t *codeTile)
+
+func blockInts4x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+//go:noescape
+func blockInts4x4NEON(t *codeTile)
+
 //go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
@@ -148,6 +218,9 @@ func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64) { 
 
 //go:noescape
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func extremesBlocks(x *float32, blocks int, ends *[48]float32)
 
 //go:noescape
 func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)

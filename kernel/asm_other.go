@@ -16,6 +16,66 @@ func addScaledBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAs
 
 func addScaledMulBlocks(dst, x, y *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
+func blockDot2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot2NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot4NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockDot8NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats2NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats4NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockFloats8NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts2x4NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x1NEON(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4AVX2(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
+
+func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
+
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
 
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {
@@ -123,6 +183,8 @@ func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64) 
 func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
+
+func extremesBlocks(x *float32, blocks int, ends *[48]float32) { panic(errNoAssembly) }
 
 func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int) {
 	panic(errNoAssembly)

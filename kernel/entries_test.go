@@ -93,8 +93,25 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"NormalizeRowDeriv": func(a *arena, rows, cols int) { NormalizeRowDeriv(a.out(cols), a.in(cols), a.in(cols), 1) },
 	"AddVecToDoubles":   func(a *arena, rows, cols int) { AddVecToDoubles(a.dsums(cols), a.in(cols)) },
 	"Dot":               func(a *arena, rows, cols int) { Dot(a.in(cols), a.in(cols)) },
-	"FourDots":          func(a *arena, rows, cols int) { FourDots(a.in(cols), a.in(cols), a.in(cols), a.in(cols), a.in(cols)) },
-	"Sum":               func(a *arena, rows, cols int) { Sum(a.in(cols)) },
+	"NewBlockWeights": func(a *arena, rows, cols int) {
+		c := BlockCoding{Rows: rows, Cols: cols, Bits: 8, Block: 16, Zeros: []float32{1}}
+		blocks := (cols + 15) / 16
+		c.Codes, c.Scales = make([]byte, rows*16*blocks), a.in(rows*blocks)
+		NewBlockWeights(nil, &c)
+	},
+	"BlockWeights.Shape":    func(*arena, int, int) { new(BlockWeights).Shape() },
+	"BlockWeights.Duration": func(_ *arena, rows, _ int) { new(BlockWeights).Duration(rows) },
+	"BlockWeights.Mul": func(a *arena, rows, cols int) {
+		c := BlockCoding{Rows: cols, Cols: rows, Bits: 4, Block: 16, Zeros: []float32{1}}
+		blocks := (rows + 15) / 16
+		c.Codes, c.Scales = make([]byte, cols*8*blocks), make([]float32, cols*blocks)
+		for _, c.Ints = range []bool{false, true} {
+			NewBlockWeights(nil, &c).Mul(a.from(cols, rows), Epilogue{Bias: a.in(cols)}, a.to(cols, cols))
+		}
+	},
+	"Extremes": func(a *arena, rows, cols int) { Extremes(a.in(cols)) },
+	"FourDots": func(a *arena, rows, cols int) { FourDots(a.in(cols), a.in(cols), a.in(cols), a.in(cols), a.in(cols)) },
+	"Sum":      func(a *arena, rows, cols int) { Sum(a.in(cols)) },
 
 	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
 	"AddColSums": func(a *arena, rows, cols int) { AddColSums(a.out(cols), 2, a.from(rows, cols)) },

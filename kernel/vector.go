@@ -323,6 +323,25 @@ func maxVec(x []float32) float32 {
 	return most[0] + 0
 }
 
+// Extremes returns the least and the largest element, and whether all are finite; if not, or if there are
+// none, the others mean nothing. Zeros have no sign.
+func Extremes(x []float32) (low, high float32, finite bool) {
+	low, high = float32(math.Inf(1)), float32(math.Inf(-1))
+	strange := float32(0)
+	n := wholeBlocks(len(x))
+	if n > 0 {
+		var ends [3 * block]float32
+		extremesBlocks(&x[0], n, &ends)
+		for i := range block {
+			low, high, strange = min(low, ends[i]), max(high, ends[block+i]), strange+ends[2*block+i]
+		}
+	}
+	for _, v := range x[n*block:] {
+		low, high, strange = min(low, v), max(high, v), strange+float32(v*0)
+	}
+	return low + 0, high + 0, strange == 0
+}
+
 // ExpVec sets dst to exp(x-shift) and returns the sum.
 func ExpVec(dst, x []float32, shift float32) (sum float32) {
 	dst = head(dst, len(x))

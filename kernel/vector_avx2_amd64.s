@@ -2721,6 +2721,42 @@ next:
 	VZEROUPPER
 	RET
 
+// func extremesBlocks(x *float32, blocks int, ends *[48]float32)
+TEXT ·extremesBlocks(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), DI
+	MOVQ blocks+8(FP), CX
+	MOVQ ends+16(FP), R9
+	VBROADCASTSS consts<>+864(SB), Y5
+	VXORPS Y1, Y1, Y1
+	VSUBPS Y5, Y1, Y3
+	VMOVAPS Y3, Y3
+	VMOVAPS Y5, Y5
+	VXORPS Y7, Y7, Y7
+	VMOVAPS Y3, Y4
+	VMOVAPS Y5, Y6
+	VXORPS Y8, Y8, Y8
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DI)(AX*1), Y0
+	VMINPS Y3, Y0, Y3
+	VMAXPS Y5, Y0, Y5
+	VFMADD231PS Y1, Y0, Y7
+	VMOVUPS 32(DI)(AX*1), Y0
+	VMINPS Y4, Y0, Y4
+	VMAXPS Y6, Y0, Y6
+	VFMADD231PS Y1, Y0, Y8
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VMOVUPS Y3, 0(R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+	VMOVUPS Y6, 96(R9)
+	VMOVUPS Y7, 128(R9)
+	VMOVUPS Y8, 160(R9)
+	VZEROUPPER
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI

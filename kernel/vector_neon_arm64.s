@@ -4525,6 +4525,69 @@ next:
 	FMOVS F14, (R9)
 	RET
 
+// func extremesBlocks(x *float32, blocks int, ends *[48]float32)
+TEXT ·extremesBlocks(SB), NOSPLIT, $0-24
+	MOVD x+0(FP), R0
+	MOVD blocks+8(FP), R5
+	MOVD ends+16(FP), R9
+	MOVD $consts<>(SB), R7
+	FMOVQ 432(R7), F7
+	VMOVI $0, V1.B16
+	WORD $0x4ea7d423 // fsub v3.4s, v1.4s, v7.4s
+	VMOV V3.B16, V3.B16
+	VMOV V7.B16, V7.B16
+	VMOVI $0, V11.B16
+	VMOV V3.B16, V4.B16
+	VMOV V7.B16, V8.B16
+	VMOVI $0, V12.B16
+	VMOV V3.B16, V5.B16
+	VMOV V7.B16, V9.B16
+	VMOVI $0, V13.B16
+	VMOV V3.B16, V6.B16
+	VMOV V7.B16, V10.B16
+	VMOVI $0, V14.B16
+next:
+	FMOVQ 0(R0), F0
+	WORD $0x6ea0e47e // fcmgt v30.4s, v3.4s, v0.4s
+	WORD $0x6ebe1c03 // bit v3.16b, v0.16b, v30.16b
+	WORD $0x6ea7e41e // fcmgt v30.4s, v0.4s, v7.4s
+	WORD $0x6ebe1c07 // bit v7.16b, v0.16b, v30.16b
+	WORD $0x4e21cc0b // fmla v11.4s, v0.4s, v1.4s
+	FMOVQ 16(R0), F0
+	WORD $0x6ea0e49e // fcmgt v30.4s, v4.4s, v0.4s
+	WORD $0x6ebe1c04 // bit v4.16b, v0.16b, v30.16b
+	WORD $0x6ea8e41e // fcmgt v30.4s, v0.4s, v8.4s
+	WORD $0x6ebe1c08 // bit v8.16b, v0.16b, v30.16b
+	WORD $0x4e21cc0c // fmla v12.4s, v0.4s, v1.4s
+	FMOVQ 32(R0), F0
+	WORD $0x6ea0e4be // fcmgt v30.4s, v5.4s, v0.4s
+	WORD $0x6ebe1c05 // bit v5.16b, v0.16b, v30.16b
+	WORD $0x6ea9e41e // fcmgt v30.4s, v0.4s, v9.4s
+	WORD $0x6ebe1c09 // bit v9.16b, v0.16b, v30.16b
+	WORD $0x4e21cc0d // fmla v13.4s, v0.4s, v1.4s
+	FMOVQ 48(R0), F0
+	WORD $0x6ea0e4de // fcmgt v30.4s, v6.4s, v0.4s
+	WORD $0x6ebe1c06 // bit v6.16b, v0.16b, v30.16b
+	WORD $0x6eaae41e // fcmgt v30.4s, v0.4s, v10.4s
+	WORD $0x6ebe1c0a // bit v10.16b, v0.16b, v30.16b
+	WORD $0x4e21cc0e // fmla v14.4s, v0.4s, v1.4s
+	ADD $64, R0
+	SUBS $1, R5
+	BNE next
+	FMOVQ F3, 0(R9)
+	FMOVQ F4, 16(R9)
+	FMOVQ F5, 32(R9)
+	FMOVQ F6, 48(R9)
+	FMOVQ F7, 64(R9)
+	FMOVQ F8, 80(R9)
+	FMOVQ F9, 96(R9)
+	FMOVQ F10, 112(R9)
+	FMOVQ F11, 128(R9)
+	FMOVQ F12, 144(R9)
+	FMOVQ F13, 160(R9)
+	FMOVQ F14, 176(R9)
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0

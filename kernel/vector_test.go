@@ -226,3 +226,26 @@ func TestFloat32Map(t *testing.T) {
 		t.Error("there is a function that has no name")
 	}
 }
+
+// TestExtremes: every set finds the least and the largest element, and what is not finite.
+func TestExtremes(t *testing.T) {
+	saved := bestSet
+	defer func() { bestSet = saved }()
+	r := newRand()
+	for _, bestSet = range supportedSets() {
+		for n := 1; n < 200; n += 1 + n/20 {
+			x := random(r, 1, n, 0).Data
+			low, high, finite := Extremes(x)
+			if wantLow, wantHigh := slices.Min(x), slices.Max(x); low != wantLow || high != wantHigh || !finite {
+				t.Fatalf("%v, %d: %v, %v, %v, want %v, %v", bestSet, n, low, high, finite, wantLow, wantHigh)
+			}
+			for _, strange := range []float32{nan, inf, -inf} {
+				y := slices.Clone(x)
+				y[r.IntN(n)] = strange
+				if _, _, finite := Extremes(y); finite {
+					t.Fatalf("%v, %d: %v is finite", bestSet, n, strange)
+				}
+			}
+		}
+	}
+}

@@ -19,6 +19,7 @@ type workspace struct {
 	product product // here because it would escape to the heap
 
 	quantized quantProduct
+	blocks    blockProduct
 	tall      tallFactors
 	squares   matrixJob
 }
@@ -38,6 +39,9 @@ func (w *workspace) put() {
 	w.endProduct()
 	if w.quantized.segs != nil {
 		w.quantized = quantProduct{}
+	}
+	if w.blocks.w != nil {
+		w.blocks = blockProduct{}
 	}
 	if w.tall.c.Data != nil {
 		w.tall = tallFactors{}

@@ -53,7 +53,7 @@ func TestPipelines(t *testing.T) {
 			t.Errorf("%s\nprints as %s\nwhich is\n%s\nwant\n%s", query, want.Pipeline(), tree(got), tree(want))
 		}
 	}
-	const firsts = "merge1, ShapeOpt, integer_products, bodies1, pre_local_logsoftmax_grad, limit_derivative_times, useless, merge1.1, consolidate_model_update, pre_local_IncSubtensor_serialize, canonicalize, "
+	const firsts = "merge1, ShapeOpt, integer_products, weight_codes, bodies1, pre_local_logsoftmax_grad, limit_derivative_times, useless, merge1.1, consolidate_model_update, pre_local_IncSubtensor_serialize, canonicalize, "
 	if p := build(optdb.ParseQuery("fast_run")).Pipeline(); !strings.HasPrefix(p, firsts) || strings.Contains(p, "(") {
 		t.Errorf("fast_run is %s", p)
 	}

@@ -28,7 +28,7 @@ type epilogueOp struct {
 }
 
 // NewEpilogue returns the op for a product, which is a [ConvLastOp], a [WinogradOp], a [MatmulOp], a
-// [SpliceMatmulOp], a [Dot22Op] or an [IntegersOp], and for a program with one output, of the type of the product. It
+// [SpliceMatmulOp], a [Dot22Op], an [IntegersOp] or a [BlockMatmulOp], and for a program with one output, of the type of the product. It
 // returns nil for others.
 func NewEpilogue(base Op, p *array.Program) *EpilogueOp {
 	b, ok := base.(multiplier)

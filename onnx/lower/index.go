@@ -10,29 +10,7 @@ import (
 )
 
 var indexing = map[string]func(c *call) []*value{
-	"Gather": func(c *call) []*value {
-		x := c.x(0)
-		axis := c.axis(c.int("axis", 0), ndim(x))
-		dims := c.dims(x)
-		indexes := c.index(c.x(1), dims[axis])
-		n := ndim(indexes)
-		// The indexed dimension comes first, and the new ones go back to its place.
-		first := tensor.MoveAxes(x, []int{axis}, []int{0})
-		at := c.dims(c.x(1))
-		y := tensor.Take(first, c.reshapeTo(indexes, []ir.Dim{together(at)}))
-		dims = slices.Delete(slices.Clone(dims), axis, axis+1)
-		y = c.reshapeTo(y, append(at, dims...))
-		var from, to []int
-		for i := range n {
-			from, to = append(from, i), append(to, axis+i)
-		}
-		if n > 0 {
-			y = tensor.MoveAxes(y, from, to)
-		} else {
-			y = c.reshapeTo(y, dims)
-		}
-		return c.like(y)
-	},
+	"Gather": func(c *call) []*value { return c.like(c.gather(c.x(0), c.axis(c.int("axis", 0), ndim(c.x(0))))) },
 	"GatherElements": func(c *call) []*value {
 		axis := c.axis(c.int("axis", 0), ndim(c.x(0)))
 		return c.like(tensor.GatherElements(c.x(0), c.index(c.x(1), c.dims(c.x(0))[axis]), axis))
@@ -135,6 +113,27 @@ var indexing = map[string]func(c *call) []*value{
 		y = c.reshape(tensor.Take(flat, tensor.Constant(array.Of(at, len(at)))), shape)
 		return c.like(tensor.MoveAxes(y, []int{0, 1}, []int{batch, time}))
 	},
+}
+
+// gather takes what input 1 says of a tensor along an axis.
+func (c *call) gather(x variable, axis int) variable {
+	dims := c.dims(x)
+	indexes := c.index(c.x(1), dims[axis])
+	n := ndim(indexes)
+	// The indexed dimension comes first, and the new ones go back to its place.
+	first := tensor.MoveAxes(x, []int{axis}, []int{0})
+	at := c.dims(c.x(1))
+	y := tensor.Take(first, c.reshapeTo(indexes, []ir.Dim{together(at)}))
+	dims = slices.Delete(slices.Clone(dims), axis, axis+1)
+	y = c.reshapeTo(y, append(at, dims...))
+	var from, to []int
+	for i := range n {
+		from, to = append(from, i), append(to, axis+i)
+	}
+	if n > 0 {
+		return tensor.MoveAxes(y, from, to)
+	}
+	return c.reshapeTo(y, dims)
 }
 
 // index makes indexes that count from the end count from the beginning.

@@ -43,13 +43,7 @@ func scales(r *rand.Rand, shape ...int) variable {
 // TestDequantizedProducts: products of integers that are dequantized first multiply the integers, with the
 // same results but for rounding, and others stay.
 func TestDequantizedProducts(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		dtype array.DType
-		shape []int
-		build func(r *rand.Rand, x variable) variable
-		fires bool
-	}{
+	checkDequantized(t, "integer_products", 1e-6, []dequantizedCase{
 		{"a product of matrices", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
 			return tensor.Dot(dequantize(x, codes(r, array.Uint8), scales(r)), dequantize(codes(r, array.Int8, 70, 20), codes(r, array.Int8), scales(r, 20)))
 		}, true},
@@ -87,7 +81,57 @@ func TestDequantizedProducts(t *testing.T) {
 			y = tensor.Mul(tensor.Sub(y, tensor.Number(0.5, y)), scales(r))
 			return tensor.Dot(y, dequantize(codes(r, array.Int8, 70, 20), nil, scales(r)))
 		}, false},
-	} {
+	})
+}
+
+// TestWeightCodes: what reads large weights that are dequantized reads their codes, with the same bits.
+func TestWeightCodes(t *testing.T) {
+	take := func(r *rand.Rand, w variable) variable {
+		return tensor.Take(w, tensor.Constant(array.Of([]int64{3, 0, 899, 3}, 4)))
+	}
+	checkDequantized(t, "weight_codes", 0, []dequantizedCase{
+		{"a row", array.Float32, []int{1, 96}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(x, dequantize(codes(r, array.Uint8, 96, 900), codes(r, array.Uint8), scales(r)))
+		}, true},
+		{"rows, and scales of columns", array.Float32, []int{2, 7, 90}, func(r *rand.Rand, x variable) variable {
+			return tensor.Matmul(x, dequantize(codes(r, array.Int8, 90, 900), codes(r, array.Int8, 900), scales(r, 900)))
+		}, true},
+		{"transposed weights without zeros", array.Float32, []int{5, 90}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(x, tensor.Transpose(dequantize(codes(r, array.Int8, 900, 90), nil, scales(r, 900, 1))))
+		}, true},
+		{"rows that are taken", array.Float32, []int{4, 90}, func(r *rand.Rand, x variable) variable {
+			return tensor.Add(x, take(r, dequantize(codes(r, array.Uint8, 900, 90), codes(r, array.Uint8), scales(r))))
+		}, true},
+		{"rows with scales that are taken", array.Float32, []int{4, 90}, func(r *rand.Rand, x variable) variable {
+			return tensor.Add(x, take(r, dequantize(codes(r, array.Int8, 900, 90), codes(r, array.Int8, 900, 1), scales(r, 900, 1))))
+		}, true},
+		{"small weights", array.Float32, []int{1, 40}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(x, dequantize(codes(r, array.Uint8, 40, 90), nil, scales(r)))
+		}, false},
+		{"few columns", array.Float32, []int{1, 9000}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(x, dequantize(codes(r, array.Uint8, 9000, 10), nil, scales(r)))
+		}, false},
+		{"a scale for each term", array.Float32, []int{1, 90}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(x, dequantize(codes(r, array.Uint8, 90, 900), nil, scales(r, 90, 1)))
+		}, false},
+		{"weights that are no constant", array.Uint8, []int{300, 300}, func(r *rand.Rand, x variable) variable {
+			return tensor.Dot(scales(r, 1, 300), dequantize(x, nil, scales(r)))
+		}, false},
+	})
+}
+
+// A dequantizedCase is a graph of an input, on which a pass fires or not.
+type dequantizedCase struct {
+	name  string
+	dtype array.DType
+	shape []int
+	build func(r *rand.Rand, x variable) variable
+	fires bool
+}
+
+// checkDequantized checks where a pass fires, and that results differ by a tolerance at most, times the norm.
+func checkDequantized(t *testing.T, pass string, tolerance float64, cases []dequantizedCase) {
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			x := fgraph.NewInput(tensor.NewType(c.dtype, c.shape...), "x")
@@ -101,7 +145,7 @@ func TestDequantizedProducts(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := g.String()
-			rewritetest.Run(t, tensorpass.Pass("integer_products"), g)
+			rewritetest.Run(t, tensorpass.Pass(pass), g)
 			if fired := g.String() != before; fired != c.fires {
 				t.Fatalf("%s became %s", before, g)
 			}
@@ -123,7 +167,7 @@ func TestDequantizedProducts(t *testing.T) {
 				norm = max(norm, math.Abs(want[0].Float(i)))
 			}
 			for i := range want[0].Len() {
-				if d := math.Abs(got[0].Float(i) - want[0].Float(i)); d > 1e-6*norm {
+				if d := math.Abs(got[0].Float(i) - want[0].Float(i)); d > tolerance*norm {
 					t.Fatalf("element %d is %v, want %v", i, got[0].Float(i), want[0].Float(i))
 				}
 			}

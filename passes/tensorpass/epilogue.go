@@ -71,7 +71,7 @@ func hasBetter(a, reader *apply) bool {
 // takesEpilogue reports whether products by an op can complete their results.
 func takesEpilogue(op fgraph.Op) bool {
 	switch op.(type) {
-	case tensor.MatmulOp, tensor.Dot22Op, tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp:
+	case tensor.MatmulOp, tensor.Dot22Op, tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp, tensor.BlockMatmulOp:
 		return true
 	}
 	return false

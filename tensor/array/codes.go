@@ -15,13 +15,24 @@ func NewCodeWeights(w, zero *Array) *kernel.IntegerWeights {
 	if n > 0 {
 		k = w.Len() / n
 	}
-	zeros := func(j int) int64 { return zero.Int(j) }
-	if zero.Len() == 1 {
-		zeros = func(int) int64 { return zero.Int(0) }
+	zeros := make([]int16, n)
+	for j := range zeros {
+		zeros[j] = int16(zero.Int(j % zero.Len()))
 	}
 	codes := make([]int16, n*k)
-	for i := range n * k {
-		codes[i%n*k+i/n] = int16(w.Int(i) - zeros(i%n))
+	bytes, signed := w.inRows().bytes()
+	// Some terms of all columns at a time, whose places stay in a cache.
+	const some = 32
+	for first := 0; first < k; first += some {
+		for i := first; i < min(first+some, k); i++ {
+			for j, b := range bytes[i*n:][:n] {
+				c := int16(b)
+				if signed {
+					c = int16(int8(b))
+				}
+				codes[j*k+i] = c - zeros[j]
+			}
+		}
 	}
 	return kernel.NewIntegerWeights(codes, n, k)
 }

@@ -119,3 +119,30 @@ func TestLongProducts(t *testing.T) {
 		}
 	}
 }
+
+// TestQuickExtremes: the extremes of many float32s at a time are those of one after the other, the signs of zeros, too.
+func TestQuickExtremes(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	strange := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1))}
+	for i := range 300 {
+		x := make([]float32, 32+r.IntN(200))
+		for k := range x {
+			switch x[k] = float32(r.NormFloat64()); i % 3 {
+			case 0:
+				x[k] = strange[3+r.IntN(2)]
+			case 1:
+				x[k] = float32(math.Copysign(float64(x[k]), float64(i%2)-0.5))
+			}
+		}
+		if i%4 == 0 {
+			x[r.IntN(len(x))] = strange[r.IntN(len(strange))]
+		}
+		for _, op := range []Reduction{Max, Min} {
+			slow := extremes(op, lowest32, -lowest32)
+			got, want := float32Extremes[op].run(slow.first, x, 1), slow.run(slow.first, x, 1)
+			if math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
+				t.Fatalf("%v of %v: %v, want %v", op, x, got, want)
+			}
+		}
+	}
+}

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // A Reduction combines elements into one.
@@ -194,7 +197,7 @@ func accumulateInts[T, A integer](ws *Workspace, r Reduction, out, v *Array, red
 var (
 	float32Folders  = [...]folder[float32, float64]{Sum: rowSums32(), Prod: products[float32, float64]()}
 	float64Folders  = [...]folder[float64, float64]{Sum: rowSums64(), Prod: products[float64, float64]()}
-	float32Extremes = [...]folder[float32, float32]{Max: extremes(Max, lowest32, -lowest32), Min: extremes(Min, lowest32, -lowest32)}
+	float32Extremes = [...]folder[float32, float32]{Max: quickExtremes(Max), Min: quickExtremes(Min)}
 	float64Extremes = [...]folder[float64, float64]{Max: extremes(Max, math.Inf(-1), math.Inf(1)), Min: extremes(Min, math.Inf(-1), math.Inf(1))}
 	lowest32        = float32(math.Inf(-1))
 )
@@ -248,6 +251,33 @@ func extremes[T number](r Reduction, lowest, highest T) folder[T, T] {
 		}
 		return x
 	})
+}
+
+// quickTerms is how many terms are worth a call of assembly.
+const quickTerms = 32
+
+// quickExtremes is extremes of float32s, of which several are compared at a time.
+func quickExtremes(r Reduction) folder[float32, float32] {
+	f := extremes(r, lowest32, -lowest32)
+	slow := f.run
+	f.run = func(acc float32, x []float32, step int) float32 {
+		if step != 1 || len(x) < quickTerms {
+			return slow(acc, x, step)
+		}
+		low, high, finite := kernel.Extremes(x)
+		if !finite {
+			return slow(acc, x, 1)
+		}
+		v := high
+		if r == Min {
+			v = low
+		}
+		if v == 0 { // of zeros, the first one has the sign
+			v = x[slices.Index(x, 0)]
+		}
+		return slow(acc, []float32{v}, 1)
+	}
+	return f
 }
 
 func (ws *Workspace) truth(r Reduction, out, v *Array, red reducedDims) {

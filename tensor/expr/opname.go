@@ -76,6 +76,17 @@ var ops = map[string]maker{
 		return tensor.SpliceMatmulOp{N: int8(op)}, ok && op > 0
 	},
 	"Integers": integersOp, "MatmulInteger": plain(tensor.MatmulIntegerOp{}),
+	"BlockMatmul": func(params []string) (tensor.Op, bool) {
+		if len(params) != 1 {
+			return nil, false
+		}
+		b, n, _ := strings.Cut(params[0], ",")
+		n, rounded := strings.CutSuffix(n, ",rounded")
+		bits, err := strconv.Atoi(b)
+		terms, err2 := strconv.Atoi(n)
+		op := tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: rounded}
+		return op, err == nil && err2 == nil && op.String() == "BlockMatmul{"+params[0]+"}"
+	},
 	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
 	"cumprod": onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis, Prod: true} }),
 	"sort":    onAxis(func(axis int8) tensor.Op { return tensor.SortOp{Axis: axis} }),

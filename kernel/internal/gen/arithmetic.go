@@ -70,6 +70,7 @@ func (g *vectors) arithmetic() {
 	g.doubles("squares", "VMULPD Y0, Y0, Y0; ")
 	// Of NaN and a number, VMAXPS returns its first operand, the largest number so far.
 	g.partial("max", "x *float32, blocks int, most *[1]float32", "VBROADCASTSS minusInf, Y14", "VMOVUPS x, Y0; VMAXPS Y14, Y0, Y14", g.storeLargest)
+	g.extremes()
 	g.partial("dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14", func() {
 		g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) })
 	})
@@ -84,6 +85,31 @@ func (g *vectors) partial(name, params, start, ops string, after func()) {
 		before: func() { g.parts(func(i int) { g.p("%s", part(start, i)) }) },
 		body:   func(i int) { g.p("%s", part(ops, i)) },
 		after:  after,
+	})
+}
+
+// extremes writes a function that stores the least and the largest elements by their place in a block, and sums
+// that are 0, or NaN if an element is not finite.
+func (g *vectors) extremes() {
+	parts := block / g.lanes
+	reg := func(k, i int) string { return g.vec(3 + k*parts + i) }
+	g.function(function{
+		name: "extremes", params: "x *float32, blocks int, ends *[48]float32",
+		before: func() {
+			g.p("VBROADCASTSS minusInf, %s; VXORPS Y1, Y1, Y1", reg(1, 0))
+			g.p("VSUBPS %s, Y1, %s", reg(1, 0), reg(0, 0))
+			g.parts(func(i int) {
+				g.p("VMOVAPS %s, %s; VMOVAPS %s, %s; VXORPS %[5]s, %[5]s, %[5]s", reg(0, 0), reg(0, i), reg(1, 0), reg(1, i), reg(2, i))
+			})
+		},
+		body: func(i int) {
+			g.p("VMOVUPS x, Y0; VMINPS %s, Y0, %[1]s; VMAXPS %[2]s, Y0, %[2]s; VFMADD231PS Y1, Y0, %s", reg(0, i), reg(1, i), reg(2, i))
+		},
+		after: func() {
+			for k := range 3 {
+				g.parts(func(i int) { g.p("VMOVUPS %s, %d(R9)", reg(k, i), (k*parts+i)*g.width()) })
+			}
+		},
 	})
 }
 

@@ -24,6 +24,7 @@ var files = []struct {
 	{prefix: "lanes", write: writeLanes},
 	{prefix: "quant", write: writeQuantTiles},
 	{prefix: "quantize", write: writeQuantize},
+	{prefix: "blockcodes", write: writeBlockCodes},
 }
 
 func main() {

@@ -39,7 +39,7 @@ var words = map[string]uint32{
 	"bsl.16b": 0x6e601c00, "bit.16b": 0x6ea01c00, "bif.16b": 0x6ee01c00,
 	"smlal.h": 0x0f402000, "smlal2.h": 0x4f402000, "sdot.4b": 0x4f80e000,
 	"uzp1.8h": 0x4e401800, "uzp1.16b": 0x4e001800, "fminv": 0x6eb0f800, "fmaxv": 0x6e30f800,
-	"shl.4s": 0x4f205400, "sshr.4s": 0x4f200400, "shl.2d": 0x4f405400, "ushr.2d": 0x6f400400,
+	"shl.4s": 0x4f205400, "sshr.4s": 0x4f200400, "ushr.4s": 0x6f200400, "shl.2d": 0x4f405400, "ushr.2d": 0x6f400400,
 }
 
 // number is the number of a vector register.
@@ -142,7 +142,7 @@ var three = map[string]string{
 	"VADDPS": "fadd.4s", "VSUBPS": "fsub.4s", "VMULPS": "fmul.4s", "VDIVPS": "fdiv.4s",
 	"VADDPD": "fadd.2d", "VSUBPD": "fsub.2d", "VMULPD": "fmul.2d", "VDIVPD": "fdiv.2d",
 	"VPADDD": "add.4s", "VPSUBD": "sub.4s", "VPADDQ": "add.2d", "VPSUBQ": "sub.2d", "VPTESTMQ": "cmtst.2d",
-	"VFMADD231PS": "fmla.4s", "VFMADD231PD": "fmla.2d", "VFNMADD231PD": "fmls.2d",
+	"VFMADD231PS": "fmla.4s", "VFMADD231PD": "fmla.2d", "VFNMADD231PS": "fmls.4s", "VFNMADD231PD": "fmls.2d",
 	"VANDPS": "and.16b", "VPAND": "and.16b", "VPOR": "orr.16b", "VPXOR": "eor.16b", "VXORPS": "eor.16b", "VORPS": "orr.16b",
 }
 
@@ -150,7 +150,7 @@ var three = map[string]string{
 var two = map[string]string{"VSQRTPS": "fsqrt.4s", "VSQRTPD": "fsqrt.2d", "VCVTPS2DQ": "fcvtns.4s", "VCVTDQ2PS": "scvtf.4s"}
 
 // shifts are the instructions that shift by a number of bits.
-var shifts = map[string]string{"VPSLLD": "shl.4s", "VPSRAD": "sshr.4s", "VPSLLQ": "shl.2d", "VPSRLQ": "ushr.2d"}
+var shifts = map[string]string{"VPSLLD": "shl.4s", "VPSRAD": "sshr.4s", "VPSRLD": "ushr.4s", "VPSLLQ": "shl.2d", "VPSRLQ": "ushr.2d"}
 
 // scalars are the instructions with general registers whose operands have the same order.
 var scalars = map[string]string{"ADDQ": "ADD", "SUBQ": "SUB", "ANDQ": "AND", "TESTQ": "TST", "IMULQ": "MUL"}
