@@ -56,6 +56,9 @@ func AnyShape(elem onnx.DataType) Type {
 }
 
 func joinDims(dims []Dim) string {
+	if len(dims) == 1 {
+		return dims[0].String()
+	}
 	var b strings.Builder
 	for i, d := range dims {
 		if i > 0 {

@@ -19,13 +19,15 @@ type Value struct {
 	Tensor *onnx.Tensor
 	Sparse *onnx.SparseTensor // in place of a Tensor
 	dir    string
-	data   func() ([]byte, error)
+	data   func() ([]byte, error) // nil if the tensor has them as bytes
 }
 
 // NewValue returns the value of a tensor of a file in a folder. Neither may change afterwards.
 func NewValue(t *onnx.Tensor, dir string) *Value {
 	v := &Value{Tensor: t, dir: dir}
-	v.data = sync.OnceValues(func() ([]byte, error) { return t.Data(dir) })
+	if t.Raw == nil {
+		v.data = sync.OnceValues(func() ([]byte, error) { return t.Data(dir) })
+	}
 	return v
 }
 
@@ -33,6 +35,9 @@ func NewValue(t *onnx.Tensor, dir string) *Value {
 func (x *Value) Bytes() ([]byte, error) {
 	if x.Tensor == nil {
 		return nil, fmt.Errorf("%w: a sparse tensor", onnx.ErrTensor)
+	}
+	if x.data == nil {
+		return x.Tensor.Data(x.dir)
 	}
 	return x.data()
 }
