@@ -224,7 +224,7 @@ func maskedMaxima(p maskedPool, in []*array.Array) ([]*array.Array, error) {
 			for j := range columns {
 				best := float64(-math.MaxFloat32)
 				for h := max(at(i, 0), 0); h < min(at(i, 0)+p.Kernel[0], height); h++ {
-					for w := max(at(j, 1), 0); w < min(at(j, 1)+p.Kernel[1], width) && seen[h*width+w] != 0; w++ {
+					for w := max(at(j, 1), 0); w < min(at(j, 1)+p.Kernel[1], width) && (seen[h*width+w] != 0 || h+w == 0); w++ {
 						best = max(best, image[h*width+w])
 					}
 				}

@@ -144,4 +144,3 @@ func shortly(list []*array.Array) string {
 	}
 	return strings.Join(parts, "; ")
 }
-
