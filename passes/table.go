@@ -64,6 +64,7 @@ const (
 //	reassoc     changes the order of sums, and so the last bits of a result
 //	storage     decides where values live
 //	unsafe_nan  changes results where an argument is NaN, infinite or zero
+//	contrib     makes nodes that only ONNX Runtime has
 //	decompose   makes nodes that every tool knows of one that few know
 //	upward      makes one node of several that others may look for
 //	int8        multiplies with a precision of 8 bits
@@ -115,6 +116,9 @@ func table() []row {
 		{position: 2, name: "compose_nodes", rewriter: optdb.NewEquilibriumDB("compose_nodes"), dialect: models, tags: "fast_run upward",
 			doc:   "replaces nodes with the one that ONNX has for what they compute together",
 			after: reasons{"simplify_nodes": "its rules match the simple form"}},
+		{position: 2.2, name: "contrib_nodes", rewriter: optdb.NewEquilibriumDB("contrib_nodes"), dialect: models, tags: "contrib upward",
+			doc:   "replaces nodes with the one that ONNX Runtime has for what they compute together",
+			after: reasons{"simplify_nodes": "its rules match the simple form", "compose_nodes": "its rules match nodes that are made there"}},
 		{position: 2.5, name: "bodies2", rewriter: onnxpass.OptimizeBodies("bodies2"), dialect: models, tags: both,
 			after: reasons{"simplify_nodes": "what bodies capture has become known", "compose_nodes": "then nothing around them changes any more"}},
 		{in: "simplify_nodes", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, dialect: models, tags: both + " merge", doc: "merges equal nodes, in every pass"},
@@ -310,6 +314,8 @@ func table() []row {
 				tags = run
 			case "decompose_nodes":
 				tags = "decompose"
+			case "contrib_nodes":
+				tags = ""
 			}
 			rows = append(rows, row{in: group, name: rewrite.Outline(l.Rule).Name, rewriter: l.Rule, dialect: models, tags: tags + " " + strings.Join(l.Tags, " ")})
 		}

@@ -229,7 +229,10 @@ func (b *Builder) size(x variable, axis int) variable {
 	if n, ok := b.known(x, axis); ok {
 		return Int64(n)
 	}
-	return b.do("Gather", b.do("Shape", x), Int64(int64(b.Axis(int64(axis), b.rankOf(x)))), Int("axis", 0))
+	if n := TypeOf(x).Rank(); axis < 0 && n >= 0 { // where the rank is not known, Gather counts from the end as well
+		axis = b.Axis(int64(axis), n)
+	}
+	return b.do("Gather", b.do("Shape", x), Int64(int64(axis)), Int("axis", 0))
 }
 
 // sameFirst reports whether the first sizes of two values are known to be the same.

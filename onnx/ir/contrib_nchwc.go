@@ -66,13 +66,11 @@ func blockedConv(b *Builder) []variable {
 		w = b.transpose(b.reshape(w, m/block, channels, height, width, block), 0, 4, 1, 2, 3)
 	}
 	w = b.reshape(w, m, channels, height, width)
-	group := b.Op.Int("group", 1)
-	if more := channels*group - b.number(x, 1); more > 0 {
-		pads := make([]int64, 8)
-		pads[5] = more
-		x = b.do("Pad", x, pads)
-	} else if more < 0 {
-		x = b.slice(x, 1, 0, channels*group)
+	// Weights have zeros for channels that fill up the last block, which inputs lack here or have too many of.
+	all := channels * b.Op.Int("group", 1)
+	if have, ok := b.known(x, 1); !ok || have != all {
+		none := Int64s(0, 0, 0, 0, 0)
+		x = b.do("Pad", x, b.concat(0, none, b.unsqueeze(b.sub(Int64(all), b.size(x, 1)), 0), Int64s(0, 0)))
 	}
 	y := b.do("Conv", x, w, b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
 	return []variable{b.activated(b.plus(y, b.x(3)), b.keep("activation_params"))}

@@ -65,6 +65,26 @@ var contribOthers = []Operator{
 	}),
 	contrib("WordConvEmbedding", 4, 4, nil, wordConv),
 	contrib("LinearAttention", 3, 6, inferLinearAttention, nil),
+	contrib("Inverse", 1, 1, inferSame, nil),
+	contrib("MurmurHash3", 1, 1, func(c *Call) {
+		if c.shaped(0, onnx.Uint32, 0); c.Op.Int("positive", 1) == 0 {
+			c.shaped(0, onnx.Int32, 0)
+		}
+	}, nil),
+	contrib("NGramRepeatBlock", 2, 2, func(c *Call) { c.like(0, 1) }, nil),
+	contrib("BifurcationDetector", 3, 4, func(c *Call) {
+		c.Set(0, NewType(onnx.Int64, UnknownDim))
+		c.Set(1, NewType(onnx.Int64))
+	}, nil),
+	contrib("MaxpoolWithMask", 2, 2, inferPool, nil),
+	contrib("DynamicTimeWarping", 1, 1, func(c *Call) { c.Set(0, NewType(onnx.Int32, Known(2), UnknownDim)) }, nil),
+	contrib("CropAndResize", 4, 4, func(c *Call) {
+		dims := append([]Dim{c.sizesOf(1, 2)[0], c.sizesOf(0, 4)[1]}, unknowns(2)...)
+		if list, ok := c.elements(3); ok && len(list) == 2 {
+			copy(dims[2:], list)
+		}
+		c.Set(0, NewType(c.Elem(0), dims...))
+	}, nil),
 	contrib("MoE", 5, 8, inferSame, func(b *Builder) []variable {
 		return []variable{b.experts(b.swapped(b.x(2)), b.x(3), b.swapped(b.x(4)), b.x(5), b.x(6), b.x(7))}
 	}),

@@ -11,16 +11,12 @@ import (
 
 // The operators of transformers.
 var attention = map[string]func(c *call) []*value{
-	"Attention":       (*call).attention,
-	"RotaryEmbedding": (*call).rotary,
-	"TensorScatter":   (*call).cacheUpdate,
-	"LinearAttention": (*call).linearAttention,
-
-	"com.microsoft.LinearAttention": (*call).linearAttention,
-
-	"com.microsoft.GroupQueryAttention": (*call).groupQuery,
-	"CausalConvWithState":               (*call).causalConv,
-	"ai.onnx.preview.FlexAttention":     (*call).flexAttention,
+	"Attention":                     (*call).attention,
+	"RotaryEmbedding":               (*call).rotary,
+	"TensorScatter":                 (*call).cacheUpdate,
+	"LinearAttention":               (*call).linearAttention,
+	"CausalConvWithState":           (*call).causalConv,
+	"ai.onnx.preview.FlexAttention": (*call).flexAttention,
 }
 
 // attention weights values by how well their keys fit queries. Keys and values may go on from those

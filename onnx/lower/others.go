@@ -16,8 +16,6 @@ var others = map[string]func(c *call) []*value{
 	"LSTM":           (*call).lstm,
 	"GRU":            (*call).gru,
 	"RNN":            (*call).rnn,
-
-	"com.microsoft.DynamicQuantizeLSTM": (*call).quantizedLSTM,
 }
 
 // window returns a - b cos(2πi/n) + c cos(4πi/n).

@@ -59,7 +59,7 @@ func TestContributed(t *testing.T) {
 		}
 	}
 	for _, o := range operators.All() {
-		if o.Body != nil && !seen[(&ir.Op{Domain: o.Domain, Type: o.Type}).Name()] {
+		if (o.Body != nil || o.Domain == "com.microsoft") && !seen[(&ir.Op{Domain: o.Domain, Type: o.Type}).Name()] {
 			t.Errorf("%s has no node", o.Type)
 		}
 	}
@@ -144,4 +144,3 @@ func shortly(list []*array.Array) string {
 	}
 	return strings.Join(parts, "; ")
 }
-
