@@ -16,11 +16,7 @@ var operators map[string]func(c *call) []*value
 
 func init() {
 	operators = make(map[string]func(c *call) []*value)
-<<<<<<< HEAD
-	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, detection, spectra, control, sequences, attention, blockCodes, others, textual, learned, training} {
-=======
-	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, detection, spectra, control, sequences, attention, others, contributed} {
->>>>>>> 7a602d72b35b8ed9a624da32da92de4f09b5767a
+	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reductions, norms, windows, products, indexing, detection, spectra, control, sequences, attention, blockCodes, others, textual, learned, training, contributed} {
 		for name, f := range table {
 			operators[name] = f
 		}
