@@ -73,8 +73,7 @@ type classifier struct {
 	mixed  bool // some weights are negative
 }
 
-// treeBlock is how many rows pass a tree before they pass the next one, so that its nodes are in the cache: 64 took
-// the least time of 16 to 1024 for 100 trees of 63 nodes and 20 columns (2026-11-28).
+// treeBlock is how many rows pass a tree before they pass the next one, so that its nodes are in the cache.
 const treeBlock = 64
 
 // scores computes the scores of rows of so many columns: outputs for each. has says which a tree has given any weight.
@@ -399,6 +398,9 @@ func (f *forest[T]) run(a *array.Array) (labels, scores *array.Array, err error)
 	n, columns := a.Dim(0), a.Dim(1)
 	if columns < f.columns {
 		return nil, nil, fmt.Errorf("%w: %d columns of at least %d", ErrInput, columns, f.columns)
+	}
+	if err := fitting(n, f.outputs); err != nil {
+		return nil, nil, err
 	}
 	y := array.New(a.DType(), n, f.outputs)
 	z, has := array.Slice[T](y), make([]bool, n*f.outputs)
