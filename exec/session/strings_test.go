@@ -127,3 +127,21 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// TestLoopOfStrings: a loop carries strings and stacks them.
+func TestLoopOfStrings(t *testing.T) {
+	body := &onnx.Graph{Inputs: names("i", "c", "s"), Outputs: names("more", "twice", "seen"), Nodes: []*onnx.Node{
+		node("StringConcat", "s s", "twice"), node("Identity", "c", "more"), node("Identity", "twice", "seen")}}
+	m := model([]string{"n", "x"}, []string{"y", "all"}, node("Loop", "n  x", "y all", &onnx.Attribute{Name: "body", Type: onnx.AttributeGraph, Graph: body}))
+	m.Opsets[0].Version = 20
+	m.Graph.Inputs[0].Type.Tensor.Elem, m.Graph.Inputs[1].Type.Tensor.Elem = onnx.Int64, onnx.String
+	s := session.New(m, session.Options{})
+	run := func(n int64, x string) (map[string]*array.Array, error) {
+		_, out, err := s.Run(t.Context(), map[string]*array.Array{"n": array.Scalar(n), "x": array.OfStrings([]string{x}, 1)})
+		return out, err
+	}
+	out, err := run(3, "ab")
+	if err != nil || !slices.Equal(out["all"].Strings(), []string{"abab", "abababab", "abababababababab"}) || out["y"].Strings()[0] != "abababababababab" {
+		t.Errorf("%v, %v", out, err)
+	}
+}

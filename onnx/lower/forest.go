@@ -2,7 +2,6 @@ package lower
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
@@ -33,9 +32,9 @@ type forest[T float32 | float64] struct {
 type treeNode[T float32 | float64] struct {
 	value   T
 	feature int32
-	yes, no int32
+	kids    [2]int32 // for no and for yes
 	mode    branch
-	missing bool // NaN goes to yes
+	missing bool // NaN is yes
 }
 
 // A branch is how a node compares a number with its own, as version 5 counts them.
@@ -73,8 +72,7 @@ type classifier struct {
 	mixed  bool // some weights are negative
 }
 
-// treeBlock is how many rows pass a tree before they pass the next one, so that its nodes are in the cache: 64 took
-// the least time of 16 to 1024 for 100 trees of 63 nodes and 20 columns (2026-11-28).
+// treeBlock is how many rows pass a tree before they pass the next one, so that its nodes are in the cache.
 const treeBlock = 64
 
 // scores computes the scores of rows of so many columns: outputs for each. has says which a tree has given any weight.
@@ -83,21 +81,65 @@ func (f *forest[T]) scores(x []T, columns int, scores []T, has []bool) {
 	for from := 0; from < n; from += treeBlock {
 		to := min(from+treeBlock, n)
 		for _, root := range f.roots {
-			for i := from; i < to; i++ {
-				leaf := f.leaf(root, x[i*columns:][:columns])
-				for w := f.leaves[leaf]; w < f.leaves[leaf+1]; w++ {
-					k := i*f.outputs + int(f.targets[w])
-					switch v := f.weights[w]; {
-					case f.combine <= sumOf:
-						scores[k] += v
-					case !has[k] || f.combine == leastOf && v < scores[k] || f.combine == mostOf && v > scores[k]:
-						scores[k] = v
-					}
-					has[k] = true
+			i := from
+			for ; f.plain && i+abreast <= to; i += abreast {
+				for k, leaf := range f.leavesOf(root, x[i*columns:], columns) {
+					f.add(^leaf, scores[(i+k)*f.outputs:], has[(i+k)*f.outputs:])
 				}
+			}
+			for ; i < to; i++ {
+				f.add(f.leaf(root, x[i*columns:][:columns]), scores[i*f.outputs:], has[i*f.outputs:])
 			}
 		}
 	}
+}
+
+// add adds the weights of a leaf to the scores of a row.
+func (f *forest[T]) add(leaf int32, scores []T, has []bool) {
+	for w := f.leaves[leaf]; w < f.leaves[leaf+1]; w++ {
+		k := f.targets[w]
+		switch v := f.weights[w]; {
+		case f.combine <= sumOf:
+			scores[k] += v
+		case !has[k] || f.combine == leastOf && v < scores[k] || f.combine == mostOf && v > scores[k]:
+			scores[k] = v
+		}
+		has[k] = true
+	}
+}
+
+// abreast is how many rows go through a plain tree at a time: none waits for the memory that another one reads.
+const abreast = 4
+
+// leavesOf returns ^ the leaves that rows come to in a plain tree.
+func (f *forest[T]) leavesOf(root int32, rows []T, columns int) [abreast]int32 {
+	nodes := f.nodes
+	p, q, r, s := rows[:columns], rows[columns:][:columns], rows[2*columns:][:columns], rows[3*columns:][:columns]
+	a, b, c, d := root, root, root, root
+	for a&b&c&d >= 0 { // while any is a node
+		if a >= 0 {
+			a = nodes[a].next(p)
+		}
+		if b >= 0 {
+			b = nodes[b].next(q)
+		}
+		if c >= 0 {
+			c = nodes[c].next(r)
+		}
+		if d >= 0 {
+			d = nodes[d].next(s)
+		}
+	}
+	return [abreast]int32{a, b, c, d}
+}
+
+// next returns where a plain node sends a row. An index takes half the time of a branch, which nobody can predict (2026-11-28).
+func (n *treeNode[T]) next(row []T) int32 {
+	i := 0
+	if row[n.feature] <= n.value {
+		i = 1
+	}
+	return n.kids[i&1]
 }
 
 // leaf returns the leaf that a row comes to.
@@ -105,9 +147,9 @@ func (f *forest[T]) leaf(at int32, row []T) int32 {
 	if f.plain {
 		for at >= 0 {
 			if n := &f.nodes[at]; row[n.feature] <= n.value {
-				at = n.yes
+				at = n.kids[1]
 			} else {
-				at = n.no
+				at = n.kids[0]
 			}
 		}
 		return ^at
@@ -133,8 +175,8 @@ func (f *forest[T]) leaf(at int32, row []T) int32 {
 			_, found := slices.BinarySearch(f.members[at], v)
 			yes = yes || found && v == v
 		}
-		if at = n.no; yes {
-			at = n.yes
+		if at = n.kids[0]; yes {
+			at = n.kids[1]
 		}
 	}
 	return ^at
@@ -208,27 +250,8 @@ func (c *classifier) finish(row []float64, has []bool, base []float64, p postTra
 	return truthOf(score > 0), p.apply(row, s)
 }
 
-// An ensemble is the trees of a node as its attributes say, before anything is known to be right.
-type ensemble struct {
-	nodes     []treeNode[float64]
-	members   [][]float64
-	roots     []int32
-	leaves    []treeLeaf
-	outputs   int
-	base      []float64
-	combine   combination
-	classify  *classifier
-	transform postTransform
-}
-
-// A treeLeaf has weights of targets.
-type treeLeaf struct {
-	targets []int32
-	weights []float64
-}
-
 // ensemble lowers an ensemble of trees.
-func (c *call) ensemble(e *ensemble) []*value {
+func (c *call) ensemble(e *forest[float64]) []*value {
 	if e.outputs < 1 || e.outputs > maxMade || len(e.base) > e.outputs {
 		c.fail("%d targets, of which %d have a base", e.outputs, len(e.base))
 	}
@@ -245,8 +268,8 @@ func (c *call) ensemble(e *ensemble) []*value {
 		scored = scoring[float32](e)
 	}
 	n := tensor.TypeOf(x).Dim(0)
-	if columns := tensor.TypeOf(x).Dim(1); columns < e.columns() && columns != tensor.Unknown {
-		c.fail("%d columns, and a node reads column %d", columns, e.columns()-1)
+	if columns := tensor.TypeOf(x).Dim(1); columns < e.columns && columns != tensor.Unknown {
+		c.fail("%d columns, and a node reads column %d", columns, e.columns-1)
 	}
 	out := c.nodeRoutine(c.op.Type, func(in []*array.Array) ([]*array.Array, error) {
 		labels, scores, err := scored(in[0])
@@ -258,46 +281,36 @@ func (c *call) ensemble(e *ensemble) []*value {
 	return []*value{c.typed(out[0], e.classify.labels.elem), c.typed(out[1], elem)}
 }
 
-// columns returns how many columns the trees read.
-func (e *ensemble) columns() int {
-	n := int32(0)
-	for i := range e.nodes {
-		n = max(n, e.nodes[i].feature+1)
+// check fails if a child or a target is none, or if a row would never come to a leaf. It finds how many columns there are.
+func (f *forest[T]) check(c *call) {
+	exists := func(child int32) bool { return int(child) < len(f.nodes) && int(^child) < len(f.leaves)-1 }
+	for i, n := range f.nodes {
+		if n.feature < 0 || n.mode > branchMember || !exists(n.kids[0]) || !exists(n.kids[1]) {
+			c.fail("node %d is damaged: its column is %d, its mode %d, its children are %d and %d", i, n.feature, n.mode, n.kids[1], n.kids[0])
+		}
+		f.columns = max(f.columns, int(n.feature)+1)
 	}
-	return int(n)
-}
-
-// check fails if a child or a target is none, or if a row would never come to a leaf.
-func (e *ensemble) check(c *call) {
-	exists := func(child int32) bool { return int(child) < len(e.nodes) && int(^child) < len(e.leaves) }
-	for i, n := range e.nodes {
-		if n.feature < 0 || n.mode > branchMember || !exists(n.yes) || !exists(n.no) {
-			c.fail("node %d is damaged: its column is %d, its mode %d, its children are %d and %d", i, n.feature, n.mode, n.yes, n.no)
+	for _, t := range f.targets {
+		if t < 0 || int(t) >= f.outputs {
+			c.fail("a leaf has a weight of target %d of %d", t, f.outputs)
 		}
 	}
-	for i, l := range e.leaves {
-		for _, t := range l.targets {
-			if t < 0 || int(t) >= e.outputs {
-				c.fail("leaf %d has a weight of target %d of %d", i, t, e.outputs)
-			}
-		}
-	}
-	for _, r := range e.roots {
+	for _, r := range f.roots {
 		if !exists(r) {
 			c.fail("the root %d is no node", r)
 		}
 	}
-	if e.cyclic() {
+	if f.cyclic() {
 		c.fail("a node is below itself")
 	}
 }
 
 // cyclic reports whether a node is below itself: whether some are left when nodes without parents are taken away
 // again and again.
-func (e *ensemble) cyclic() bool {
-	parents := make([]int32, len(e.nodes))
-	for _, n := range e.nodes {
-		for _, child := range []int32{n.yes, n.no} {
+func (f *forest[T]) cyclic() bool {
+	parents := make([]int32, len(f.nodes))
+	for _, n := range f.nodes {
+		for _, child := range n.kids {
 			if child >= 0 {
 				parents[child]++
 			}
@@ -311,9 +324,9 @@ func (e *ensemble) cyclic() bool {
 	}
 	taken := 0
 	for ; len(free) > 0; taken++ {
-		n := e.nodes[free[len(free)-1]]
+		n := f.nodes[free[len(free)-1]]
 		free = free[:len(free)-1]
-		for _, child := range []int32{n.yes, n.no} {
+		for _, child := range n.kids {
 			if child < 0 {
 				continue
 			}
@@ -322,39 +335,39 @@ func (e *ensemble) cyclic() bool {
 			}
 		}
 	}
-	return taken < len(e.nodes)
+	return taken < len(f.nodes)
 }
 
 // scoring returns the function that computes labels and scores of rows, in a type.
-func scoring[T float32 | float64](e *ensemble) func(x *array.Array) (labels, scores *array.Array, err error) {
-	f := &forest[T]{roots: e.roots, outputs: e.outputs, base: e.base, combine: e.combine, classify: e.classify, transform: e.transform, plain: true, columns: e.columns()}
-	for i, n := range e.nodes {
-		f.nodes = append(f.nodes, treeNode[T]{T(n.value), n.feature, n.yes, n.no, n.mode, n.missing})
+func scoring[T float32 | float64](e *forest[float64]) func(x *array.Array) (labels, scores *array.Array, err error) {
+	f := &forest[T]{roots: e.roots, leaves: e.leaves, targets: e.targets, weights: numbersAs[T](e.weights), outputs: e.outputs, columns: e.columns,
+		base: e.base, combine: e.combine, classify: e.classify, transform: e.transform, plain: true}
+	for _, n := range e.nodes {
+		f.nodes = append(f.nodes, treeNode[T]{T(n.value), n.feature, n.kids, n.mode, n.missing})
 		f.plain = f.plain && n.mode == branchLEQ && !n.missing
-		if e.members != nil {
-			var list []T
-			for _, v := range e.members[i] {
-				list = append(list, T(v))
-			}
-			slices.Sort(list)
-			f.members = append(f.members, list)
-		}
 	}
-	for _, l := range e.leaves {
-		f.leaves = append(f.leaves, int32(len(f.weights)))
-		f.targets = append(f.targets, l.targets...)
-		for _, w := range l.weights {
-			f.weights = append(f.weights, T(w))
-		}
+	for _, list := range e.members {
+		f.members = append(f.members, numbersAs[T](list))
+		slices.Sort(f.members[len(f.members)-1])
 	}
-	f.leaves = append(f.leaves, int32(len(f.weights)))
 	return f.run
+}
+
+func numbersAs[T float32 | float64, U float32 | float64](list []U) []T {
+	as := make([]T, len(list))
+	for i, v := range list {
+		as[i] = T(v)
+	}
+	return as
 }
 
 func (f *forest[T]) run(a *array.Array) (labels, scores *array.Array, err error) {
 	n, columns := a.Dim(0), a.Dim(1)
 	if columns < f.columns {
 		return nil, nil, fmt.Errorf("%w: %d columns of at least %d", ErrInput, columns, f.columns)
+	}
+	if err := fitting(n, f.outputs); err != nil {
+		return nil, nil, err
 	}
 	y := array.New(a.DType(), n, f.outputs)
 	z, has := array.Slice[T](y), make([]bool, n*f.outputs)
@@ -378,182 +391,4 @@ func (f *forest[T]) run(a *array.Array) (labels, scores *array.Array, err error)
 		}
 	}
 	return array.Of(found, n), y, nil
-}
-
-// numbersOf returns an attribute of floats, or the one of its name with _as_tensor behind it; nil if there is none.
-func (c *call) numbersOf(name string) []float64 {
-	for _, name := range []string{name, name + "_as_tensor"} {
-		a := c.attribute(name)
-		switch {
-		case a == nil:
-		case a.Tensor != nil:
-			x, err := c.tensorOf(a.Tensor, c.dir())
-			if err != nil {
-				c.fail("%s: %w", name, err)
-			}
-			return x.Floats()
-		case len(a.Floats) > 0:
-			list := make([]float64, len(a.Floats))
-			for i, f := range a.Floats {
-				list[i] = float64(f)
-			}
-			return list
-		}
-	}
-	return nil
-}
-
-// indexes returns an attribute of integers that are indexes: others become -1.
-func (c *call) indexes(name string) []int32 {
-	list := make([]int32, len(c.op.Ints(name)))
-	for i, n := range c.op.Ints(name) {
-		if list[i] = -1; n >= 0 && n < math.MaxInt32 {
-			list[i] = int32(n)
-		}
-	}
-	return list
-}
-
-// sameLengths fails if lists have other lengths than the first.
-func (c *call) sameLengths(what string, lengths ...int) {
-	for _, n := range lengths {
-		if n != lengths[0] {
-			c.fail("lists of %s are %v long", what, lengths)
-		}
-	}
-}
-
-func (c *call) classifierTrees() *ensemble {
-	e := c.namedTrees("class")
-	labels := c.labels("classlabels")
-	e.outputs, e.combine, e.classify = len(labels.codes), sumOf, &classifier{labels: labels}
-	classes := make(map[int32]bool)
-	for _, l := range e.leaves {
-		for i, t := range l.targets {
-			classes[t] = true
-			e.classify.mixed = e.classify.mixed || l.weights[i] < 0
-		}
-	}
-	e.classify.single = len(classes) == 1
-	return e
-}
-
-func (c *call) regressorTrees() *ensemble {
-	e := c.namedTrees("target")
-	e.outputs = c.int("n_targets", 0)
-	e.combine = combination(slices.Index(combinations, c.text("aggregate_function", "SUM")))
-	if e.combine < averageOf {
-		c.fail("%w: aggregate_function %q", ErrUnsupported, c.text("aggregate_function", "SUM"))
-	}
-	return e
-}
-
-// A nodeName is how versions before 5 name a node: by its tree, and its number there.
-type nodeName struct{ tree, node int64 }
-
-// namedTrees returns the trees of versions before 5, in which leaves are nodes. The root of a tree is its first node.
-func (c *call) namedTrees(prefix string) *ensemble {
-	e := &ensemble{base: c.numbersOf("base_values"), transform: c.transform()}
-	trees, ids, yes, no := c.op.Ints("nodes_treeids"), c.op.Ints("nodes_nodeids"), c.op.Ints("nodes_truenodeids"), c.op.Ints("nodes_falsenodeids")
-	features, values, missing := c.indexes("nodes_featureids"), c.numbersOf("nodes_values"), c.op.Ints("nodes_missing_value_tracks_true")
-	var modes [][]byte
-	if a := c.attribute("nodes_modes"); a != nil {
-		modes = a.Strings
-	}
-	c.sameLengths("nodes", len(trees), len(ids), len(yes), len(no), len(features), len(values), len(modes))
-	if len(missing) > 0 {
-		c.sameLengths("nodes", len(trees), len(missing))
-	}
-	// First all nodes get their places, since children are named before or after their parents.
-	places := make(map[nodeName]int32, len(ids))
-	rooted := make(map[int64]bool)
-	for i, id := range ids {
-		name := nodeName{trees[i], id}
-		if _, twice := places[name]; twice {
-			c.fail("node %d of tree %d is there twice", id, trees[i])
-		}
-		if string(modes[i]) == "LEAF" {
-			places[name] = ^int32(len(e.leaves))
-			e.leaves = append(e.leaves, treeLeaf{})
-		} else {
-			places[name] = int32(len(e.nodes))
-			mode := slices.Index(branches, string(modes[i]))
-			if mode < 0 {
-				c.fail("%w: mode %q", ErrUnsupported, modes[i])
-			}
-			e.nodes = append(e.nodes, treeNode[float64]{value: values[i], feature: features[i], mode: branch(mode), missing: len(missing) > 0 && missing[i] != 0})
-		}
-		if !rooted[trees[i]] {
-			rooted[trees[i]] = true
-			e.roots = append(e.roots, places[name])
-		}
-	}
-	child := func(tree, id int64) int32 {
-		at, ok := places[nodeName{tree, id}]
-		if !ok {
-			c.fail("tree %d has no node %d", tree, id)
-		}
-		return at
-	}
-	for i, id := range ids {
-		if at := places[nodeName{trees[i], id}]; at >= 0 {
-			e.nodes[at].yes, e.nodes[at].no = child(trees[i], yes[i]), child(trees[i], no[i])
-		}
-	}
-	of, at, targets, weights := c.op.Ints(prefix+"_treeids"), c.op.Ints(prefix+"_nodeids"), c.indexes(prefix+"_ids"), c.numbersOf(prefix+"_weights")
-	c.sameLengths("weights", len(of), len(at), len(targets), len(weights))
-	for i := range of {
-		if leaf := child(of[i], at[i]); leaf < 0 { // those of other nodes are not used
-			l := &e.leaves[^leaf]
-			l.targets, l.weights = append(l.targets, targets[i]), append(l.weights, weights[i])
-		}
-	}
-	return e
-}
-
-// trees returns the trees of version 5.
-func (c *call) trees() *ensemble {
-	e := &ensemble{outputs: c.int("n_targets", 0), combine: combination(c.int("aggregate_function", int(sumOf))), roots: c.indexes("tree_roots")}
-	transforms := []postTransform{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}
-	p := c.int("post_transform", 0)
-	if p < 0 || p >= len(transforms) || e.combine < averageOf || e.combine > mostOf {
-		c.fail("%w: post_transform %d, aggregate_function %d", ErrUnsupported, p, e.combine)
-	}
-	e.transform = transforms[p]
-	features, yes, no := c.indexes("nodes_featureids"), c.indexes("nodes_truenodeids"), c.indexes("nodes_falsenodeids")
-	yesLeaf, noLeaf, missing := c.op.Ints("nodes_trueleafs"), c.op.Ints("nodes_falseleafs"), c.op.Ints("nodes_missing_value_tracks_true")
-	modes, splits, weights, targets := c.numbersOf("nodes_modes"), c.numbersOf("nodes_splits"), c.numbersOf("leaf_weights"), c.indexes("leaf_targetids")
-	c.sameLengths("nodes", len(features), len(yes), len(no), len(yesLeaf), len(noLeaf), len(modes), len(splits))
-	c.sameLengths("leaves", len(weights), len(targets))
-	if len(missing) > 0 {
-		c.sameLengths("nodes", len(features), len(missing))
-	}
-	for i, w := range weights {
-		e.leaves = append(e.leaves, treeLeaf{targets[i : i+1], []float64{w}})
-	}
-	members := c.numbersOf("membership_values")
-	for i, mode := range modes {
-		n := treeNode[float64]{value: splits[i], feature: features[i], yes: yes[i], no: no[i], mode: branch(mode), missing: len(missing) > 0 && missing[i] != 0}
-		if yes[i] < 0 || no[i] < 0 {
-			c.fail("node %d has children %d and %d", i, yes[i], no[i])
-		}
-		if yesLeaf[i] != 0 {
-			n.yes = ^n.yes
-		}
-		if noLeaf[i] != 0 {
-			n.no = ^n.no
-		}
-		e.nodes = append(e.nodes, n)
-		// The numbers of all such nodes are in one list, with a NaN behind each.
-		var list []float64
-		if n.mode == branchMember {
-			end := slices.IndexFunc(members, func(v float64) bool { return v != v })
-			if end < 0 {
-				end = len(members)
-			}
-			list, members = members[:end], members[min(end+1, len(members)):]
-		}
-		e.members = append(e.members, list)
-	}
-	return e
 }

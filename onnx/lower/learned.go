@@ -418,6 +418,9 @@ func (c *call) classified(scores variable, labels labelling, finish func(row []f
 	rows := tensor.TypeOf(scores).Dim(0)
 	out := c.nodeRoutine(c.op.Type, func(in []*array.Array) ([]*array.Array, error) {
 		n, width := in[0].Dim(0), in[0].Dim(1)
+		if err := fitting(n, columns); err != nil {
+			return nil, err
+		}
 		y, z := array.New(array.Int64, n), array.New(array.Float32, n, columns)
 		row := make([]float64, width, width+1)
 		for i := range n {
@@ -436,6 +439,14 @@ func (c *call) classified(scores variable, labels labelling, finish func(row []f
 		return []*array.Array{y, z}, nil
 	}, []variable{scores}, tensor.NewType(array.Int64, rows), tensor.NewType(array.Float32, rows, columns))
 	return []*value{c.typed(out[0], labels.elem), c.typed(out[1], onnx.Float)}
+}
+
+// fitting returns an error if a matrix of float64s is larger than a run may make.
+func fitting(rows, columns int) error {
+	if rows > 0 && columns > array.DefaultMaxBytes/8/rows {
+		return fmt.Errorf("%w: %d scores of %d rows", array.ErrTooLarge, columns, rows)
+	}
+	return nil
 }
 
 // largest returns the index of the first largest number.

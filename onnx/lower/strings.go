@@ -27,7 +27,7 @@ const (
 	// keptBytes is how many bytes of strings that don't last are there before they are forgotten.
 	keptBytes = 1 << 20
 	// maxBytes bounds the strings of runs: a loop may make each twice as long as the one before.
-	maxBytes = 1 << 30
+	maxBytes = 1 << 28
 	// headerBytes is what a string takes besides its text, in the list and in the map.
 	headerBytes = 64
 )

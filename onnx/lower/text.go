@@ -218,33 +218,29 @@ func decimal(v, large float64, bits int) string {
 
 // parsed returns the numbers that strings say, as float64s or, for a type of integers, int64s.
 func (c *call) parsed(x variable, to onnx.DataType) variable {
-	if _, _, integers := to.Limits(); !integers {
-		return c.eachString("Parse", x, array.Float64, func(list []string) (*array.Array, error) {
-			numbers := make([]float64, len(list))
-			for i, s := range list {
-				var err error
-				if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil {
-					return nil, fmt.Errorf("%w: %w", ErrInput, err)
-				}
-			}
-			return array.Of(numbers, len(list)), nil
-		})
+	d := array.Float64
+	if _, _, integers := to.Limits(); integers {
+		d = array.Int64
 	}
-	return c.eachString("Parse", x, array.Int64, func(list []string) (*array.Array, error) {
-		numbers := make([]int64, len(list))
+	return c.eachString("Parse", x, d, func(list []string) (*array.Array, error) {
+		y := array.New(d, len(list))
 		for i, s := range list {
-			n, err := strconv.ParseInt(strings.TrimSpace(s), 10, 64)
-			if err != nil {
-				var u uint64
-				u, err = strconv.ParseUint(strings.TrimSpace(s), 10, 64)
-				n = int64(u)
+			s = strings.TrimSpace(s)
+			v, err := strconv.ParseFloat(s, 64)
+			if y.SetFloat(i, v); d == array.Int64 {
+				var n int64
+				if n, err = strconv.ParseInt(s, 10, 64); err != nil {
+					var u uint64
+					u, err = strconv.ParseUint(s, 10, 64)
+					n = int64(u)
+				}
+				y.SetInt(i, n)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrInput, err)
 			}
-			numbers[i] = n
 		}
-		return array.Of(numbers, len(list)), nil
+		return y, nil
 	})
 }
 

@@ -80,6 +80,9 @@ func printOutputs(c *tool.Console, m *onnx.Model, f *session.Function, outputs m
 		n := 0
 		for ; len(rest) > 0 && (rest[0].Name == out.Name && n == 0 || rest[0].Name == lower.Item(out.Name, n)); n++ {
 			c.Print("%s: %s\n", rest[0].Name, describe(outputs[rest[0].Name], rest[0].Elem))
+			if keys := rest[0].Keys; keys != nil {
+				c.Print("%s has a map for each row, with the keys %s\n", rest[0].Name, keys)
+			}
 			rest = rest[1:]
 		}
 		switch {
@@ -99,6 +102,9 @@ func writeOutputs(ctx context.Context, folder string, f *session.Function, outpu
 	}
 	for k, o := range f.Outputs() {
 		t, err := lower.TensorOf(o.Name, outputs[o.Name], o.Elem)
+		if o.Keys != nil {
+			err = fmt.Errorf("%w: a file of maps", lower.ErrUnsupported)
+		}
 		if err != nil {
 			return fmt.Errorf("output %s: %w", fileio.Excerpt(o.Name, 0), err)
 		}
