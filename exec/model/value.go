@@ -329,6 +329,7 @@ var makers = map[reflect.Type]func(data any, shape []int) *array.Array{
 	reflect.TypeFor[[]int64](): arrayOf[int64], reflect.TypeFor[[]uint8](): arrayOf[uint8], reflect.TypeFor[[]uint16](): arrayOf[uint16],
 	reflect.TypeFor[[]uint32](): arrayOf[uint32], reflect.TypeFor[[]uint64](): arrayOf[uint64],
 	reflect.TypeFor[[]array.F16](): arrayOf[array.F16], reflect.TypeFor[[]array.BF16](): arrayOf[array.BF16],
+	reflect.TypeFor[[]string](): func(data any, shape []int) *array.Array { return array.OfStrings(data.([]string), shape...) },
 	reflect.TypeFor[[]int](): func(data any, shape []int) *array.Array {
 		list := make([]int64, len(data.([]int)))
 		for i, n := range data.([]int) {
