@@ -184,7 +184,7 @@ var heredoc = regexp.MustCompile(`^\$ cat >(\S+) <<END\n`)
 var blocks = regexp.MustCompile("(?s)(?:<!-- (\\w+) -->\n)?```(\\w*)\n(.*?)```\n")
 
 // listingPages are the pages whose listings are held to what runs.
-var listingPages = []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md", "onnx.md", "examples/relalg/README.md"}
+var listingPages = []string{"../README.md", "quickstart.md", "tutorial.md", "architecture.md", "onnx.md", "inference.md", "examples/relalg/README.md"}
 
 // TestListings holds the pages against their code: every named listing in Go is a function of
 // examples/tutorial, which is tested there, every text after it is what that prints, and every

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -72,8 +73,8 @@ func (m *Tensor) reference(size int64) (reference, error) {
 
 // fits returns an error if a file has not the bytes that a reference asks for. This is asked before
 // memory is taken for what a model promises.
-func (r reference) fits(info fs.FileInfo) error {
-	if r.size > info.Size()-r.offset {
+func (r reference) fits(bytes int64) error {
+	if r.size > bytes-r.offset {
 		return fmt.Errorf("%w: %s has no %d bytes from byte %d on", ErrTensor, fileio.Excerpt(r.name, 0), r.size, r.offset)
 	}
 	return nil
@@ -100,7 +101,7 @@ func (m *Tensor) external(dir string, size int64) ([]byte, error) {
 	defer file.Close()
 	info, err := file.Stat()
 	if err == nil {
-		err = r.fits(info)
+		err = r.fits(info.Size())
 	}
 	if err != nil {
 		return nil, err
@@ -118,11 +119,46 @@ func openData(dir string, r reference) (*os.File, error) {
 	}
 	var head [64]byte
 	n, _ := f.ReadAt(head[:], 0)
-	if err := fileio.CheckLFS(head[:n]); err != nil {
+	if err := r.check(head[:n]); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("%w: external data: %s: %w", ErrTensor, fileio.Excerpt(r.name, 0), err)
+		return nil, err
 	}
 	return f, nil
+}
+
+// check returns an error if a file that begins so has no data.
+func (r reference) check(head []byte) error {
+	if err := fileio.CheckLFS(head); err != nil {
+		return fmt.Errorf("%w: external data: %s: %w", ErrTensor, fileio.Excerpt(r.name, 0), err)
+	}
+	return nil
+}
+
+// readFrom gives a tensor the elements that are in another file of a file system, below the folder dir. read has the
+// files that were read, and gets another one.
+func (m *Tensor) readFrom(fsys fs.FS, dir string, read map[string][]byte) error {
+	_, size, err := m.extent()
+	if err != nil {
+		return err
+	}
+	r, err := m.reference(size)
+	if err != nil {
+		return err
+	}
+	data, ok := read[r.name]
+	if !ok {
+		if data, err = fs.ReadFile(fsys, path.Join(dir, filepath.ToSlash(r.name))); err != nil {
+			return fmt.Errorf("%w: external data: %w", ErrTensor, err)
+		}
+		if err := r.check(data[:min(len(data), 64)]); err != nil {
+			return err
+		}
+		read[r.name] = data
+	}
+	if err := r.fits(int64(len(data))); err != nil {
+		return err
+	}
+	return m.SetData(data[r.offset:][:size:size])
 }
 
 // bytes returns a part of a file, which is mapped for it.
@@ -199,7 +235,7 @@ func (f *files) open(r reference) (*dataFile, error) {
 		d = &dataFile{f: file, info: info}
 		f.data[r.name] = d
 	}
-	return d, r.fits(d.info)
+	return d, r.fits(d.info.Size())
 }
 
 // has reports whether a file is one of these.

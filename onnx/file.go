@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/nnopt/nnopt/internal/fileio"
 )
@@ -62,6 +65,46 @@ func ReadFile(name string) (*Model, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), from.close())
 	}
 	return m, nil
+}
+
+// ReadFS reads a model from a file of a file system, such as files that are embedded in a program. External data, in
+// files beside it or below, are read, too, and become part of the model.
+func ReadFS(fsys fs.FS, name string) (*Model, error) {
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	l, read := new(layout), make(map[string][]byte)
+	l.find(m)
+	for _, t := range l.tensors {
+		if t.Location != LocationExternal {
+			continue
+		}
+		if err := t.readFrom(fsys, path.Dir(name), read); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, t.named(err))
+		}
+	}
+	return m, nil
+}
+
+// FixDefaults returns the model without inputs that are also initializers: nobody can give those other values, and
+// they are constants. It shares all else with m. That takes version 4 of the format; files of before have all weights
+// among the inputs.
+func (m *Model) FixDefaults() *Model {
+	initial := make(map[string]bool)
+	for _, t := range m.Graph.Initializers {
+		initial[t.Name] = true
+	}
+	c, g := *m, *m.Graph
+	g.Inputs = slices.DeleteFunc(slices.Clone(g.Inputs), func(in *ValueInfo) bool { return initial[in.Name] })
+	if c.Graph = &g; len(g.Inputs) < len(m.Graph.Inputs) {
+		c.IRVersion = max(m.IRVersion, 4)
+	}
+	return &c
 }
 
 // Close gives back the files of a model that [ReadFile] read. After that nothing of the model may be

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -386,4 +387,47 @@ func lengthOf(n int) []byte {
 		b = append(b, byte(n)|0x80)
 	}
 	return append(b, byte(n))
+}
+
+// TestReadFS: a model of a file system has its external data, and needs no file any more.
+func TestReadFS(t *testing.T) {
+	dir, _ := withData(t)
+	m, err := onnx.ReadFS(os.DirFS(filepath.Dir(dir)), filepath.Base(dir)+"/m.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := elements(t, m); !cmp.Equal(got, dataOfWithData) {
+		t.Errorf("%q", got)
+	}
+	if name := filepath.Join(t.TempDir(), "m.onnx"); m.WriteFile(t.Context(), name) != nil || !cmp.Equal(elements(t, open(t, name)), dataOfWithData) {
+		t.Error("it can't be written")
+	}
+}
+
+// TestReadFSFaults: data that are missing, too short, elsewhere or not fetched are errors.
+func TestReadFSFaults(t *testing.T) {
+	for location, want := range map[string]string{
+		"none.bin":    "none.bin",
+		"short.bin":   "has no 4 bytes from byte 3 on",
+		"../up.bin":   "not below the folder",
+		"pointer.bin": "Git LFS",
+	} {
+		m := plain()
+		m.Graph.Initializers = append(m.Graph.Initializers, external("w", location, 3, 4))
+		var data bytes.Buffer
+		if err := m.Write(&data); err != nil {
+			t.Fatal(err)
+		}
+		_, err := onnx.ReadFS(fstest.MapFS{"sub/m.onnx": {Data: data.Bytes()}, "sub/short.bin": {Data: []byte("012345")}, "up.bin": {Data: []byte("0123456789")},
+			"sub/pointer.bin": {Data: []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 10\n")}}, "sub/m.onnx")
+		if !errors.Is(err, onnx.ErrTensor) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "tensor w") {
+			t.Errorf("%s: %v", location, err)
+		}
+	}
+	if _, err := onnx.ReadFS(fstest.MapFS{}, "m.onnx"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
 }

@@ -140,8 +140,8 @@ func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		if err := target(ws, op.Inplace, out[0], in[0], 1); err != nil {
 			return err
 		}
-		var part array.Array
-		if err := op.view(op, &part, out[0], in[2:]); err != nil {
+		part := ws.View(0)
+		if err := op.view(op, part, out[0], in[2:]); err != nil {
 			return err
 		}
 		for d, n := range in[1].Shape() {
@@ -150,9 +150,9 @@ func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 			}
 		}
 		if op.Set {
-			ws.Copy(&part, in[1])
+			ws.Copy(part, in[1])
 		} else {
-			ws.Add(&part, in[1])
+			ws.Add(part, in[1])
 		}
 		return nil
 	}, nil

@@ -49,10 +49,10 @@ func (op makeVectorOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], op.DType, len(in)); err != nil {
 			return err
 		}
-		var place array.Array
+		place := ws.View(0)
 		for i, x := range in {
-			out[0].RangeTo(&place, array.Range{Start: i, Drop: true})
-			array.CopyTo(&place, x)
+			out[0].RangeTo(place, array.Range{Start: i, Drop: true})
+			array.CopyTo(place, x)
 		}
 		return nil
 	}, nil
