@@ -51,13 +51,13 @@ func off(name string) string {
 
 // TestOptimizeOptions: each of Kaldi's switches excludes the entry that it names, and nothing else.
 func TestOptimizeOptions(t *testing.T) {
-	base := optdb.Include("fast_run")
+	base, db := optdb.Include("fast_run"), passes.Default()
 	if q := options(t).Query(base); !q.Equal(base) {
 		t.Errorf("Kaldi's defaults make %v of %v", q, base)
 	}
 	build := func(q optdb.Query) *optdb.Optimizer {
 		t.Helper()
-		opt, err := passes.Default().Build(q)
+		opt, err := db.Build(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestOptimizeOptions(t *testing.T) {
 		without([]string{off(name)}, entries...)
 		// The query language knows the names too.
 		tag := strings.ReplaceAll(strings.TrimSuffix(name, "-level"), "-", "_")
-		if _, err := passes.Default().Build(base.Excluding(tag)); err != nil {
+		if _, err := db.Build(base.Excluding(tag)); err != nil {
 			t.Errorf("query -%s: %v", tag, err)
 		}
 	}

@@ -1,10 +1,11 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -23,19 +24,19 @@ func TestRunAllocatesNothing(t *testing.T) {
 func runAllocatesNothing(t *testing.T, opt *optdb.Optimizer) {
 	ctx := context.Background()
 	for _, name := range []string{"tdnnf_infer", "tdnn_relu_renorm_infer"} {
-		nn, _, err := Load("../../nnet3/testdata/recipes/"+name+"/model.raw", 0)
+		nn, _, err := pipeline.Load("../../nnet3/testdata/recipes/"+name+"/model.raw", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req, err := NewRequest(nn, Chunk{Frames: 30, Subsampling: 3})
+		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 30, Subsampling: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := Build(ctx, nn, req, Options{Optimizer: opt})
+		plan, err := pipeline.Build(ctx, nn, req, pipeline.Options{Optimizer: opt})
 		if err != nil {
 			t.Fatal(err)
 		}
-		Prepare(plan.Optimized, nn)
+		pipeline.Prepare(plan.Optimized, nn)
 		prog, err := exec.NewProgram(plan.Optimized, nn)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +45,7 @@ func runAllocatesNothing(t *testing.T, opt *optdb.Optimizer) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := RandomValues(nn, req, 1)
+		in, err := pipeline.RandomValues(nn, req, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

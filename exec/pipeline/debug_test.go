@@ -1,4 +1,4 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
@@ -59,11 +60,11 @@ func TestDebugMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req, err := NewRequest(nn, Chunk{Frames: 7, Derivative: train})
+		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7, Derivative: train})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Build(context.Background(), nn, req, Options{Optimizer: opt})
+		_, err = pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt})
 		return err
 	}
 	for _, train := range []bool{false, true} {
@@ -76,7 +77,7 @@ func TestDebugMode(t *testing.T) {
 			t.Errorf("not in debug mode: %v", err)
 		}
 		err := build("debug", train, forget)
-		if !errors.Is(err, ErrValues) || !strings.Contains(err.Error(), "late/forget: ") || !strings.Contains(err.Error(), "output differs by") {
+		if !errors.Is(err, pipeline.ErrValues) || !strings.Contains(err.Error(), "late/forget: ") || !strings.Contains(err.Error(), "output differs by") {
 			t.Errorf("a rule that changes values, training %t: %v", train, err)
 		}
 	}
@@ -105,11 +106,11 @@ func TestDebugDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req, err := NewRequest(nn, Chunk{Frames: 1})
+		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = Build(t.Context(), nn, req, Options{Optimizer: opt}); !errors.Is(err, ErrValues) || !strings.Contains(err.Error(), "late/drop: ") {
+		if _, err = pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: opt}); !errors.Is(err, pipeline.ErrValues) || !strings.Contains(err.Error(), "late/drop: ") {
 			t.Errorf("%s: %v", sign, err)
 		}
 	}
@@ -128,19 +129,19 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, train := range []bool{false, true} {
-		req, err := NewRequest(nn, Chunk{Frames: 7, Derivative: train})
+		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7, Derivative: train})
 		if err != nil {
 			t.Fatal(err)
 		}
 		made := make(map[string]int)
-		build := func(budget int) *Plan {
+		build := func(budget int) *pipeline.Plan {
 			clear(made)
 			ctx := rewrite.WithOptions(t.Context(), rewrite.Options{Allow: rewrite.Budget(budget), Trace: func(e rewrite.Event) {
 				if e.Err == nil {
 					made[e.Pass]++
 				}
 			}})
-			p, err := Build(ctx, nn, req, Options{Optimizer: opt, Record: true})
+			p, err := pipeline.Build(ctx, nn, req, pipeline.Options{Optimizer: opt, Record: true})
 			if err != nil {
 				t.Fatalf("training %t, budget %d: %v", train, budget, err)
 			}
@@ -200,12 +201,12 @@ func TestDebugGlobalPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := NewRequest(nn, Chunk{Frames: 7})
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Build(t.Context(), nn, req, Options{Optimizer: opt})
-	if !errors.Is(err, ErrValues) || !strings.Contains(err.Error(), "to blame: careless/copy: Sum{") {
+	_, err = pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: opt})
+	if !errors.Is(err, pipeline.ErrValues) || !strings.Contains(err.Error(), "to blame: careless/copy: Sum{") {
 		t.Error(err)
 	}
 }
@@ -223,11 +224,11 @@ func TestDebugComponent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := NewRequest(nn, Chunk{Frames: 7})
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Build(t.Context(), nn, req, Options{Optimizer: opt})
+	_, err = pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: opt})
 	if !errors.Is(err, fgraph.ErrDeclaration) || !strings.Contains(err.Error(), "b, a AffineComponent, overwrites element 0") {
 		t.Error(err)
 	}
@@ -264,14 +265,14 @@ output-node name=output2 input=r`
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := NewRequest(nn, Chunk{Frames: 7})
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := req.Outputs[0]
 	second.Name = "output2"
 	req.Outputs = append(req.Outputs[:1:1], second)
-	if _, err := Build(context.Background(), nn, req, Options{Optimizer: opt}); err != nil {
+	if _, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt}); err != nil {
 		t.Error(err)
 	}
 }

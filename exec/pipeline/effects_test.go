@@ -1,10 +1,12 @@
-package pipeline
+package pipeline_test
 
 import (
 	"context"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -20,39 +22,39 @@ func TestMeasureEffects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := NewRequest(nn, Chunk{Frames: 7, Derivative: true})
+	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 7, Derivative: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Build(context.Background(), nn, req, Options{Optimizer: opt, Record: true})
+	p, err := pipeline.Build(context.Background(), nn, req, pipeline.Options{Optimizer: opt, Record: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.MeasureEffects(context.Background(), opt); err != nil {
 		t.Fatal(err)
 	}
-	want, err := p.effectOf(p.Optimized)
+	program, err := exec.NewProgram(p.Optimized, nn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got effect
-	changes := 0
-	if n, ok := p.Profile.Counter("commands"); !ok || int64(n) <= want.commands {
-		t.Errorf("without a pass there are %g commands, with all %d", n, want.commands)
+	wantCommands, wantBytes := len(p.Optimized.Commands), p.Optimized.MaxMemory()
+	commands, peakBytes, changes := 0, int64(0), 0
+	if n, ok := p.Profile.Counter("commands"); !ok || int(n) <= wantCommands {
+		t.Errorf("without a pass there are %g commands, with all %d", n, wantCommands)
 	}
 	for _, r := range p.Profile.Children {
 		if n, ok := r.Counter("commands"); ok {
-			got.commands = int64(n)
+			commands = int(n)
 			changes++
 		}
 		if n, ok := r.Counter("peak_bytes"); ok {
-			got.peakBytes = int64(n)
+			peakBytes = int64(n)
 		}
 	}
-	if got.commands != want.commands || got.peakBytes != want.peakBytes || changes < 3 {
-		t.Errorf("%d changes end with %d commands and %d bytes, but there are %d and %d", changes, got.commands, got.peakBytes, want.commands, want.peakBytes)
+	if commands != wantCommands || peakBytes != wantBytes || changes < 3 {
+		t.Errorf("%d changes end with %d commands and %d bytes, but there are %d and %d", changes, commands, peakBytes, wantCommands, wantBytes)
 	}
-	if want.operations == 0 {
+	if program.Operations() == 0 {
 		t.Error("no operations")
 	}
 }

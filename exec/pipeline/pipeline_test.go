@@ -38,7 +38,7 @@ output-node name=output input=t
 output-node name=early input=a.bn
 `
 
-func network(t *testing.T) *nnet3.Nnet {
+func smallNetwork(t *testing.T) *nnet3.Nnet {
 	t.Helper()
 	nn, fromConfig, err := pipeline.LoadFrom(strings.NewReader(config), "net.config", 1)
 	if err != nil || !fromConfig {
@@ -48,7 +48,7 @@ func network(t *testing.T) *nnet3.Nnet {
 }
 
 func TestNewRequest(t *testing.T) {
-	nn := network(t)
+	nn := smallNetwork(t)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 9, Subsampling: 3, ExtraLeft: 2, ExtraRight: 4, Sequences: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestNewRequest(t *testing.T) {
 
 // TestLoadSave: both forms hold the same network, and Load recognizes them.
 func TestLoadSave(t *testing.T) {
-	nn := network(t)
+	nn := smallNetwork(t)
 	save := func(name string, binary bool) error {
 		return fileio.Write(t.Context(), name, func(w io.Writer) error { return pipeline.Save(w, nn, binary) })
 	}
@@ -125,7 +125,7 @@ func TestLoadSave(t *testing.T) {
 
 // TestCalibrate: batch normalization of the calibration data has mean 0 and deviation 1.
 func TestCalibrate(t *testing.T) {
-	nn := network(t)
+	nn := smallNetwork(t)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 60, Outputs: []string{"early"}})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func execute(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline
 // TestBackward: the gradient and the derivative of the input agree with differences for small
 // changes, compiled and optimized.
 func TestBackward(t *testing.T) {
-	nn := network(t)
+	nn := smallNetwork(t)
 	nn.SetTestMode(true)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 6, Derivative: true})
 	if err != nil {
@@ -278,7 +278,7 @@ func TestBackward(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	nn := network(t)
+	nn := smallNetwork(t)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 6, Derivative: true})
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +309,7 @@ func TestMeasure(t *testing.T) {
 
 // TestPrepare: packing parameters doesn't change results.
 func TestPrepare(t *testing.T) {
-	nn := network(t)
+	nn := smallNetwork(t)
 	nn.SetTestMode(true)
 	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 20})
 	if err != nil {

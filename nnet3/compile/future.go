@@ -2,8 +2,10 @@ package compile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
@@ -105,6 +107,51 @@ func (net *network) futureOf(ep *epoch) (node int32, later int) {
 		}
 	}
 	return 0, 0
+}
+
+// Lookahead returns how many frames after the time of an output a simple network uses where they are there, for outputs
+// at multiples of step. Context counts only those that it needs. The others, such as those of an IfDefined or of an
+// attention that does not require all its inputs, are missing at the end of each chunk of a looped computation, in Kaldi
+// as well. Lookahead is 0 for networks that are too large to tell, and an error if it is all of the future.
+func Lookahead(nn *nnet3.Nnet, step int) (frames int, err error) {
+	if err := CheckSimple(nn); err != nil {
+		return 0, err
+	}
+	net, err := newNetwork(nn)
+	if err != nil {
+		return 0, err
+	}
+	if err := net.checkFuture(&computation.Request{Outputs: []computation.IoSpecification{{Name: outputName}}}); err != nil {
+		return 0, err
+	}
+	modulus := min(nn.Modulus(), lastWindow)
+	if len(net.nodes)*modulus > futureStates {
+		return 0, nil
+	}
+	const unused = math.MinInt
+	latest := slices.Repeat([]int{unused}, len(net.nodes)*modulus) // of a node, at a time modulo modulus
+	for k := range modulus {
+		latest[nn.NodeIndex(outputName)*modulus+k*max(step, 1)%modulus] = 0
+	}
+	// From outputs to inputs. Within an epoch the latest times come to an end, as no recurrence leads on and on.
+	for _, ep := range slices.Backward(net.epochs) {
+		for changed := true; changed; {
+			changed = false
+			for _, n := range ep.nodes {
+				for t, at := range latest[int(n)*modulus:][:modulus] {
+					if at == unused {
+						continue
+					}
+					net.eachSource(n, t, modulus, func(source int32, later int) {
+						if to := &latest[int(source)*modulus+((t+later)%modulus+modulus)%modulus]; at+later > *to {
+							*to, changed = at+later, ep.recurrent
+						}
+					})
+				}
+			}
+		}
+	}
+	return max(0, slices.Max(latest[nn.NodeIndex(inputName)*modulus:][:modulus])), nil
 }
 
 // eachSource calls do for each row that a row of a node at a time depends on, with how many frames later it is. Rows at

@@ -29,19 +29,7 @@ func TestLoopedFuture(t *testing.T) {
 		{"on the whole forth", "a Sum(input, IfDefined(Switch(Offset(a, 5), Offset(a, -3))))\noutput a", "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := "input-node name=input dim=2\ncomponent name=same type=NoOpComponent dim=2\n"
-			for _, line := range strings.Split(c.nodes, "\n") {
-				name, input, _ := strings.Cut(line, " ")
-				if name == "output" || name == "other" {
-					text += "output-node name=" + name + " input=" + input + "\n"
-				} else {
-					text += "component-node name=" + name + " component=same input=" + input + "\n"
-				}
-			}
-			nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			nn := futureNetwork(t, c.nodes)
 			requests, err := LoopedRequests(nn, LoopedConfig{FramesPerChunk: 12, RightContext: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -54,5 +42,58 @@ func TestLoopedFuture(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// futureNetwork makes a network of lines, each of a node with its input.
+func futureNetwork(t *testing.T, nodes string) *nnet3.Nnet {
+	t.Helper()
+	text := "input-node name=input dim=2\ncomponent name=same type=NoOpComponent dim=2\n" +
+		"component name=attention type=RestrictedAttentionComponent num-heads=1 key-dim=1 value-dim=1 num-left-inputs=1 num-right-inputs=3 num-right-inputs-required=1 time-stride=2\n"
+	for _, line := range strings.Split(nodes, "\n") {
+		name, input, _ := strings.Cut(line, " ")
+		switch name {
+		case "output", "other":
+			text += "output-node name=" + name + " input=" + input + "\n"
+		case "attention":
+			text += "component-node name=attention component=attention input=" + input + "\n"
+		default:
+			text += "component-node name=" + name + " component=same input=" + input + "\n"
+		}
+	}
+	nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nn
+}
+
+// TestLookahead: what a network uses of the future where it is there counts, whether or not it is needed.
+func TestLookahead(t *testing.T) {
+	for _, c := range []struct {
+		nodes       string
+		step, right int
+		want        int // -1 if it is all of the future
+	}{
+		{"output input", 1, 0, 0},
+		{"output Offset(input, -3)", 1, 0, 0},
+		{"output Offset(input, 3)", 1, 3, 3},
+		{"output Sum(input, IfDefined(Offset(input, 3)))", 1, 0, 3},
+		{"output Failover(Offset(input, 2), input)", 1, 0, 2},
+		{"a Sum(input, IfDefined(Offset(input, 3)))\noutput Sum(Offset(a, 1), IfDefined(Offset(a, 2)))", 1, 1, 5},
+		{"a Sum(Offset(input, 2), IfDefined(Offset(a, -1)))\noutput a", 1, 2, 2},
+		{"a Sum(input, IfDefined(Switch(Offset(a, 3), Offset(a, -5))))\noutput a", 1, 0, 3},
+		{"output Sum(input, IfDefined(Switch(input, Offset(input, 1))))", 1, 0, 1},
+		{"output Sum(input, IfDefined(Switch(input, Offset(input, 1))))", 2, 0, 0},
+		{"attention Append(input, input, input, input)\noutput attention", 1, 2, 6},
+		{"a Sum(input, IfDefined(Offset(a, 1)))\noutput a", 1, 0, -1},
+	} {
+		nn := futureNetwork(t, c.nodes)
+		if got, err := Lookahead(nn, c.step); c.want < 0 && !errors.Is(err, ErrUnbounded) || c.want >= 0 && (err != nil || got != c.want) {
+			t.Errorf("%s\nwith steps of %d: %d, %v, want %d", c.nodes, c.step, got, err, c.want)
+		}
+		if _, right, err := Context(nn); err != nil || right != c.right {
+			t.Errorf("%s\nneeds %d, %v, want %d", c.nodes, right, err, c.right)
+		}
 	}
 }

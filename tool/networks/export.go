@@ -135,6 +135,7 @@ func (f *exportFlags) models(ctx context.Context, c *tool.Console, model string,
 	if err != nil {
 		return nil, nil, err
 	}
+	warnOfFuture(c, model, nn, f.chunk.Subsampling)
 	names := make([]string, len(models))
 	ext := filepath.Ext(f.output)
 	for i := range models {

@@ -45,6 +45,9 @@ func (f *runFlags) scorer(ctx context.Context, c *tool.Console, report *runRepor
 		return nil, fmt.Errorf("%s: %w", f.model, err)
 	}
 	report.LackingStats = warnOfStats(c, f.model, nn)
+	if f.Looped {
+		warnOfFuture(c, f.model, nn, f.Options.FrameSubsampling)
+	}
 	if n := scorer.FramesPerChunk(); n != f.Options.FramesPerChunk {
 		c.Say("a chunk has %d frames instead of %d, a multiple of --frame-subsampling-factor and of the network's modulus", n, f.Options.FramesPerChunk)
 	}

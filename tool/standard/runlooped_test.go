@@ -107,13 +107,37 @@ func TestRunLoopedNumbers(t *testing.T) {
 	contains(t, nnopt(t, priors...).ok(t).stderr, "4 utterances")
 }
 
-// TestRunLoopedFuture: a bidirectional LSTM is refused, and not run with its future cut.
+// TestRunLoopedFuture: a bidirectional LSTM is refused, and not run with its future cut. A finite future is cut aloud.
 func TestRunLoopedFuture(t *testing.T) {
 	t.Parallel()
 	r := nnopt(t, "run", "--looped", compute+"blstm.raw", "ark:"+compute+"feats.ark", "ark:"+os.DevNull)
 	r.fails(t, statusFault, `rows of node "b1.`, "all of the future", "without --looped it can be scored")
 	r = nnopt(t, "export", "--looped", "--output="+filepath.Join(t.TempDir(), "x.onnx"), compute+"blstm.raw")
 	r.fails(t, statusFault, "all of the future")
+
+	// What is finite is cut as Kaldi cuts it, with a warning. Three frames to the next output are in the chunk.
+	model := smallModel(t, "input-node name=input dim=2\noutput-node name=output input=Sum(input, IfDefined(Offset(input, 3)))\n")
+	const warning = "warning: outputs use up to 3 frames of the future where they are there; the last ones of a chunk have "
+	for _, c := range []struct {
+		args   []string
+		warned string
+	}{
+		{[]string{"--looped"}, warning + "0,"},
+		{[]string{"--looped", "--frame-subsampling-factor=3"}, warning + "2,"},
+		{[]string{"--looped", "--frame-subsampling-factor=4"}, ""},
+		{nil, ""},
+	} {
+		run := nnopt(t, append([]string{"run", model, "ark:" + file(t, "feats", smallFeatures), "ark:" + os.DevNull}, c.args...)...)
+		export := nnopt(t, append([]string{"export", "--output=" + filepath.Join(t.TempDir(), "x.onnx"), model}, c.args...)...)
+		if c.args == nil {
+			export = run
+		}
+		for _, r := range []result{run, export} {
+			if found := strings.Contains(r.stderr, warning); found != (c.warned != "") || !strings.Contains(r.stderr, c.warned) {
+				t.Errorf("%v: %s", c.args, r.stderr)
+			}
+		}
+	}
 }
 
 // TestRunLoopedFaults: what can be scored is scored, and the rest is reported.

@@ -33,33 +33,36 @@ func Draw(seed uint64) *Case {
 	return c
 }
 
-// Probe returns a case of one operator for elements of a type in a version of ONNX, or nil if there is none.
-func Probe(op string, elem onnx.DataType, opset int64) *Case {
+// Probes yields cases of each operator, type of elements and version.
+func Probes(yield func(*Case) bool) {
+	for _, s := range steps() {
+		for _, elem := range append(anything, onnx.BFloat16) {
+			for opset := int64(oldest); opset <= newest; opset++ {
+				if c := probe(&s, elem, opset); c != nil && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// probe returns a case of one operator for elements of a type in a version of ONNX, or nil if there is none.
+func probe(s *step, elem onnx.DataType, opset int64) *Case {
+	if opset < s.since || s.until > 0 && opset > s.until {
+		return nil
+	}
 	for seed := range uint64(20) {
 		b := newBuilder(seed)
 		b.opset, b.sets, b.all, b.values = opset, 1, true, b.values[:1]
-		s := find(op)
-		if s == nil || opset < s.since || s.until > 0 && opset > s.until {
-			return nil
-		}
 		x := b.fresh(elem, [][]int{[]int{2, 4, 4, 6}[:max(s.rank, 3)]})
-		if !s.takes(b, x) || s.make(b, op, x) == nil {
+		if !s.takes(b, x) || s.make(b, s.op, x) == nil {
 			continue
 		}
-		c := &Case{Name: fmt.Sprintf("%s_%v_%d", op, elem, opset)}
+		c := &Case{Name: fmt.Sprintf("%s_%v_%d", s.op, elem, opset)}
 		c.Model, c.Sets = b.finish()
 		return c
 	}
 	return nil
-}
-
-// Operators lists the operators that models are drawn of.
-func Operators() []string {
-	var list []string
-	for _, s := range steps() {
-		list = append(list, s.op)
-	}
-	return list
 }
 
 // Write writes the case to a folder, which must not be there.

@@ -1,4 +1,4 @@
-package nnettest
+package pipeline_test
 
 import (
 	"slices"

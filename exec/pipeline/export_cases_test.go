@@ -1,4 +1,4 @@
-package export_test
+package pipeline_test
 
 import (
 	"context"
@@ -33,9 +33,9 @@ var all = os.Getenv("NNOPT_GOLDEN")
 // one than the tolerance: with an order of sums other than Kaldi's, agreement is chance.
 var chaotic = map[string]float64{"tdnnf_noiv_infer": 3e-4} // the exact result is 1.9e-4 away from Kaldi's
 
-// TestCases exports the inference cases, and compares what the models compute with Kaldi's numbers.
-func TestCases(t *testing.T) {
-	roots := []string{"../testdata/recipes", "../testdata/random"}
+// TestExportedRecipes exports the inference cases, and compares what the models compute with Kaldi's numbers.
+func TestExportedRecipes(t *testing.T) {
+	roots := []string{"../../nnet3/testdata/recipes", "../../nnet3/testdata/random"}
 	if all != "" {
 		roots = []string{filepath.Join(all, "recipes"), filepath.Join(all, "random")}
 	}

@@ -1,4 +1,4 @@
-package export_test
+package pipeline_test
 
 import (
 	"errors"
@@ -28,9 +28,9 @@ func parse(t *testing.T, config string) *nnet3.Nnet {
 	return nn
 }
 
-// compare exports a request, and compares what the model computes for each number of units with the
+// compareModel exports a request, and compares what the model computes for each number of units with the
 // engine. It returns the model.
-func compare(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string) *onnx.Model {
+func compareModel(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string) *onnx.Model {
 	t.Helper()
 	opt := passtest.Optimizer(t, query)
 	m, err := pipeline.Export(t.Context(), nn, req, opt)
@@ -111,13 +111,13 @@ output-node name=switch input=Sum(Switch(Offset(input, -1), input, Offset(input,
 output-node name=parts input=Append(half, Failover(Offset(half, 50), Scale(-2, half)), Const(7, 1), Round(half, 2), ReplaceIndex(half, t, 0))
 `
 
-// TestModel: outputs that are inputs, constants, or other outputs, and all that descriptors say, for
+// TestExportedModel: outputs that are inputs, constants, or other outputs, and all that descriptors say, for
 // any number of sequences.
-func TestModel(t *testing.T) {
+func TestExportedModel(t *testing.T) {
 	nn := parse(t, mixed)
 	for _, query := range []string{"none", "+fast_run"} {
 		for _, sequences := range []int{1, 3} {
-			m := compare(t, nn, grid(6, sequences, 1, "same", "constant", "first", "second", "switch", "parts"), query)
+			m := compareModel(t, nn, grid(6, sequences, 1, "same", "constant", "first", "second", "switch", "parts"), query)
 			if n := len(m.Graph.Initializers); n > 40 {
 				t.Errorf("%d constants: are equal ones made once?", n)
 			}
@@ -125,8 +125,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestManyPieces: rows that alternate are picked from all that there are, not put together one by one.
-func TestManyPieces(t *testing.T) {
+// TestExportedPieces: rows that alternate are picked from all that there are, not put together one by one.
+func TestExportedPieces(t *testing.T) {
 	nn := parse(t, `
 input-node name=input dim=2
 component name=a type=AffineComponent input-dim=2 output-dim=2
@@ -135,13 +135,13 @@ component name=b type=TanhComponent dim=2
 component-node name=b component=b input=Switch(a, input)
 output-node name=output input=b
 `)
-	if m := compare(t, nn, grid(40, 2, 0, "output"), "none"); len(m.Graph.Nodes) > 30 {
+	if m := compareModel(t, nn, grid(40, 2, 0, "output"), "none"); len(m.Graph.Nodes) > 30 {
 		t.Errorf("there are %d nodes", len(m.Graph.Nodes))
 	}
 }
 
-// TestUnit: sequences with the same rows are one unit each, in any order; others are a unit together.
-func TestUnit(t *testing.T) {
+// TestExportedUnit: sequences with the same rows are one unit each, in any order; others are a unit together.
+func TestExportedUnit(t *testing.T) {
 	rows := func(list ...index.Index) []index.Index { return list }
 	request := func(in, out []index.Index) *computation.Request {
 		return &computation.Request{Inputs: []computation.IoSpecification{{Name: "input", Indexes: in, HasDeriv: true}},
@@ -179,11 +179,11 @@ func TestUnit(t *testing.T) {
 	for i := range req.Outputs {
 		req.Outputs[i].Indexes = append(req.Outputs[i].Indexes, index.Index{N: 1})
 	}
-	compare(t, parse(t, mixed), req, "+fast_run")
+	compareModel(t, parse(t, mixed), req, "+fast_run")
 }
 
-// TestFaults: everything that can't be said is named, with node and component.
-func TestFaults(t *testing.T) {
+// TestExportedFaults: everything that can't be said is named, with node and component.
+func TestExportedFaults(t *testing.T) {
 	nn := parse(t, `
 input-node name=input dim=2
 component name=d type=DropoutComponent dim=2 dropout-proportion=0.5
@@ -207,7 +207,7 @@ output-node name=output input=m
 		}
 	}
 	nn.SetTestMode(true)
-	compare(t, nn, grid(3, 2, 0, "output"), "+fast_run")
+	compareModel(t, nn, grid(3, 2, 0, "output"), "+fast_run")
 	// What a gradient needs is not there to be said, either.
 	if _, err := pipeline.Export(t.Context(), nn, &computation.Request{}, nil); !errors.Is(err, computation.ErrRequest) {
 		t.Errorf("no request: %v", err)

@@ -1,4 +1,4 @@
-package floats_test
+package onnxpass_test
 
 import (
 	"encoding/binary"
@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/passes/onnxpass/internal/floats"
 )
 
-// TestScale: floats are multiplied one by one, and an infinity or NaN is seen wherever it is, by Finite too.
-func TestScale(t *testing.T) {
+// TestScaleFloats: floats are multiplied one by one, and an infinity or NaN is seen wherever it is, by Finite too.
+func TestScaleFloats(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for n := range 12 {
 		for at := -1; at < n; at++ {

@@ -1,4 +1,4 @@
-package export_test
+package pipeline_test
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-const compute = "../testdata/compute/"
+const compute = "../../nnet3/testdata/compute/"
 
 // A loopedRun is what one of Kaldi's looped runs was made with.
 type loopedRun struct {
@@ -33,9 +33,9 @@ type loopedRun struct {
 // A stream is an utterance with Kaldi's scores.
 type stream struct{ frames, ivectors, want kernel.Matrix }
 
-// TestLooped exports loops, runs all utterances side by side, chunk by chunk, and compares with
+// TestExportedLoop exports loops, runs all utterances side by side, chunk by chunk, and compares with
 // Kaldi's numbers.
-func TestLooped(t *testing.T) {
+func TestExportedLoop(t *testing.T) {
 	for _, r := range []loopedRun{
 		{"lstmp_20", "lstmp.raw", "ivec.txt", 0, 20, 1, 0},
 		{"lstmp_7_left3", "lstmp.raw", "ivec.txt", 0, 7, 1, 3},

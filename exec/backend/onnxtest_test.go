@@ -1,12 +1,16 @@
-package onnxtest_test
+package backend_test
 
 import (
+	"flag"
+	"path/filepath"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 )
+
+var probes = flag.String("probes", "", "write cases of single operators to this folder")
 
 // walk calls a function with all nodes, and with how many graphs are around them.
 func walk(nodes []*onnx.Node, depth int, do func(n *onnx.Node, depth int)) {
@@ -89,6 +93,19 @@ func count(found map[string]int, n *onnx.Node, depth int) {
 	for _, name := range n.Outputs {
 		if name == "" {
 			found["unread"]++
+		}
+	}
+}
+
+// TestWriteProbes writes cases of each operator, type of elements and version. Those that testdata/answer.js
+// of onnxtest leaves are what its testdata/kernels.txt lists.
+func TestWriteProbes(t *testing.T) {
+	if *probes == "" {
+		t.Skip("without -probes")
+	}
+	for c := range onnxtest.Probes {
+		if err := c.Write(t.Context(), filepath.Join(*probes, c.Name)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package interp_test
+package tensor_test
 
 import (
 	"context"
