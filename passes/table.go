@@ -64,6 +64,7 @@ const (
 //	reassoc     changes the order of sums, and so the last bits of a result
 //	storage     decides where values live
 //	unsafe_nan  changes results where an argument is NaN, infinite or zero
+//	decompose   makes nodes that every tool knows of one that few know
 //	upward      makes one node of several that others may look for
 //	int8        multiplies with a precision of 8 bits
 //	int16       multiplies with a precision of 16 bits
@@ -102,7 +103,10 @@ func table() []row {
 			after: reasons{"uncanonicalize": "rules do not look into fused ops", "local_pow_specialize_device": "the multiplications should be fused",
 				"crossentropy_to_crossentropy_with_softmax": "rules do not look into fused ops"}},
 
-		{position: 0.5, name: "bodies1", rewriter: onnxpass.OptimizeBodies("bodies1"), dialect: models, tags: both,
+		{position: 0.4, name: "decompose_nodes", rewriter: optdb.NewEquilibriumDB("decompose_nodes"), dialect: models, tags: "decompose",
+			doc:    "replaces operators of ONNX Runtime by what they are made of",
+			before: reasons{"simplify_nodes": "the parts are simplified there", "bodies1": "what they say about sizes is known inside bodies"}},
+		{position: 0.5, name: "bodies1", rewriter: onnxpass.OptimizeBodies("bodies1"), dialect: models, tags: both + " decompose",
 			before: reasons{"simplify_nodes": "what a body makes says more about the results of its node"}},
 		{position: 1, name: "simplify_nodes", rewriter: optdb.NewEquilibriumDB("simplify_nodes"), dialect: models, tags: both, doc: "makes nodes fewer and simpler",
 			after: reasons{"merge1": "equal nodes are simplified once"}},
@@ -301,8 +305,11 @@ func table() []row {
 	for _, l := range onnxpass.Rules() {
 		for _, group := range l.Groups {
 			tags := both
-			if group == "compose_nodes" {
+			switch group {
+			case "compose_nodes":
 				tags = run
+			case "decompose_nodes":
+				tags = "decompose"
 			}
 			rows = append(rows, row{in: group, name: rewrite.Outline(l.Rule).Name, rewriter: l.Rule, dialect: models, tags: tags + " " + strings.Join(l.Tags, " ")})
 		}

@@ -33,16 +33,20 @@ func (l *Operators) Expand(op *Op, inputs []*fgraph.Variable) (results []*fgraph
 	return b.results, b.applies, nil
 }
 
-// build builds what the op computes. Results are half floats again if inputs were.
+// build builds what the op computes. Results are half floats again if inputs were, unless Infer says otherwise.
 func (c *Call) build() *Builder {
 	b := &Builder{Call: c}
 	list := c.operator.Body(b)
-	for k, v := range list[:min(len(list), len(c.out))] {
-		if v != nil && b.half != onnx.Undefined && TypeOf(v).Elem() == onnx.Float {
-			list[k] = b.cast(v, b.half)
-		}
-	}
 	b.results = list[:min(len(list), len(c.out))]
+	if c.operator.Infer != nil {
+		c.operator.Infer(c)
+	}
+	for k, v := range b.results {
+		if v == nil || b.half == onnx.Undefined || TypeOf(v).Elem() != onnx.Float || c.out[k].Elem() == onnx.Float {
+			continue
+		}
+		b.results[k] = b.cast(v, b.half)
+	}
 	return b
 }
 
@@ -114,6 +118,21 @@ func (b *Builder) plus(x, y variable) variable {
 		return x
 	}
 	return b.add(x, y)
+}
+
+// onto adds what is broadcast to the shape of x.
+func (b *Builder) onto(x, y variable) variable {
+	if y == nil {
+		return x
+	}
+	sum := b.add(x, y)
+	t, ok := TypeOf(sum).Meet(TypeOf(x).withoutData())
+	if !ok {
+		b.Fail("a %v is not broadcast to %v", y.Type(), x.Type())
+	}
+	a := fgraph.NewApply(sum.Owner().Op(), sum.Owner().Inputs(), t)
+	b.applies[len(b.applies)-1] = a
+	return a.Out()
 }
 
 func (b *Builder) cast(x variable, t onnx.DataType) variable {
@@ -211,6 +230,13 @@ func (b *Builder) size(x variable, axis int) variable {
 		return Int64(n)
 	}
 	return b.do("Gather", b.do("Shape", x), Int64(int64(b.Axis(int64(axis), b.rankOf(x)))), Int("axis", 0))
+}
+
+// sameFirst reports whether the first sizes of two values are known to be the same.
+func (b *Builder) sameFirst(x, y variable) bool {
+	m, _ := TypeOf(x).Shape()
+	n, _ := TypeOf(y).Shape()
+	return len(m) > 0 && len(n) > 0 && m[0].Same(n[0])
 }
 
 // vector makes a list of tensors without dimensions.

@@ -20,6 +20,10 @@ var contribAttention = []Operator{
 	}),
 	contrib("MultiHeadAttention", 1, 8, nil, multiHead),
 	contrib("GroupQueryAttention", 7, 12, inferGroupQuery, groupQuery),
+	contrib("MRotaryEmbedding", 4, 4, inferSame, sections),
+	contrib("LinearAttentionGate", 4, 4, nil, func(b *Builder) []variable {
+		return []variable{b.mul(b.do("Softplus", b.add(b.x(0), b.x(1))), b.x(2)), b.do("Sigmoid", b.x(3))}
+	}),
 	contrib("RotaryEmbedding", 4, 4, inferSame, func(b *Builder) []variable {
 		x, four := b.x(0), b.rankOf(b.Input(0)) == 4
 		if !four {
@@ -33,7 +37,7 @@ var contribAttention = []Operator{
 		if b.rankOf(at) == 1 {
 			at = b.unsqueeze(b.add(at, b.upTo(b.size(x, 2))), 0)
 		}
-		y := b.turned(x, at, b.x(2), b.x(3), b.Op.Int("interleaved", 0) != 0)
+		y := b.turned(x, b.angles(b.x(2), at), b.angles(b.x(3), at), b.Op.Int("interleaved", 0) != 0)
 		if !four {
 			y = b.merged(y)
 		}
@@ -77,14 +81,14 @@ func (b *Builder) merged(x variable) variable {
 	return b.reshape(b.transpose(x, 0, 2, 1, 3), 0, 0, n)
 }
 
-// turned turns pairs of elements of heads by the angles of positions, [N or 1, length], whose cosines and sines are
-// rows of two tables.
-func (b *Builder) turned(x, positions, cos, sin variable, interleaved bool) variable {
-	half := b.number(cos, 1)
-	angles := func(table variable) variable {
-		return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
-	}
-	cos, sin = angles(cos), angles(sin)
+// angles returns the rows of a table of cosines or sines for positions, [N or 1, length].
+func (b *Builder) angles(table, positions variable) variable {
+	return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
+}
+
+// turned turns pairs of elements of heads by angles, [N or 1, 1, length, pairs].
+func (b *Builder) turned(x, cos, sin variable, interleaved bool) variable {
+	half := b.number(cos, 3)
 	var y variable
 	if interleaved {
 		part := func(from int64) variable {
@@ -106,6 +110,23 @@ func (b *Builder) rotation(x, y, cos, sin variable) (re, im variable) {
 	return b.sub(b.mul(x, cos), b.mul(y, sin)), b.add(b.mul(x, sin), b.mul(y, cos))
 }
 
+// sections turns pairs of elements by angles of several positions, [3, N, length]: sections of pairs have one each.
+func sections(b *Builder) []variable {
+	b.only(4, "mrope_interleaved", "rotary_interleaved", "interleaved")
+	x := b.heads(b.x(0), b.Op.Int("num_heads", 0))
+	angles := func(table variable) variable {
+		var parts []variable
+		at := int64(0)
+		for i, n := range b.Ints("mrope_section") {
+			positions := b.do("Gather", b.Input(1), Int64(int64(i)), Int("axis", 0))
+			parts = append(parts, b.do("Gather", b.slice(table, 1, at, at+n), positions, Int("axis", 0)))
+			at += n
+		}
+		return b.unsqueeze(b.concat(2, parts...), 1)
+	}
+	return []variable{b.merged(b.turned(x, angles(b.x(2)), angles(b.x(3)), false))}
+}
+
 // scores multiplies queries and keys, and the scale of the op.
 func (b *Builder) scores(q, k variable) variable {
 	scale := float64(b.Op.Float("scale", 0))
@@ -119,8 +140,9 @@ func (b *Builder) scores(q, k variable) variable {
 const lowest = -math.MaxFloat32
 
 // mask returns what is added to scores, [N, heads, length, keys], nil if that is nothing. Input k is the mask: a number
-// for each key, or for each query and key, or how many keys there are for an item, and from which on.
-func (b *Builder) mask(k int, scores variable) variable {
+// for each key, or for each query and key, or how many keys there are for an item, and from which on. The keys end with
+// those that are new.
+func (b *Builder) mask(k int, scores, fresh variable) variable {
 	filter := float64(b.Op.Float("mask_filter_value", -10000))
 	var add variable
 	choose := func(masked variable, yes, no any) variable { return b.do("Where", masked, yes, no) }
@@ -133,9 +155,12 @@ func (b *Builder) mask(k int, scores variable) variable {
 			items := b.unsqueeze(b.size(scores, 0), 0)
 			column := func(v variable) variable { return b.unsqueeze(v, 1) }
 			masked := b.do("GreaterOrEqual", b.unsqueeze(keys, 0), column(b.do("Slice", m, []int64{0}, items, []int64{0})))
-			dims, _ := TypeOf(m).Shape()
-			if n, _ := TypeOf(scores).Shape(); dims[0].Same(n[0].Times(Known(2))) {
-				starts := column(b.do("Slice", m, items, []int64{math.MaxInt64}, []int64{0}))
+			if n := b.size(scores, 0); !b.sameFirst(m, scores) {
+				// There are starts behind the ends if there are twice as many.
+				both := b.do("Equal", b.size(m, 0), b.mul(n, 2))
+				some := b.concat(0, m, b.mul(b.do("Slice", m, []int64{0}, items, []int64{0}), 0))
+				starts := b.do("Slice", some, items, b.mul(items, 2), []int64{0})
+				starts = column(b.do("Where", both, starts, Int64(0)))
 				masked = b.do("Or", masked, b.do("Less", b.unsqueeze(keys, 0), starts))
 			}
 			add = b.unsqueeze(choose(masked, number(filter), number(0)), 1, 2)
@@ -148,8 +173,7 @@ func (b *Builder) mask(k int, scores variable) variable {
 		}
 	}
 	if b.Op.Int("unidirectional", 0) != 0 {
-		length := b.size(scores, 2)
-		last := b.add(b.upTo(length), b.sub(b.size(scores, 3), length))
+		last := b.add(b.upTo(b.size(scores, 2)), b.sub(b.size(scores, 3), b.size(fresh, 2)))
 		otherwise := number(0)
 		if add != nil {
 			otherwise = add
@@ -169,12 +193,13 @@ func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
 	}
 	parts := b.several(3, "Split", qkv, sizes, Int("axis", 2))
 	q, k, v := b.heads(parts[0], n), b.heads(parts[1], n), b.heads(parts[2], n)
+	fresh := k
 	if past != nil {
 		k = b.concat(2, b.do("Gather", past, Int64(0), Int("axis", 0)), k)
 		v = b.concat(2, b.do("Gather", past, Int64(1), Int("axis", 0)), v)
 	}
 	scores := b.scores(q, k)
-	scores = b.plus(b.plus(scores, b.mask(mask, scores)), bias)
+	scores = b.onto(b.onto(scores, b.mask(mask, scores, fresh)), bias)
 	y := []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v))}
 	if b.Op.Outputs > 1 {
 		y = append(y, b.concat(0, b.unsqueeze(k, 0), b.unsqueeze(v, 0)))
@@ -205,7 +230,7 @@ func multiHead(b *Builder) []variable {
 		k, v = b.concat(2, b.x(6), k), b.concat(2, b.x(7), v)
 	}
 	scores := b.scores(q, k)
-	scores = b.plus(b.plus(scores, b.mask(4, scores)), b.x(5))
+	scores = b.onto(b.onto(scores, b.mask(4, scores, parts[1])), b.x(5))
 	return []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v)), k, v, scores}
 }
 
@@ -213,10 +238,11 @@ func multiHead(b *Builder) []variable {
 func inferGroupQuery(c *Call) {
 	elem, q := c.Elem(0), c.sizesOf(0, 3)
 	heads, keys := Known(c.Op.Int("num_heads", 1)), Known(c.Op.Int("kv_num_heads", 1))
-	size := c.exactly(q[2], heads)
+	all := heads
 	if !c.Has(1) {
-		size = c.exactly(q[2], heads.Plus(keys).Plus(keys))
+		all = heads.Plus(keys).Plus(keys)
 	}
+	size := c.exactly(q[2], all)
 	total := c.one(6)
 	c.Set(0, NewType(elem, q[0], q[1], heads.Times(size)))
 	held := total
@@ -235,6 +261,8 @@ func inferGroupQuery(c *Call) {
 	c.Set(3, NewType(elem, q[0], heads, q[1], total))
 }
 
+// groupQuery: where the lengths of items, inputs 5 and 6, are left out, which the operator does not allow, all items are
+// as long as the buffer of the past. Then it is simpler.
 func groupQuery(b *Builder) []variable {
 	heads, groups := b.Op.Int("num_heads", 0), b.Op.Int("kv_num_heads", 0)
 	if groups < 1 || heads%groups != 0 {
@@ -247,23 +275,36 @@ func groupQuery(b *Builder) []variable {
 		q, k, v = parts[0], parts[1], parts[2]
 	}
 	q, k, v = b.heads(q, heads), b.heads(k, groups), b.heads(v, groups)
-	length, total := b.size(q, 2), b.scalar(b.integers(6))
-	ends := b.reshape(b.add(b.integers(5), 1), -1, 1)
-	// A prompt has no past. The queries are the last tokens of an item otherwise.
-	past := b.do("Where", b.do("Equal", length, total), Int64(0), b.sub(ends, length))
-	queries := b.add(past, b.unsqueeze(b.upTo(length), 0)) // [N, length]
+	length, past := b.size(q, 2), Int64s(0)
+	var total, ends variable
+	full := !b.Has(5)
+	if full {
+		if b.Has(3) {
+			past = b.unsqueeze(b.size(b.Input(3), 2), 0)
+		}
+		total = b.scalar(b.add(past, length))
+		ends = b.unsqueeze(total, 0, 1)
+	} else {
+		total, ends = b.scalar(b.integers(6)), b.reshape(b.add(b.integers(5), 1), -1, 1)
+		// A prompt has no past. The queries are the last tokens of an item otherwise.
+		past = b.do("Where", b.do("Equal", length, total), Int64(0), b.sub(ends, length))
+	}
+	queries := b.add(past, b.unsqueeze(b.upTo(length), 0)) // [N or 1, length]
 	if b.Op.Int("do_rotary", 0) != 0 {
 		at := queries
 		if b.Has(9) {
 			at = b.Input(9)
 		}
-		turn := func(x variable) variable {
-			return b.turned(x, at, b.x(7), b.x(8), b.Op.Int("rotary_interleaved", 0) != 0)
-		}
-		q, k = turn(q), turn(k)
+		cos, sin := b.angles(b.x(7), at), b.angles(b.x(8), at)
+		interleaved := b.Op.Int("rotary_interleaved", 0) != 0
+		q, k = b.turned(q, cos, sin, interleaved), b.turned(k, cos, sin, interleaved)
 	}
 	presentK, presentV := k, v
-	if b.Has(3) {
+	switch {
+	case b.Has(3) && full:
+		k, v = b.concat(2, b.x(3), k), b.concat(2, b.x(4), v)
+		presentK, presentV = k, v
+	case b.Has(3):
 		presentK, presentV = b.behind(b.x(3), k, past, total), b.behind(b.x(4), v, past, total)
 		cut := func(x variable) variable {
 			return b.do("Slice", x, []int64{0}, b.unsqueeze(total, 0), []int64{2})
@@ -274,7 +315,7 @@ func groupQuery(b *Builder) []variable {
 	if limit := float64(b.Op.Float("softcap", 0)); limit > 0 {
 		scores = b.mul(b.do("Tanh", b.div(scores, limit)), limit)
 	}
-	scores = b.plus(scores, b.x(10))
+	scores = b.onto(scores, b.x(10))
 	scores = b.do("Where", b.unsqueeze(b.seen(queries, ends, total), 1), scores, math.Inf(-1))
 	weights := b.weights(scores)
 	y := []variable{b.merged(b.do("MatMul", weights, b.repeated(v, heads/groups))), presentK, presentV, nil}
@@ -292,8 +333,8 @@ func (b *Builder) repeated(x variable, n int64) variable {
 	if n == 1 {
 		return x
 	}
-	groups := b.number(x, 1)
-	return b.reshape(b.do("Tile", b.unsqueeze(x, 2), []int64{1, 1, n, 1, 1}), 0, groups*n, -1, b.number(x, 3))
+	groups, size := b.number(x, 1), b.number(x, 3)
+	return b.reshape(b.do("Expand", b.unsqueeze(x, 2), []int64{1, 1, n, 1, 1}), 0, groups*n, -1, size)
 }
 
 // behind writes what is new to a buffer behind so many entries of each item. The buffer has at least as many as a total.

@@ -47,11 +47,12 @@ var contribOthers = []Operator{
 	contrib("ConvTransposeWithDynamicPads", 2, 4, nil, dynamicPads),
 	contrib("CausalConvWithState", 2, 4, nil, func(b *Builder) []variable {
 		x, n := b.x(0), b.number(b.Input(1), 2)
-		state := b.x(3)
-		if state == nil {
-			state = b.do("Expand", b.mul(b.slice(x, 2, 0, 1), 0), []int64{1, 1, n - 1})
+		var all variable
+		if b.Has(3) {
+			all = b.concat(2, b.x(3), x)
+		} else {
+			all = b.do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
 		}
-		all := b.concat(2, state, x)
 		y := b.do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
 		switch a := b.Op.Text("activation", "none"); a {
 		case "none":
@@ -62,7 +63,28 @@ var contribOthers = []Operator{
 		}
 		return []variable{y, b.do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
 	}),
+	contrib("WordConvEmbedding", 4, 4, nil, wordConv),
 	contrib("LinearAttention", 3, 6, inferLinearAttention, nil),
+	contrib("Inverse", 1, 1, inferSame, nil),
+	contrib("MurmurHash3", 1, 1, func(c *Call) {
+		if c.shaped(0, onnx.Uint32, 0); c.Op.Int("positive", 1) == 0 {
+			c.shaped(0, onnx.Int32, 0)
+		}
+	}, nil),
+	contrib("NGramRepeatBlock", 2, 2, func(c *Call) { c.like(0, 1) }, nil),
+	contrib("BifurcationDetector", 3, 4, func(c *Call) {
+		c.Set(0, NewType(onnx.Int64, UnknownDim))
+		c.Set(1, NewType(onnx.Int64))
+	}, nil),
+	contrib("MaxpoolWithMask", 2, 2, inferPool, nil),
+	contrib("DynamicTimeWarping", 1, 1, func(c *Call) { c.Set(0, NewType(onnx.Int32, Known(2), UnknownDim)) }, nil),
+	contrib("CropAndResize", 4, 4, func(c *Call) {
+		dims := append([]Dim{c.sizesOf(1, 2)[0], c.sizesOf(0, 4)[1]}, unknowns(2)...)
+		if list, ok := c.elements(3); ok && len(list) == 2 {
+			copy(dims[2:], list)
+		}
+		c.Set(0, NewType(c.Elem(0), dims...))
+	}, nil),
 	contrib("MoE", 5, 8, inferSame, func(b *Builder) []variable {
 		return []variable{b.experts(b.swapped(b.x(2)), b.x(3), b.swapped(b.x(4)), b.x(5), b.x(6), b.x(7))}
 	}),
@@ -188,4 +210,15 @@ func (b *Builder) expertActivation(x variable) variable {
 		b.Fail("activation_type %q", name)
 	}
 	return nil
+}
+
+// wordConv embeds the characters of words, and takes the largest of what a convolution makes of them. Further dimensions
+// of the input are not looked at.
+func wordConv(b *Builder) []variable {
+	words, length := b.size(b.Input(0), 0), b.size(b.Input(0), 1)
+	used := b.do("Slice", b.reshape(b.Input(0), -1), []int64{0}, b.unsqueeze(b.mul(words, length), 0), []int64{0})
+	ids := b.do("Reshape", used, b.vector(words, length))
+	x := b.unsqueeze(b.do("Gather", b.x(3), ids, Int("axis", 0)), 1) // [words, 1, characters, size]
+	y := b.do("Tanh", b.do("Conv", x, b.x(1), b.x(2)))
+	return []variable{b.do("ReduceMax", y, []int64{2, 3}, Int("keepdims", 0))}
 }

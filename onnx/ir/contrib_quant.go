@@ -78,6 +78,13 @@ var contribQuantization = []Operator{
 		}
 		return []variable{b.mul(y, b.alongAxis(b.x(1)))}
 	}),
+	contrib("DynamicQuantizeLSTM", 12, 12, func(c *Call) {
+		x, w := c.sizesOf(0, 3), c.sizesOf(1, 3)
+		hidden := c.exactly(w[2], Known(4))
+		c.Set(0, NewType(c.Elem(0), x[0], w[0], x[1], hidden))
+		c.Set(1, NewType(c.Elem(0), w[0], x[1], hidden))
+		c.Set(2, NewType(c.Elem(0), w[0], x[1], hidden))
+	}, nil),
 	contrib("MulInteger", 3, 4, nil, func(b *Builder) []variable {
 		number := func(k int) variable {
 			x := b.cast(b.x(k), onnx.Int32)

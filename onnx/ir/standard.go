@@ -6,4 +6,4 @@ import "slices"
 // where an older one says something else, Legacy tells.
 var standard = slices.Concat(standardMath, standardLogic, standardProducts, standardReductions, standardShapes, standardIndexing, standardWindows, standardNorms, standardAttention,
 	standardRecurrent, standardQuantization, standardRandom, standardSignals, standardControl, standardSequences, standardStrings, standardTraining,
-	contribNorms, contribActivations, contribProducts, contribAttention, contribQuantization, contribOthers)
+	contribNorms, contribActivations, contribProducts, contribAttention, contribQuantization, contribBlocked, contribOthers)

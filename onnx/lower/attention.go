@@ -10,12 +10,10 @@ import (
 
 // The operators of transformers.
 var attention = map[string]func(c *call) []*value{
-	"Attention":       (*call).attention,
-	"RotaryEmbedding": (*call).rotary,
-	"TensorScatter":   (*call).cacheUpdate,
-	"LinearAttention": (*call).linearAttention,
-
-	"com.microsoft.LinearAttention": (*call).linearAttention,
+	"Attention":                     (*call).attention,
+	"RotaryEmbedding":               (*call).rotary,
+	"TensorScatter":                 (*call).cacheUpdate,
+	"LinearAttention":               (*call).linearAttention,
 	"CausalConvWithState":           (*call).causalConv,
 	"ai.onnx.preview.FlexAttention": (*call).flexAttention,
 }

@@ -2,10 +2,12 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // hasBody reports whether an op can be computed by others.
@@ -23,11 +25,14 @@ func (l *lowering) types() *ir.Operators {
 	return l.options.Types
 }
 
-// expanded lowers what an op is made of.
-func (c *call) expanded() ([]*value, error) {
+// expanded lowers what an op is made of. Some inputs are left out.
+func (c *call) expanded(without ...int) ([]*value, error) {
 	s := newScope(nil)
 	inputs := make([]*fgraph.Variable, len(c.in))
 	for k, x := range c.in {
+		if slices.Contains(without, k) {
+			x = nil
+		}
 		v, err := c.standIn(k, x)
 		if err != nil {
 			return nil, err
@@ -91,4 +96,37 @@ func (c *call) standIn(k int, x *value) (*fgraph.Variable, error) {
 		}
 	}
 	return fgraph.NewInput(t, ""), nil
+}
+
+// groupQuery lowers GroupQueryAttention. Nearly always the keys of all items fill the buffer of the past. Then lengths say
+// nothing, and new keys are joined to those of the past. A graph for any sizes provides that they do.
+func (c *call) groupQuery() []*value {
+	length := c.dims(c.x(0))[1]
+	past := ir.Known(0)
+	if c.has(3) {
+		past = c.dims(c.x(3))[2]
+	}
+	all := c.size(past.Plus(length))
+	full := tensor.Map(array.Eq, c.reshape(c.integers(6), nil), all)
+	if !past.Is(0) || !c.bool("causal", true) {
+		ends := tensor.Add(c.integers(5), tensor.Int(1))
+		full = tensor.Mul(full, reduceAll(array.Min, tensor.Map(array.Eq, ends, all)))
+	}
+	var left []int
+	if c.open != nil {
+		left = []int{5, 6}
+		q := *c.in[0]
+		q.v = tensor.Assert(q.v, "GroupQueryAttention: the past has as many entries as its buffer", full)
+		c.open.note(q.v, ir.TypeOf(c.apply.Inputs()[0]))
+		c.in = append([]*value{&q}, c.in[1:]...)
+	} else if a, err := c.valueOf(full); err != nil {
+		c.fail("lengths: %w", err)
+	} else if a.Float(0) != 0 {
+		left = []int{5, 6}
+	}
+	out, err := c.expanded(left...)
+	if err != nil {
+		c.fail("%w", err)
+	}
+	return out
 }

@@ -57,15 +57,8 @@ var products = map[string]func(c *call) []*value{
 		return c.out(tensor.Mul(x, c.along(1, c.x(0))), cmp.Or(onnx.DataType(c.int("output_dtype", 0)), c.elem(1)))
 	},
 	"DynamicQuantizeLinear": func(c *call) []*value {
-		x := c.x(0)
-		low, high := reduceAll(array.Min, x), reduceAll(array.Max, x)
-		zero := number(0, low)
-		low, high = tensor.Minimum(low, zero), tensor.Maximum(high, zero)
-		// Of zeros alone the scale may be anything but 0: it is 1, as in ONNX Runtime.
-		scale := tensor.Switch(tensor.Map(array.Eq, high, low), number(1, low), tensor.TrueDiv(tensor.Sub(high, low), number(255, low)))
-		point := tensor.Map(array.Round, tensor.Maximum(zero, tensor.Minimum(number(255, low), tensor.TrueDiv(tensor.Neg(low), scale))))
-		z := tensor.Cast(point, array.Uint8)
-		return []*value{{v: c.quantize(x, scale, z, onnx.Uint8), elem: onnx.Uint8}, {v: scale, elem: onnx.Float}, {v: z, elem: onnx.Uint8}}
+		scale, z := dynamicScale(c.x(0))
+		return []*value{{v: c.quantize(c.x(0), scale, z, onnx.Uint8), elem: onnx.Uint8}, {v: scale, elem: onnx.Float}, {v: z, elem: onnx.Uint8}}
 	},
 	"QLinearMatMul": func(c *call) []*value {
 		if sums := c.matmulSums(0, 3, 2, 5); sums != nil && ndim(c.single(1)) == 0 && ndim(c.x(4)) <= 1 {
@@ -110,6 +103,25 @@ var products = map[string]func(c *call) []*value{
 		}
 		return c.out(tensor.Conv(x, k, nil, c.slide(w[2:], x), c.int("group", 1)), onnx.Int32)
 	},
+}
+
+// dynamicScale returns the scale and the zero point with which all elements of x are integers of 8 bits, and 0 is one.
+func dynamicScale(x variable) (scale, z variable) {
+	low, high := reduceAll(array.Min, x), reduceAll(array.Max, x)
+	zero := number(0, low)
+	low, high = tensor.Minimum(low, zero), tensor.Maximum(high, zero)
+	// Of zeros alone the scale may be anything but 0: it is 1, as in ONNX Runtime.
+	scale = tensor.Switch(tensor.Map(array.Eq, high, low), number(1, low), tensor.TrueDiv(tensor.Sub(high, low), number(255, low)))
+	point := tensor.Map(array.Round, tensor.Maximum(zero, tensor.Minimum(number(255, low), tensor.TrueDiv(tensor.Neg(low), scale))))
+	return scale, tensor.Cast(point, array.Uint8)
+}
+
+// rounded rounds x to what it is as integers of 8 bits.
+func (c *call) rounded(x variable) variable {
+	scale, z := dynamicScale(x)
+	d := tensor.TypeOf(x).DType()
+	q := c.quantize(x, scale, z, onnx.Uint8)
+	return tensor.Mul(tensor.Sub(tensor.Cast(q, d), tensor.Cast(z, d)), scale)
 }
 
 // reduceAll reduces a tensor to a scalar.

@@ -1,8 +1,10 @@
 package lower
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -16,6 +18,7 @@ type recurrence struct {
 	steps, batch              int
 	batchFirst                bool
 	lengths                   variable // [N], or nil
+	quantized                 bool     // inputs and states are rounded to integers of 8 bits
 	activations               []func(variable) variable
 }
 
@@ -51,6 +54,7 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 		}
 	}
 	r.activate(names)
+	r.quantized = c.op.Name() == "com.microsoft.DynamicQuantizeLSTM"
 	if c.has(4) {
 		r.lengths = tensor.Cast(c.x(4), array.Int64)
 	}
@@ -204,6 +208,9 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 
 // sums returns x W' + h R' + b for all gates.
 func (r *recurrence) sums(d int, x, h variable) variable {
+	if r.quantized {
+		h = r.rounded(h)
+	}
 	y := tensor.Add(tensor.Dot(x, tensor.Transpose(r.part(1, d))), tensor.Dot(h, tensor.Transpose(r.part(2, d))))
 	if r.has(3) {
 		y = tensor.Add(y, r.bias(d, 0), r.bias(d, 1))
@@ -222,6 +229,33 @@ func (c *call) rnn() []*value {
 	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
 		return []variable{r.activations[d](r.sums(d, x, s[0]))}
 	})
+}
+
+// quantizedLSTM is an LSTM whose weights are integers, and whose inputs become some: all in front of the steps, and in each
+// step the state. What is computed with numbers that are rounded like that is the same but for the last bits.
+func (c *call) quantizedLSTM() []*value {
+	in := slices.Clone(c.in[:8])
+	x := c.x(0)
+	if c.has(4) { // steps that no item has don't count
+		used := tensor.Map(array.Lt, arange(c.shape(x)[0]), reduceAll(array.Max, c.integers(4)))
+		x = tensor.Mul(x, tensor.Cast(asDim(used, 0, 3), tensor.TypeOf(x).DType()))
+	}
+	in[0] = &value{v: c.rounded(x), elem: c.elem(0)}
+	for k := 1; k <= 2; k++ { // [directions, inputs, gates] for each direction or gate a scale
+		scale := 6 + 2*k
+		along := func(k int) variable {
+			v := tensor.Cast(c.x(k), array.Float32)
+			if ndim(v) == 1 {
+				return asDim(v, 0, 3)
+			}
+			return tensor.ExpandDims(v, 1)
+		}
+		w := tensor.Mul(tensor.Sub(tensor.Cast(c.x(k), array.Float32), along(scale+1)), along(scale))
+		in[k] = &value{v: tensor.SwapAxes(w, 1, 2), elem: onnx.Float}
+	}
+	plain := *c
+	plain.in = in
+	return plain.lstm()
 }
 
 // lstm has the gates i, o, f, c, with peepholes for i, o, f.

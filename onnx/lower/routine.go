@@ -109,6 +109,14 @@ func init() {
 		"RoundSmall":        routineFor(roundedToSmall),
 		"BitCast":           routineFor(bitsCast),
 		"TfIdf":             routineFor(tfidf),
+
+		"Inverse":             routineFor(inverted),
+		"MurmurHash3":         routineFor(hashed),
+		"NGramRepeatBlock":    routineFor(blocked),
+		"BifurcationDetector": routineFor(bifurcated),
+		"DynamicTimeWarping":  routineFor(warped),
+		"CropAndResize":       routineFor(cropped),
+		"MaxpoolWithMask":     routineFor(maskedMaxima),
 	}
 }
 

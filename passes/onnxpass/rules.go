@@ -23,7 +23,7 @@ type Local struct {
 // code are the rules that are Go functions, by name.
 func code() map[string]rewrite.Rule {
 	list := []rewrite.Rule{
-		constantFolding, shapeFolding, ifConstant,
+		constantFolding, shapeFolding, ifConstant, decompose,
 		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill, moveExpand, fuseReduceUnsqueeze,
 		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
 		ifEqualBranches, dropUnreadOutputs, moveTransposes, transposeResult, dropTransposeBeforeReduce,

@@ -1,0 +1,79 @@
+package ir
+
+import "github.com/nnopt/nnopt/onnx"
+
+// contribBlocked are the operators of the domain com.microsoft.nchwc, which ONNX Runtime writes at its highest level:
+// channels are in blocks, and those of a block are the last dimension in memory, though shapes do not say so. What reads
+// blocks is of this domain as well or element-wise, so here the order is the plain one everywhere, but for weights,
+// which are constants in blocks.
+var contribBlocked = func() []Operator {
+	list := []Operator{
+		{Type: "Conv", MinInputs: 2, MaxInputs: 4, Body: blockedConv},
+		{Type: "ReorderInput", MinInputs: 1, MaxInputs: 1, Body: func(b *Builder) []variable {
+			if b.Op.Int("channels_last", 0) != 0 {
+				return []variable{b.transpose(b.x(0), 0, 3, 1, 2)}
+			}
+			return []variable{b.do("Identity", b.x(0))}
+		}},
+		{Type: "ReorderOutput", MinInputs: 1, MaxInputs: 1, Body: func(b *Builder) []variable {
+			y := b.slice(b.x(0), 1, 0, b.Op.Int("channels", 0))
+			if b.Op.Int("channels_last", 0) != 0 {
+				y = b.transpose(y, 0, 2, 3, 1)
+			}
+			return []variable{y}
+		}},
+		{Type: "Upsample", MinInputs: 1, MaxInputs: 1, Body: func(b *Builder) []variable {
+			var scales []float32
+			for _, n := range b.Ints("scales") {
+				scales = append(scales, float32(n))
+			}
+			attributes := b.keep("mode", "coordinate_transformation_mode")
+			if b.Op.Text("mode", "nearest") == "nearest" {
+				attributes = []*onnx.Attribute{String("mode", "nearest"), String("coordinate_transformation_mode", "asymmetric"), String("nearest_mode", "floor")}
+			}
+			return []variable{b.do("Resize", b.x(0), nil, vectorOf(scales...), attributes)}
+		}},
+	}
+	for _, pool := range []string{"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"} {
+		list = append(list, Operator{Type: pool, MinInputs: 1, MaxInputs: 1,
+			Body: same(pool, "auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")})
+	}
+	for i := range list {
+		list[i].Domain = microsoft + ".nchwc"
+	}
+	return list
+}()
+
+func blockedConv(b *Builder) []variable {
+	x, w := b.x(0), b.x(1)
+	if b.rankOf(w) != 4 {
+		b.Fail("weights of %d dimensions", b.rankOf(w))
+	}
+	m, channels, height, width := b.number(w, 0), b.number(w, 1), b.number(w, 2), b.number(w, 3)
+	// Files do not say the size of blocks, which is that of the vectors of the processor that wrote them. It is taken
+	// to be 16, of AVX-512, unless sizes are only multiples of 8, of AVX2.
+	block := int64(16)
+	if m%16 != 0 || channels > 16 && channels%16 != 0 {
+		block = 8
+	}
+	if m%block != 0 {
+		b.Fail("%d filters in blocks of %d", m, block)
+	}
+	if channels%block == 0 {
+		w = b.reshape(w, m/block, channels/block, height, width, block, block)
+		w = b.transpose(w, 0, 5, 1, 4, 2, 3)
+	} else { // of plain inputs, or of each channel alone
+		w = b.transpose(b.reshape(w, m/block, channels, height, width, block), 0, 4, 1, 2, 3)
+	}
+	w = b.reshape(w, m, channels, height, width)
+	group := b.Op.Int("group", 1)
+	if more := channels*group - b.number(x, 1); more > 0 {
+		pads := make([]int64, 8)
+		pads[5] = more
+		x = b.do("Pad", x, pads)
+	} else if more < 0 {
+		x = b.slice(x, 1, 0, channels*group)
+	}
+	y := b.do("Conv", x, w, b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
+	return []variable{b.activated(b.plus(y, b.x(3)), b.keep("activation_params"))}
+}

@@ -1,0 +1,146 @@
+package onnxpass_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
+)
+
+// TestContributed evaluates the nodes of testdata/contrib: a graph there is followed by its results. They are the same of what
+// decompose makes of the nodes, which has none of them, and the types that are inferred are those of the results. Each
+// operator that is made of others has a node. Inputs are filled by fill.
+func TestContributed(t *testing.T) {
+	const name = "testdata/contrib/nodes.txt"
+	operators := ir.Standard()
+	seen := make(map[string]bool)
+	lines := readLines(t, name)
+	for i, line := range lines {
+		text, want, _ := strings.Cut(line, " | ")
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		g := parseGraph(t, text)
+		for a := range g.Applies() {
+			seen[a.Op().(*ir.Op).Name()] = true
+		}
+		results := interpreted(t, g)
+		for k, a := range results {
+			if ty := ir.TypeOf(g.Outputs()[k]); !ty.Accepts(ir.Constant(valueOf(t, a, ty), "").Type()) {
+				t.Errorf("line %d: result %d is a %v, inferred %v", i+1, k, a.Shape(), ty)
+			}
+		}
+		if got := shortly(results); *update {
+			lines[i] = text + " | " + got
+		} else if got != want {
+			t.Errorf("line %d: %s, want %s", i+1, got, want)
+		}
+		d := parseGraph(t, text)
+		if err := (&rewrite.Equilibrium{Name: "test", Rules: named(t, "decompose")}).Apply(context.Background(), d, nil); err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		for a := range d.Applies() {
+			if o := a.Op().(*ir.Op).Operator(); o == nil || o.Body != nil {
+				t.Errorf("line %d: %v is left", i+1, a.Op())
+			}
+		}
+		for k, a := range interpreted(t, d) {
+			if !equal(a, results[k]) {
+				t.Errorf("line %d: result %d is %v of %v, and its parts %v", i+1, k, results[k].Floats(), text, a.Floats())
+			}
+		}
+	}
+	for _, o := range operators.All() {
+		if (o.Body != nil || o.Domain == "com.microsoft") && !seen[(&ir.Op{Domain: o.Domain, Type: o.Type}).Name()] {
+			t.Errorf("%s has no node", o.Type)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// interpreted returns the outputs of a graph whose inputs are filled.
+func interpreted(t testing.TB, g *fgraph.FunctionGraph) []*array.Array {
+	t.Helper()
+	args := make(map[string]*array.Array)
+	for _, v := range g.Inputs() {
+		args[v.Name()] = fill(t, ir.TypeOf(v))
+	}
+	names := make([]string, len(g.Outputs()))
+	l, err := lower.Graph(context.Background(), g, names, lower.Options{}, args)
+	if err != nil {
+		t.Fatalf("%v: %v", g, err)
+	}
+	in := interp.New(context.Background())
+	for i, v := range l.Inputs {
+		in.Set(v, l.Arguments[i])
+	}
+	results, err := in.Values(l.Values)
+	if err != nil {
+		t.Fatalf("%v: %v", g, err)
+	}
+	return results
+}
+
+// fill returns a tensor of small numbers of both signs, or of such as are no larger than 4 for integers.
+func fill(t testing.TB, typ ir.Type) *array.Array {
+	t.Helper()
+	dims, ok := typ.Numbers()
+	if !ok {
+		t.Fatalf("an input of type %v", typ)
+	}
+	shape := make([]int, len(dims))
+	for i, d := range dims {
+		shape[i] = int(d)
+	}
+	a, err := lower.NewArray(typ.Elem(), shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.Len() {
+		switch k := (i*7 + i*i/5 + 2) % 11; {
+		case a.DType().IsFloat():
+			a.SetFloat(i, float64(k-4)/4)
+		case a.DType().Size() == 1 && a.DType() != array.Bool:
+			a.SetFloat(i, float64(k*9))
+		default:
+			a.SetFloat(i, float64(k%2))
+		}
+	}
+	return a
+}
+
+func valueOf(t testing.TB, a *array.Array, typ ir.Type) *ir.Value {
+	t.Helper()
+	x, err := lower.TensorOf("", a, typ.Elem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ir.NewValue(x, "")
+}
+
+// shown bounds the numbers of a result that are listed, which are as far apart as they can be.
+const shown = 8
+
+func shortly(list []*array.Array) string {
+	parts := make([]string, len(list))
+	for i, a := range list {
+		step := max(1, a.Len()/shown)
+		for k := 0; k < a.Len(); k += step {
+			parts[i] += fmt.Sprintf(" %.4g", a.Float(k)+0)
+		}
+		parts[i] = fmt.Sprintf("%v%v:%s", a.DType(), a.Shape(), parts[i])
+	}
+	return strings.Join(parts, "; ")
+}
