@@ -158,7 +158,7 @@ func (w *BlockWeights) Mul(x Matrix, ep Epilogue, y Matrix) {
 		p.roundRows(ws)
 	}
 	panels := (w.n + w.set.panelCols() - 1) / w.set.panelCols()
-	p.parts = min(ep.Threads.Parts(w.Duration(y.Rows)), panels)
+	p.parts = min(ep.Threads.Parts(w.duration(y.Rows)), panels)
 	if p.parts > 1 {
 		ep.Threads.Do(p.parts, p)
 		return
@@ -166,8 +166,8 @@ func (w *BlockWeights) Mul(x Matrix, ep Epilogue, y Matrix) {
 	p.panels(ws, 0, w.n)
 }
 
-// Duration is about how long a product with some rows takes.
-func (w *BlockWeights) Duration(rows int) time.Duration {
+// duration is about how long a product with some rows takes.
+func (w *BlockWeights) duration(rows int) time.Duration {
 	codes := float64(w.n) * float64(w.k)
 	takes := float64(codes / codeRates[w.set])
 	switch {

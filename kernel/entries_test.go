@@ -99,8 +99,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 		c.Codes, c.Scales = make([]byte, rows*16*blocks), a.in(rows*blocks)
 		NewBlockWeights(nil, &c)
 	},
-	"BlockWeights.Shape":    func(*arena, int, int) { new(BlockWeights).Shape() },
-	"BlockWeights.Duration": func(_ *arena, rows, _ int) { new(BlockWeights).Duration(rows) },
+	"BlockWeights.Shape": func(*arena, int, int) { new(BlockWeights).Shape() },
 	"BlockWeights.Mul": func(a *arena, rows, cols int) {
 		c := BlockCoding{Rows: cols, Cols: rows, Bits: 4, Block: 16, Zeros: []float32{1}}
 		blocks := (rows + 15) / 16

@@ -15,8 +15,12 @@ var blockCodes = map[string]func(c *call) []*value{
 	"com.microsoft.GatherBlockQuantized": func(c *call) []*value { return c.gatherBlocks() },
 }
 
-// roundedLevel is the accuracy_level that allows to round the floats to 8 bits, as ONNX Runtime does.
-const roundedLevel = 4
+// roundsFloats reports whether floats that meet codes are rounded to 8 bits: where accuracy_level allows it, and where ONNX
+// Runtime 1.30 does it, of codes that are fast that way.
+func (c *call) roundsFloats(bits, block int, zeros variable) bool {
+	return c.int("accuracy_level", 0) == 4 && (bits == 4 || bits == 2 && block >= 32 && block <= 128) &&
+		(ndim(zeros) == 0 || tensor.TypeOf(zeros).DType() == array.Uint8)
+}
 
 // matMulNBits multiplies floats, or floats that are rounded to 8 bits if that is allowed.
 func (c *call) matMulNBits() []*value {
@@ -38,7 +42,7 @@ func (c *call) matMulNBits() []*value {
 	if c.has(4) {
 		y = c.reordered(x, bits, block, terms, codes, scales, zeros)
 	} else {
-		y = tensor.MustApply(tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: bits <= 4 && c.int("accuracy_level", 0) == roundedLevel}, tensor.Cast(x, array.Float32), codes, scales, zeros)
+		y = tensor.MustApply(tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: c.roundsFloats(bits, block, zeros)}, tensor.Cast(x, array.Float32), codes, scales, zeros)
 	}
 	if c.has(5) {
 		y = tensor.Add(y, tensor.Cast(c.x(5), array.Float32))

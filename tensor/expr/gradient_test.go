@@ -277,7 +277,7 @@ var withoutGradient = map[string]string{
 	"and": "of integers", "or": "of integers", "xor": "of integers", "invert": "of integers", "and_": "of integers", "or_": "of integers", "all": "a bool", "any": "a bool",
 	"argmax": "an integer", "argmin": "an integer", "argsort": "an integer", "ARange": "of integers", "arange": "of integers", "Shape": "an integer", "shape": "an integer", "Shape_i": "an integer",
 	"nonzero": "of integers", "ix_": "of integers", "flatnonzero": "of integers", "AllocEmpty": "has no values", "SparseDot": "a sparse matrix has no transpose", "sdot": "a sparse matrix has no transpose", "Usmm": "a sparse matrix has no transpose",
-	"MaxPoolPlaces": "of integers", "MatmulInteger": "of integers", "ConvLastInteger": "of integers", "max_pool_places": "of integers", "ResizePlaces": "sizes have no gradient",
+	"MaxPoolPlaces": "of integers", "MatmulInteger": "of integers", "BlockMatmul": "of codes", "ConvLastInteger": "of integers", "max_pool_places": "of integers", "ResizePlaces": "sizes have no gradient",
 	"polygamma": "the order is an integer; see gradients", "second": "see gradients", "switch": "see gradients", "IfElse": "see gradients", "cast": "see gradients",
 }
 
