@@ -238,19 +238,23 @@ func (ws *Workspace) extreme(r Reduction, out, v *Array, red reducedDims) {
 
 func extremes[T number](r Reduction, lowest, highest T) folder[T, T] {
 	if r == Max {
-		return exactly(lowest, func(acc, x T) T {
-			if acc >= x || acc != acc {
-				return acc
-			}
-			return x
-		})
+		return exactly(lowest, larger[T])
 	}
-	return exactly(highest, func(acc, x T) T {
-		if acc <= x || acc != acc {
-			return acc
-		}
-		return x
-	})
+	return exactly(highest, smaller[T])
+}
+
+func larger[T number](acc, x T) T {
+	if acc >= x || acc != acc {
+		return acc
+	}
+	return x
+}
+
+func smaller[T number](acc, x T) T {
+	if acc <= x || acc != acc {
+		return acc
+	}
+	return x
 }
 
 // quickTerms is how many terms are worth a call of assembly.
@@ -268,14 +272,14 @@ func quickExtremes(r Reduction) folder[float32, float32] {
 		if !finite {
 			return slow(acc, x, 1)
 		}
-		v := high
+		v, choose := high, larger[float32]
 		if r == Min {
-			v = low
+			v, choose = low, smaller[float32]
 		}
 		if v == 0 { // of zeros, the first one has the sign
 			v = x[slices.Index(x, 0)]
 		}
-		return slow(acc, []float32{v}, 1)
+		return choose(acc, v)
 	}
 	return f
 }
