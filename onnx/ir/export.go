@@ -107,7 +107,9 @@ func (h *holders) sees(s *nameScope) bool {
 func (h *holders) add(s *nameScope) {
 	h.all[s] = true
 	for s = s.outer; s != nil; s = s.outer {
-		h.all[s] = h.all[s]
+		if _, known := h.all[s]; !known {
+			h.all[s] = false
+		}
 	}
 }
 
