@@ -175,12 +175,12 @@ func copyElements[T Element](dst, src *Array, part, parts int) {
 	n := next - lo
 	// Copying into contiguous memory or from it takes one pass. If neither is contiguous, runs of
 	// both would have to be matched: blocks in between avoid that.
+	var shape, steps, outer, apart [MaxDims]int
 	switch {
 	case dst.Contiguous() && src.Contiguous():
 		// A walk goes by rows, which may be as short as those of a kernel of 3×3.
 		copy(d[dst.offset+lo:][:n], s[src.offset+lo:][:n])
 	case dst.Contiguous():
-		var shape, steps [MaxDims]int
 		k := src.joined(&shape, &steps)
 		if k > 1 && steps[k-1] >= turnStep && dst.Len() >= leastTurned {
 			turn(d[dst.offset:][:dst.Len()], s, src.offset, shape[:k], steps[:k], part, parts)
@@ -188,13 +188,15 @@ func copyElements[T Element](dst, src *Array, part, parts int) {
 		}
 		gather(d[dst.offset+lo:][:n], s, src.offset, shape[:k], steps[:k], lo)
 	case src.Contiguous():
-		scatter(d, s[src.offset+lo:][:n], dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
+		k := dst.joined(&shape, &steps)
+		scatter(d, s[src.offset+lo:][:n], dst.offset, shape[:k], steps[:k], lo)
 	default:
+		k, m := src.joined(&shape, &steps), dst.joined(&outer, &apart)
 		block := make([]T, min(n, blockSize))
 		for ; n > 0; n -= len(block) {
 			block = block[:min(len(block), n)]
-			gather(block, s, src.offset, src.Shape(), src.strides[:src.ndim], lo)
-			scatter(d, block, dst.offset, dst.Shape(), dst.strides[:dst.ndim], lo)
+			gather(block, s, src.offset, shape[:k], steps[:k], lo)
+			scatter(d, block, dst.offset, outer[:m], apart[:m], lo)
 			lo += len(block)
 		}
 	}
