@@ -175,8 +175,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// measured matches times, which differ from run to run.
-var measured = regexp.MustCompile(`[0-9.]+ (µs|ms|s)\b`)
+// measured matches times, which differ from run to run, with the spaces that put them in columns.
+var measured = regexp.MustCompile(` *[0-9.]+ (µs|ms|s)\b`)
 
 var heredoc = regexp.MustCompile(`^\$ cat >(\S+) <<END\n`)
 

@@ -292,9 +292,9 @@ func cropped(p crops, in []*array.Array) ([]*array.Array, error) {
 	// place returns where element i of n is between two corners.
 	place := func(i, n int, from, to float64, size int) float64 {
 		if n == 1 {
-			return 0.5 * (from + to) * float64(size-1)
+			return float64(0.5 * (from + to) * float64(size-1))
 		}
-		return float64(from*float64(size-1)) + float64(i)*float64((to-from)*float64(size-1)/float64(n-1))
+		return float64(from*float64(size-1)) + float64(float64(i)*float64((to-from)*float64(size-1)/float64(n-1)))
 	}
 	for i := range out {
 		col, row := i%p.To[3], i/p.To[3]%p.To[2]
