@@ -30,7 +30,8 @@
         this.end(e.message);
       };
       worker.postMessage({ engine: this.module ?? text("engine") });
-      for (const [name, file] of this.files) this.send({ put: name }, file);
+      // What fails here is said by the question that needs the file.
+      this.restored = Promise.all([...this.files].map(([name, file]) => this.send({ put: name }, file))).catch(() => {});
       return worker;
     }
 
@@ -61,6 +62,7 @@
     quit(err) {
       this.worker?.terminate();
       this.worker = null;
+      this.why = err;
       this.started = false;
       delete document.documentElement.dataset.engine;
       const all = [...this.waiting.values(), ...this.later.splice(0)];
@@ -74,8 +76,16 @@
       this.start();
     }
 
-    ask(question, body) {
-      const worker = this.start(), id = this.next++;
+    // alive fails for a worker that ended while something else was waited for: it would never answer.
+    alive(worker) {
+      if (worker !== this.worker) throw this.why;
+      return this.next++;
+    }
+
+    async ask(question, body) {
+      const worker = this.start();
+      await this.restored; // the question may be about a file
+      const id = this.alive(worker);
       return new Promise((resolve, reject) => {
         const send = () => {
           this.waiting.set(id, [resolve, reject]);
@@ -98,7 +108,7 @@
     }
 
     async send(message, file) {
-      const worker = this.start(), bytes = await file.arrayBuffer(), id = this.next++;
+      const worker = this.start(), bytes = await file.arrayBuffer(), id = this.alive(worker);
       return new Promise((resolve, reject) => {
         this.waiting.set(id, [resolve, reject]);
         worker.postMessage({ ...message, id, bytes }, [bytes]);

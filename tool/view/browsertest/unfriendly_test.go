@@ -235,6 +235,10 @@ func TestPlaygroundStops(t *testing.T) {
 	stop("rules")
 	b.drop(demoNetwork)
 	stop("a file")
+	b.do(chromedp.Evaluate[chromedp.Void](`window.read = Blob.prototype.arrayBuffer; Blob.prototype.arrayBuffer = async function () { await new Promise((f) => setTimeout(f, 500)); return read.call(this) }`))
+	b.drop(demoNetwork)
+	stop("a file that is read slowly")
+	b.do(chromedp.Evaluate[chromedp.Void](`Blob.prototype.arrayBuffer = read`))
 	b.do(chromedp.Evaluate[chromedp.Void](`void nnopt.save(nnopt.app, "page")`))
 	stop("a page")
 	// The file is there for the engine that runs now.
