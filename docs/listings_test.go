@@ -19,7 +19,7 @@ import (
 	"github.com/nnopt/nnopt/internal/proctest"
 )
 
-var update = flag.Bool("update", false, "write the listings of the pages anew")
+var update = flag.Bool("update", false, "write the listings of the pages, and api.txt, anew")
 
 // A listing is the body of an example with what it prints, or a declaration as it is: of a
 // function, or of a type with its methods.
