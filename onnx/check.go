@@ -161,6 +161,7 @@ func (c *checker) all() {
 	case m.IRVersion < 3 && len(m.Opsets) > 0:
 		c.fault("there is a version of the operators, which there can't be before ir_version 3")
 	case m.IRVersion < 3:
+		// There was no field for it, and the operators were those of version 1.
 		c.opsets[""] = 1
 	}
 	if m.Graph == nil {
@@ -244,6 +245,7 @@ func (c *checker) body(f *Function) {
 	for i, a := range f.Defaults {
 		c.in(i, a, func() { c.attribute(a) })
 	}
+	// No graph is open here, since a function sees no names but its own.
 	c.names.enter()
 	for _, name := range f.Inputs {
 		if !c.names.define(name, definition{node: isInput}) {
@@ -295,6 +297,7 @@ func (c *checker) circle(functions []int) {
 func callsOf(f *Function, index map[callee]int) []int {
 	var calls []int
 	called := make(map[int]bool)
+	// A call in a branch or a loop counts: it is one wherever the function is called.
 	for g := range Nested(&Graph{Nodes: f.Nodes}) {
 		for _, n := range g.Nodes {
 			if i, ok := index[callee{domainOf(n.Domain), n.Op, n.Overload}]; ok && !called[i] {

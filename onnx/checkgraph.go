@@ -67,6 +67,8 @@ func (c *checker) graph(g *Graph, main bool) {
 	if c.seen[g] {
 		return
 	}
+	// Reading bounds the depth of a file's messages, but a program may nest graphs deeper, and nobody
+	// could read those again.
 	if c.seen[g] = true; len(c.path) > maxDepth {
 		c.fault("messages are nested more than %d deep", maxDepth)
 		return
@@ -83,6 +85,7 @@ func (c *checker) graph(g *Graph, main bool) {
 			}
 		})
 	}
+	// Behind the inputs, since an initializer may have the name of one, whose default it is.
 	c.initializers(g)
 	c.nodes(g.Nodes)
 	for i, v := range g.Outputs {
@@ -190,6 +193,7 @@ func (c *checker) nodes(nodes []*Node) {
 					c.fault("nothing computes its input %s", quote(name))
 				}
 			}
+			// Before its outputs are defined: the graphs in a node don't see the node's own results.
 			c.node(n)
 			for _, name := range n.Outputs {
 				if name != "" {

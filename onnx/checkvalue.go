@@ -52,6 +52,7 @@ func (c *checker) attribute(a *Attribute) {
 		}
 	}
 	known := a.Type > 0 && int(a.Type) < len(attributeTypes)
+	// Before ir_version 2 attributes had no type, and the value told it.
 	switch {
 	case a.Type == AttributeUndefined && c.model.IRVersion >= 2, a.Type < 0:
 		c.fault("it has no type")
@@ -157,6 +158,7 @@ func (c *checker) strings(t *Tensor) {
 		c.fault("strings must be in string_data")
 		return
 	}
+	// extent refuses strings, which have no size, so bytes of the same shape are counted.
 	bytes := Tensor{DataType: Uint8, Dims: t.Dims}
 	elements, _, err := bytes.extent()
 	if err != nil {
@@ -177,6 +179,7 @@ func (c *checker) sparse(s *SparseTensor) {
 		return
 	}
 	c.in(-1, s.Values, func() { c.tensor(s.Values) })
+	// ONNX's checker refuses sizes of 0 here, which other tensors may have.
 	for _, d := range s.Dims {
 		if d <= 0 {
 			c.fault("a dimension of size %d", d)

@@ -129,6 +129,8 @@ func (d *decoder) decode(m proto, raw []byte) {
 	if d.depth++; d.depth > maxDepth {
 		d.fail("messages are nested more than %d deep", maxDepth)
 	}
+	// Each depth has a codec of its own, since the one of the message around is still in use. A local
+	// one would escape through the interface, once for each of millions of messages.
 	c, own := &d.codecs[d.depth], m.own()
 	*c = codec{d: d}
 	for rest := raw; len(rest) > 0 && d.err == nil; {
@@ -152,6 +154,7 @@ func (d *decoder) decode(m proto, raw []byte) {
 		case protowire.BytesType:
 			c.bytes, n = protowire.ConsumeBytes(rest)
 		default:
+			// A group, which no field of ONNX is: only its length counts, and it is kept as unknown.
 			n = protowire.ConsumeFieldValue(num, typ, rest)
 		}
 		if n < 0 {
@@ -159,6 +162,7 @@ func (d *decoder) decode(m proto, raw []byte) {
 			break
 		}
 		rest = rest[n:]
+		// Fields of a newer version of ONNX are kept as bytes, so that writing the model loses nothing.
 		if m.fields(c); !c.taken && d.need(len(field)-len(rest)) {
 			own.unknown = append(own.unknown, field[:len(field)-len(rest)]...)
 		}

@@ -30,6 +30,7 @@ func (m *Tensor) SetData(data []byte) error {
 	if err != nil {
 		return m.named(err)
 	}
+	// A nil Raw would say that the elements are in a typed field.
 	if data == nil {
 		data = []byte{}
 	}
@@ -79,6 +80,7 @@ func (m *Tensor) misfit(bytes int, elements int64) error {
 }
 
 func (m *Tensor) data(dir string) ([]byte, error) {
+	// First of all: Raw may be part of a mapping, and reading one that is unmapped ends the program.
 	if err := m.from.use(); err != nil {
 		return nil, err
 	}
@@ -127,6 +129,7 @@ func (m *Tensor) extent() (elements, bytes int64, err error) {
 	}
 	elements = 1
 	for _, d := range m.Dims {
+		// An element has at most 128 bits, so the number of bits below does not overflow either.
 		if elements > math.MaxInt64/128/d {
 			return 0, 0, fmt.Errorf("%w: dimensions %s have too many elements", ErrTensor, dimsText(m.Dims))
 		}

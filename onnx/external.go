@@ -74,6 +74,7 @@ func (m *Tensor) reference(size int64) (reference, error) {
 // fits returns an error if a file has not the bytes that a reference asks for. This is asked before
 // memory is taken for what a model promises.
 func (r reference) fits(bytes int64) error {
+	// Not the sum of offset and size, which may overflow: the model says both.
 	if r.size > bytes-r.offset {
 		return fmt.Errorf("%w: %s has no %d bytes from byte %d on", ErrTensor, fileio.Excerpt(r.name, 0), r.size, r.offset)
 	}
@@ -117,6 +118,8 @@ func openData(dir string, r reference) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: external data: %w", ErrTensor, err)
 	}
+	// A repository that was cloned without Git LFS has small texts in place of weights. Saying so helps
+	// more than that bytes are missing.
 	var head [64]byte
 	n, _ := f.ReadAt(head[:], 0)
 	if err := r.check(head[:n]); err != nil {
@@ -175,6 +178,7 @@ func (f *files) bytes(r reference) ([]byte, error) {
 		}
 	}
 	data, end := d.mapping.Bytes(), r.offset+r.size // which the size of the file bounds
+	// The size was asked when the file was opened; it is mapped later, and may have been cut since.
 	if int64(len(data)) < end {
 		return nil, fmt.Errorf("%w: %s has become shorter", ErrTensor, fileio.Excerpt(r.name, 0))
 	}

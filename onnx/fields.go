@@ -52,11 +52,14 @@ func (m *Node) fields(c *codec) {
 
 func (m *Attribute) fields(c *codec) {
 	c.string(1, &m.Name)
+	// onnx.proto is of proto2, whose readers tell a zero from a value that is not set. A reference to
+	// an attribute of a function must have none.
 	c.float(2, &m.Float, m.Type == AttributeFloat && m.Ref == "")
 	integer(c, 3, &m.Int, m.Type == AttributeInt && m.Ref == "")
 	c.data(4, &m.String)
 	one(c, 5, &m.Tensor)
 	one(c, 6, &m.Graph)
+	// Lists of attributes are not packed in onnx.proto, those of tensors below are.
 	c.floats(7, &m.Floats, false)
 	integers(c, 8, &m.Ints, false)
 	c.datas(9, &m.Strings)

@@ -79,6 +79,7 @@ func ReadFS(fsys fs.FS, name string) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	l, read := new(layout), make(map[string][]byte)
+	// Any tensor may have its elements elsewhere, in attributes and in subgraphs as well.
 	l.find(m)
 	for _, t := range l.tensors {
 		if t.Location != LocationExternal {
@@ -139,6 +140,7 @@ func (m *Tensor) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m)
 func (w *writer) write(to io.Writer, m proto) error {
 	out := bufio.NewWriterSize(to, 1<<16) // which remembers its first error
 	w.out.write = func(b []byte) { _, _ = out.Write(b) }
+	// All is planned first, so that a model that can't be written leaves no half of itself.
 	if w.plan(m); w.err != nil {
 		return w.err
 	}

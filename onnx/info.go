@@ -171,6 +171,7 @@ func unsorted(nodes []*Node) (n int) {
 	}
 	var uses Uses
 	for i, node := range nodes {
+		// A name that no node makes has 0 in made, and is behind none.
 		if slices.ContainsFunc(uses.Of(node), func(name string) bool { return name != "" && made[name] > i }) {
 			n++
 		}

@@ -145,6 +145,7 @@ func (s *sink) list(num protowire.Number, typ protowire.Type, n int, packed bool
 			s.put(s.buf)
 		}
 	}
+	// The length comes first. Counting takes a second pass over the numbers, but no memory for their encoding.
 	if packed {
 		size := 0
 		switch typ {
@@ -175,6 +176,7 @@ func one[M any, P interface {
 }](c *codec, num protowire.Number, v *P) {
 	if c.reading() {
 		if c.is(num, protowire.BytesType) && c.d.need(int(unsafe.Sizeof(*new(M)))) {
+			// A field of one message may be encoded twice; protobuf asks readers to merge both.
 			if *v == nil {
 				*v = new(M)
 			}

@@ -65,6 +65,8 @@ func (s *sink) message(m proto) {
 func (s *sink) sub(num protowire.Number, m proto) {
 	switch s.mode {
 	case hashing, visiting:
+		// The identity of a message stands for what is in it, so a hash costs only a message's own
+		// fields. Whether something within has changed is asked of each message itself.
 		s.tag(num, protowire.BytesType)
 		s.buf = protowire.AppendFixed64(s.buf[:0], m.own().id)
 		s.put(s.buf)
@@ -72,6 +74,7 @@ func (s *sink) sub(num protowire.Number, m proto) {
 			s.visit(m)
 		}
 	default:
+		// A length stands in front of its message, so it has to be known before the first byte.
 		size := s.w.plan(m).size
 		s.tag(num, protowire.BytesType)
 		s.varint(uint64(size))
@@ -127,6 +130,7 @@ func (w *writer) plan(m proto) plan {
 	if p, ok := w.plans[own]; ok {
 		return p
 	}
+	// No message of a file holds itself, but one that a program made may, and has no length.
 	if w.depth++; w.depth > maxDepth && w.err == nil {
 		w.err = fmt.Errorf("onnx: messages are nested more than %d deep", maxDepth)
 	}
@@ -135,6 +139,7 @@ func (w *writer) plan(m proto) plan {
 	}
 	var p plan
 	if first := len(w.inner); w.err == nil {
+		// The hash covers this message alone, so it is as it was read only if all in it are.
 		hash := w.hasher.hashOf(m)
 		p.same = own.raw != nil && hash == own.hash
 		for _, child := range w.inner[first:] {

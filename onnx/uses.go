@@ -45,6 +45,7 @@ func (u *Uses) Of(n *Node) []string {
 	names := n.Inputs
 	for _, a := range n.Attributes {
 		for _, g := range a.Subgraphs() {
+			// Clipped, since names is the node's own list at first.
 			names = append(slices.Clip(names), u.freeNames(g)...)
 		}
 	}
@@ -57,6 +58,7 @@ func (u *Uses) freeNames(g *Graph) []string {
 		return free
 	}
 	defined := g.Defined()
+	// An input that is left out uses nothing.
 	defined[""] = true
 	var used []string
 	for _, n := range g.Nodes {

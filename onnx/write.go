@@ -109,6 +109,7 @@ func (l *layout) plan(m *Model, limit int64) error {
 		}
 	}
 	l.data = filepath.Base(l.name) + ".data"
+	// Tensors that stay where they are still read files of the folder, so none of those may be replaced.
 	for k := 1; l.inUse[l.data] || l.overwrites(filepath.Join(filepath.Dir(l.name), l.data)); k++ {
 		l.data = fmt.Sprintf("%s.%d.data", filepath.Base(l.name), k)
 	}
@@ -117,6 +118,7 @@ func (l *layout) plan(m *Model, limit int64) error {
 			return err
 		}
 	}
+	// Only now, since tensors that are moved have other entries, and so other sizes.
 	if err := l.shrink(m, limit); err != nil {
 		return err
 	}
@@ -136,6 +138,7 @@ func (l *layout) find(m *Model) {
 	for len(todo) > 0 {
 		m := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		// Models that programs put together may have a message in several places.
 		if seen[m.own()] {
 			continue
 		}
@@ -187,6 +190,7 @@ func (l *layout) shrink(m *Model, limit int64) error {
 			return err
 		}
 	}
+	// The sizes of all messages around a moved tensor have changed, so the plans start anew.
 	l.writer = newWriter(l.moved, l.found)
 	if size := l.writer.plan(m).size; size > limit {
 		return fmt.Errorf("%w: %d bytes without its initializers", ErrTooLarge, size)
@@ -203,6 +207,7 @@ func (l *layout) move(t *Tensor) error {
 	var key any = t
 	if t.Location == LocationExternal {
 		r, err := t.reference(size)
+		// The file is opened now, so that one which is missing is found before anything is written.
 		if err == nil {
 			_, err = t.from.file(r)
 		}

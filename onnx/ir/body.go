@@ -111,6 +111,7 @@ func equalGraphs(g, h *fgraph.FunctionGraph) bool {
 	}
 	same := make(map[*fgraph.Variable]*fgraph.Variable)
 	equal := func(u, v *fgraph.Variable) bool {
+		// Constants have no apply that would have been compared before.
 		if u.IsConstant() || v.IsConstant() {
 			return equalConstants(u, v)
 		}

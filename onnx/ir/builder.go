@@ -38,6 +38,7 @@ func (c *Call) build() *Builder {
 	b := &Builder{Call: c}
 	list := c.operator.Body(b)
 	b.results = list[:min(len(list), len(c.out))]
+	// Infer says which results stay float32s, as statistics do.
 	if c.operator.Infer != nil {
 		c.operator.Infer(c)
 	}
@@ -126,10 +127,12 @@ func (b *Builder) onto(x, y variable) variable {
 		return x
 	}
 	sum := b.add(x, y)
+	// y is not meant to widen x. Add can't know that, and finds an unknown size where one of y is.
 	t, ok := TypeOf(sum).Meet(TypeOf(x).withoutData())
 	if !ok {
 		b.Fail("a %v is not broadcast to %v", y.Type(), x.Type())
 	}
+	// The same Add with the better type takes the place of the one built last.
 	a := fgraph.NewApply(sum.Owner().Op(), sum.Owner().Inputs(), t)
 	b.applies[len(b.applies)-1] = a
 	return a.Out()

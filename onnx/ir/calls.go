@@ -93,6 +93,8 @@ func (s *Source) withCalls(g *fgraph.FunctionGraph, main bool, raised int64) (*f
 		if len(cyclic) == 0 {
 			return c.contracted(order)
 		}
+		// Each group is closed, yet two may need results of each other. They stay nodes, and the choice
+		// is made anew, since calls within them may now be written.
 		for _, gr := range cyclic {
 			c.known[gr.call] = nil
 		}
@@ -128,6 +130,8 @@ func (c *contraction) candidates() []*functionCall {
 		if a.Origin() < 0 {
 			continue
 		}
+		// A pass has copied the apply together with its origin. Neither copy is what the call became,
+		// so the call is not written again.
 		if _, several := c.of[a.Origin()]; several {
 			c.of[a.Origin()] = nil
 			continue
@@ -137,11 +141,13 @@ func (c *contraction) candidates() []*functionCall {
 		if f == nil {
 			continue
 		}
+		// A body is a graph of its own; the call of a function around it is not in it.
 		for k := f.in; k != nil && k.graph == f.graph && !seen[k]; k = k.outer {
 			seen[k] = true
 			calls = append(calls, k)
 		}
 	}
+	// A call has a smaller origin than those in its function, so the outermost are tried first.
 	slices.SortFunc(calls, func(a, b *functionCall) int { return cmp.Compare(a.first, b.first) })
 	return calls
 }
@@ -152,6 +158,7 @@ func (c *contraction) choose(calls []*functionCall) []*group {
 	c.groups = make(map[*fgraph.Apply]*group)
 	end := 0
 	for _, k := range calls {
+		// It is within a call that has been chosen.
 		if k.first < end {
 			continue
 		}
@@ -178,6 +185,7 @@ func (c *contraction) group(k *functionCall) *group {
 		return nil
 	}
 	gr := &group{call: k, inputs: make([]*fgraph.Variable, len(k.inputs)), outputs: make([]*fgraph.Variable, len(k.outputs))}
+	// One value may be several inputs of a call. The first stands for it.
 	position := make(map[ref]int)
 	for i, r := range k.inputs {
 		if _, ok := position[r]; !ok {
@@ -189,6 +197,7 @@ func (c *contraction) group(k *functionCall) *group {
 		if f != nil && c.raised != 0 && f.opsets[""] != c.raised {
 			return nil
 		}
+		// What no output of its graph needs never was in the graph, and its lack is no change.
 		if f == nil || !f.live || f.graph != k.graph {
 			continue
 		}
@@ -223,6 +232,7 @@ func (c *contraction) wired(a *fgraph.Apply, f *inFunction, gr *group, position 
 			if gr.inputs[k] == nil {
 				gr.inputs[k] = v
 			}
+			// All readers must agree on the new value, and the call must not compute it itself.
 			if u := gr.inputs[k]; u != v && !equalConstants(u, v) || c.has(gr.call, v.Owner()) {
 				return false
 			}
@@ -385,6 +395,7 @@ func (c *contraction) order(applies []*fgraph.Apply) (order []*fgraph.Apply, cyc
 
 // contracted returns the graph of applies and groups in an order.
 func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, error) {
+	// All of the graph is copied: what is written is another one, and that of the caller stays.
 	now := make(copied)
 	inputs := make([]*fgraph.Variable, len(c.graph.Inputs()))
 	for i, v := range c.graph.Inputs() {
@@ -409,8 +420,10 @@ func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, 
 		for k, v := range outputs {
 			switch {
 			case v == nil:
+				// Nothing reads this output any more, but the node must still list it under its name.
 				b.Outputs()[k].SetName(c.nodes[origin].node.Outputs[k])
 			case now[v] == nil:
+				// Two outputs of a function may be one value: readers then take the first.
 				b.Outputs()[k].SetName(v.Name())
 				now[v] = b.Outputs()[k]
 			}

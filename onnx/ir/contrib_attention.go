@@ -100,6 +100,7 @@ func (b *Builder) turned(x, cos, sin variable, interleaved bool) variable {
 		re, im := b.rotation(b.slice(x, 3, 0, half), b.slice(x, 3, half, 2*half), cos, sin)
 		y = b.concat(3, re, im)
 	}
+	// A table that is narrower than half a head turns only the first elements of it.
 	if n, ok := b.known(x, 3); ok && n == 2*half {
 		return y
 	}
@@ -173,11 +174,13 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 		}
 	}
 	if b.Op.Int("unidirectional", 0) != 0 {
+		// The keys of the past come first, so the first query is at the first new key.
 		last := b.add(b.upTo(b.size(scores, 2)), b.sub(b.size(scores, 3), b.size(fresh, 2)))
 		otherwise := number(0)
 		if add != nil {
 			otherwise = add
 		}
+		// Where a query would look ahead the filter does not count.
 		add = choose(b.do("Greater", b.unsqueeze(keys, 0), b.unsqueeze(last, 1)), number(lowest), otherwise)
 	}
 	return add
@@ -194,6 +197,7 @@ func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
 	parts := b.several(3, "Split", qkv, sizes, Int("axis", 2))
 	q, k, v := b.heads(parts[0], n), b.heads(parts[1], n), b.heads(parts[2], n)
 	fresh := k
+	// Keys and values of the past are one tensor.
 	if past != nil {
 		k = b.concat(2, b.do("Gather", past, Int64(0), Int("axis", 0)), k)
 		v = b.concat(2, b.do("Gather", past, Int64(1), Int("axis", 0)), v)
@@ -218,6 +222,7 @@ func multiHead(b *Builder) []variable {
 		if b.rankOf(x) == 4 {
 			continue
 		}
+		// The bias is one vector for queries, keys and values.
 		if bias := b.x(3); bias != nil {
 			size := b.number(x, 2)
 			x = b.add(x, b.slice(bias, 0, at, at+size))
@@ -306,12 +311,14 @@ func groupQuery(b *Builder) []variable {
 		presentK, presentV = k, v
 	case b.Has(3):
 		presentK, presentV = b.behind(b.x(3), k, past, total), b.behind(b.x(4), v, past, total)
+		// The buffer may be longer than what it holds, and only its first entries are attended to.
 		cut := func(x variable) variable {
 			return b.do("Slice", x, []int64{0}, b.unsqueeze(total, 0), []int64{2})
 		}
 		k, v = cut(presentK), cut(presentV)
 	}
 	scores := b.scores(q, b.repeated(k, heads/groups))
+	// ONNX Runtime's order: scale, cap, bias, mask.
 	if limit := float64(b.Op.Float("softcap", 0)); limit > 0 {
 		scores = b.mul(b.do("Tanh", b.div(scores, limit)), limit)
 	}
@@ -342,6 +349,7 @@ func (b *Builder) behind(buffer, x, past, total variable) variable {
 	held := b.size(buffer, 2)
 	n := b.do("Max", held, total)
 	at := b.unsqueeze(b.upTo(n), 0)
+	// Behind the new entries any index will do if it is valid, since nobody looks there.
 	fresh := b.do("Min", b.do("Max", b.sub(at, past), Int64(0)), b.sub(b.size(x, 2), Int64(1)))
 	index := b.do("Where", b.do("Less", at, past), at, b.add(fresh, held)) // [N, n]
 	shape := b.vector(b.size(x, 0), b.size(x, 1), n, b.size(x, 3))
@@ -358,6 +366,7 @@ func (b *Builder) seen(queries, ends, total variable) variable {
 	}
 	last := b.unsqueeze(queries, 2)
 	seen := b.do("LessOrEqual", keys, last)
+	// A window of n keys includes the one of the query itself.
 	if n := b.Op.Int("local_window_size", -1); n > 0 {
 		seen = b.do("And", seen, b.do("Greater", keys, b.sub(last, int(n))))
 	}
@@ -374,6 +383,7 @@ func (b *Builder) weights(scores variable) variable {
 	} else {
 		sink = vectorOf(0)
 	}
+	// The sink takes part in the maximum, so that no exponential overflows.
 	most := b.do("Max", b.reduce("ReduceMax", scores, -1), sink)
 	e := b.do("Exp", b.sub(scores, most))
 	return b.div(e, b.add(b.reduce("ReduceSum", e, -1), b.do("Exp", b.sub(sink, most))))

@@ -64,6 +64,7 @@ var contribNorms = []Operator{
 
 // normAxes returns the axes from that of the op to the last one.
 func (b *Builder) normAxes(x variable) (axes []int64) {
+	// Axes count from the end, so that the default needs no rank.
 	first := b.Op.Int("axis", -1)
 	if first >= 0 {
 		first -= int64(b.rankOf(x))
@@ -114,6 +115,7 @@ func (b *Builder) embedded(tables []variable, positions variable) []variable {
 	if b.Has(1) {
 		sum = b.add(sum, take(tables[2], b.Input(1)))
 	}
+	// Without a mask the counts are zeros. How many is data, so they are made of the ids.
 	count := b.mul(b.reshape(b.slice(ids, 1, 0, 1), -1), 0)
 	if mask := b.Input(7); mask != nil {
 		count = b.do("ReduceSum", mask, []int64{1}, Int("keepdims", 0))
@@ -146,6 +148,7 @@ func (b *Builder) gelu(x variable) variable {
 
 // fastGelu is gelu with a tanh in place of erf.
 func (b *Builder) fastGelu(x variable) variable {
+	// Hendrycks and Gimpel (2016): tanh(√(2/π)·(x + 0.044715·x³)).
 	k := math.Sqrt(2 / math.Pi)
 	inner := b.mul(x, b.add(b.mul(b.mul(x, x), 0.044715*k), k))
 	return b.mul(b.mul(x, 0.5), b.add(b.do("Tanh", inner), 1))

@@ -146,6 +146,7 @@ func (b *Builder) expertWeights(k, scale, zero int) variable {
 	if z = b.x(zero); z != nil {
 		z = b.reshape(b.slice(b.unpacked(z, bits), -1, 0, many), experts, rows, many, 1)
 	} else {
+		// Unsigned codes without zero points lie around the middle of their range.
 		z, _ = Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
 	}
 	w := b.blocks(b.reshape(q, experts, rows, many, size), z, b.reshape(b.x(scale), experts, rows, many, 1))
@@ -170,9 +171,12 @@ func (b *Builder) experts(first, bias1, second, bias2, third, bias3 variable) va
 	y := each(h, second, bias2) // [experts, tokens, outputs]
 	best := b.several(2, "TopK", router, []int64{b.Op.Int("k", 1)}, Int("axis", 1))
 	chosen := b.do("Softmax", best[0], Int("axis", 1))
+	// Normalized weights are a softmax of the chosen experts alone, as QMoE always has them. Others
+	// come from a softmax of all.
 	if b.Op.Int("normalize_routing_weights", 0) == 0 && b.Type == "MoE" {
 		chosen = b.do("GatherElements", b.do("Softmax", router, Int("axis", 1)), best[1], Int("axis", 1))
 	}
+	// Zeros for the others. The number of tokens is data, so they are made of the router's values.
 	weights := b.do("ScatterElements", b.mul(router, 0), best[1], chosen, Int("axis", 1)) // [tokens, experts]
 	y = b.mul(y, b.unsqueeze(b.transpose(weights, 1, 0), 2))
 	sum := b.do("ReduceSum", y, []int64{0}, Int("keepdims", 0))

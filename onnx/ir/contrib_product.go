@@ -110,6 +110,7 @@ func (b *Builder) unpacked(x variable, bits int64) variable {
 	if bits != 2 && bits != 4 {
 		b.Fail("%d bits", bits)
 	}
+	// To the left and back to the right: the bits above fall off without a BitwiseAnd, which came with opset 18.
 	var left []int64
 	for n := 8 - bits; n >= 0; n -= bits {
 		left = append(left, n)
@@ -138,6 +139,7 @@ func (b *Builder) zeroPoints(k int, rows, n, bits int64) variable {
 		middle, _ := Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
 		return middle
 	}
+	// Zero points may also be floats, which are not packed.
 	if b.Elem(k) == onnx.Uint8 {
 		z = b.slice(b.unpacked(b.reshape(z, rows, -1), bits), 1, 0, n)
 	}
@@ -152,6 +154,7 @@ func matMulNBits(b *Builder) []variable {
 	many := (k + size - 1) / size
 	q := b.unpacked(b.reshape(b.x(1), n, -1), bits)
 	w := b.blocks(b.reshape(q, n, many, size), b.zeroPoints(3, n, many, bits), b.reshape(b.x(2), n, many, 1))
+	// The last block of a row is filled up in the file.
 	w = b.slice(b.reshape(w, n, many*size), 1, 0, k)
 	return []variable{b.plus(b.do("MatMul", b.x(0), b.transpose(w, 1, 0)), b.x(5))}
 }
@@ -168,6 +171,7 @@ func matMulBnb4(b *Builder) []variable {
 	if k < 1 || n < 1 || size < 1 || kind < 0 || kind > 1 {
 		b.Fail("%d×%d numbers in blocks of %d of type %d", k, n, size, kind)
 	}
+	// Blocks don't end with rows here.
 	many := (k*n + size - 1) / size
 	// The first of two codes is in the high bits here.
 	pairs := b.reshape(b.unpacked(b.reshape(b.x(1), -1), 4), -1, 2)
@@ -187,6 +191,7 @@ func gatherBlocks(b *Builder) []variable {
 	if gather != 0 || quantize != int(rank)-1 || rank < 2 {
 		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions", gather, quantize, rank)
 	}
+	// ONNX has types of four bits, which DequantizeLinear takes. Bytes are packed by the operator.
 	if b.Elem(0) != onnx.Uint8 {
 		w := b.do("DequantizeLinear", b.Input(0), b.x(2), b.Input(3), Int("axis", rank-1), Int("block_size", size))
 		return []variable{b.do("Gather", w, b.Input(1), Int("axis", 0))}

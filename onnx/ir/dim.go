@@ -81,6 +81,7 @@ func (d Dim) Differs(e Dim) bool {
 	if d == e || d.IsUnknown() || e.IsUnknown() {
 		return false
 	}
+	// In normal form common terms cancel, so n and n+1 differ whatever n is.
 	difference := d.Minus(e)
 	if difference.IsUnknown() {
 		return false
@@ -112,11 +113,14 @@ func (d Dim) atMost(e Dim, depth int) bool {
 	case d == e:
 		return true
 	}
+	// Again by what is left of a difference: n is at most n+1, though neither has a bound.
 	if low, _ := e.Minus(d).bounds(0); low >= 0 {
 		return true
 	}
 	below := func(x Dim) bool { return x.atMost(e, depth+1) }
 	above := func(x Dim) bool { return d.atMost(x, depth+1) }
+	// One argument of a minimum on the left, or of a maximum on the right, is enough. On the other
+	// sides all of them have to hold.
 	if list, ok := d.arguments("min"); ok && slices.ContainsFunc(list, below) {
 		return true
 	}
@@ -159,5 +163,6 @@ func (d Dim) Meet(e Dim) (both Dim, ok bool) {
 	case e.expr == "", d.expr == unknownDim:
 		return e, true
 	}
+	// Two expressions that may be one number: neither says more than the other.
 	return d, true
 }

@@ -13,6 +13,8 @@ func (d Dim) bounds(depth int) (low, high int64) {
 	if d.IsUnknown() || depth > maxNesting {
 		return math.MinInt64, math.MaxInt64
 	}
+	// Intervals, term by term. Terms that share a symbol are taken to be independent, so the bounds may
+	// be wide but are never wrong.
 	for _, t := range d.terms() {
 		l, h := productBounds(t.product, depth)
 		if t.factor < 0 {
@@ -47,6 +49,7 @@ func productBounds(product string, depth int) (low, high int64) {
 	for _, atom := range split(product, "*") {
 		l, h := atomBounds(atom, depth)
 		if l < 0 {
+			// Times others its sign would exchange their bounds. Alone it has none to exchange.
 			if atom == product {
 				return l, h
 			}

@@ -42,6 +42,7 @@ func extreme(kind string, d, e Dim) Dim {
 	if len(kept) > maxArguments {
 		return UnknownDim
 	}
+	// min(a,b) and min(b,a) have to be one text, because dims are compared as texts.
 	slices.SortFunc(kept, func(x, y Dim) int { return strings.Compare(x.String(), y.String()) })
 	return call(kind, kept...)
 }
@@ -64,6 +65,7 @@ func (d Dim) arguments(kind string) ([]Dim, bool) {
 		return nil, false
 	}
 	args, ok := argumentsOf(list[0].product, kind)
+	// min(a,b)+c is min(a+c,b+c), so an added number does not hide a minimum.
 	if ok && len(list) == 2 {
 		for i := range args {
 			if args[i] = args[i].Plus(Known(list[1].factor)); args[i].IsUnknown() {

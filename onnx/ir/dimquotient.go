@@ -42,6 +42,7 @@ func (d Dim) Over(e Dim) Dim {
 			}
 		}
 	}
+	// Of div(2*n+3,2) only the number is rounded, and div(div(x,2),2) is div(x,4).
 	for i, t := range rest {
 		rest[i].factor = floorDiv(t.factor, divisor)
 	}
@@ -62,6 +63,7 @@ func quotient(d Dim, c int64) Dim {
 	for i, t := range list {
 		if parts, ok := argumentsOf(t.product, "div"); ok && t.factor == 1 && t.degree == 1 {
 			if n, isNumber := parts[1].Number(); isNumber && n > 0 {
+				// Of a sum of two quotients neither can take in the other.
 				if inner >= 0 {
 					inner = -1
 					break
@@ -70,6 +72,7 @@ func quotient(d Dim, c int64) Dim {
 			}
 		}
 	}
+	// div(div(a,b)+k,c) is div(a+k*b,b*c), because k is a whole number.
 	if n, ok := times(b, c); inner >= 0 && ok {
 		others := slices.Delete(slices.Clone(list), inner, inner+1)
 		return a.Plus(dimOf(others).Times(Known(b))).Over(Known(n))
@@ -111,6 +114,7 @@ func (d Dim) Exactly(e Dim) (Dim, bool) {
 	by := e.terms()
 	left := d.terms()
 	var q []term
+	// Each round takes away the leading term. A quotient of more terms would not be a dim anyway.
 	for range maxTerms {
 		if len(left) == 0 {
 			sorted, ok := sum(q)

@@ -110,6 +110,7 @@ func sum(list []term) (sorted []term, ok bool) {
 
 func add(a, b int64) (n int64, ok bool) {
 	n = a + b
+	// A sum that wraps around is on the wrong side of a.
 	return n, (n > a) == (b > 0)
 }
 
@@ -118,6 +119,7 @@ func times(a, b int64) (n int64, ok bool) {
 		return 0, true
 	}
 	n = a * b
+	// The quotient alone does not see -1 times the least number, whose product wraps to itself.
 	return n, n/b == a && !(a == -1 && b == math.MinInt64) && !(b == -1 && a == math.MinInt64)
 }
 

@@ -130,6 +130,7 @@ func parseDim(text string, depth int) (Dim, bool) {
 
 // parseFactor reads a number, a name, or a quotient, minimum or maximum.
 func parseFactor(text string, depth int) (Dim, bool) {
+	// A sign belongs to the term, not to a factor of it.
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && text[0] != '+' {
 		return Known(n), true
 	}

@@ -46,6 +46,7 @@ func elementTexts(x *Value) ([]string, bool) {
 	}
 	floats, ok := x.Floats()
 	for _, f := range floats {
+		// With the digits of its own type: as a double, 0.1 of 32 bits would be 0.10000000149011612.
 		bits := 32
 		if x.Tensor.DataType == onnx.Double {
 			bits = 64

@@ -17,6 +17,7 @@ import (
 // changed; else its nodes are where it was. It shares the tensors and other parts of that model, which must not change.
 func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	s := SourceOf(g)
+	// ONNX asks for nodes in order, so a model that has them otherwise does not go out as it came.
 	if s.imported == g && g.Commits() == 0 && !s.fixed && !s.unsorted {
 		return s.Model, nil
 	}
@@ -185,10 +186,14 @@ func (w *writer) main(r *Region, imported bool) *onnx.Graph {
 	g := *old
 	g.Nodes, g.Initializers, g.SparseInitializers, g.Inputs, g.Outputs = nil, nil, nil, nil, nil
 	w.hint(w.graph)
+	// Names are taken by those first that can't have another one. Inputs and outputs are what programs
+	// call by name; values inside get out of their way.
 	for i, v := range w.graph.Inputs() {
 		w.names[v] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
 	}
 	outputs := make([]string, len(w.graph.Outputs()))
+	// Only the graph of the model has its outputs in place. Those of a part or a copy are others, and
+	// must not take their names.
 	own := imported && len(outputs) == len(old.Outputs)
 	for i, v := range w.graph.Outputs() {
 		if own {
@@ -213,6 +218,8 @@ func (w *writer) main(r *Region, imported bool) *onnx.Graph {
 		}
 		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v]))
 	}
+	// The default of an input is no constant, since whoever runs the model may override it. The graph
+	// does not have it, so it comes from the file.
 	for _, t := range old.Initializers {
 		if defaults[t.Name] {
 			g.Initializers = append(g.Initializers, t)
@@ -248,6 +255,7 @@ func (e *exporter) hint(g *fgraph.FunctionGraph) {
 // A result without a name that nothing uses and that may be left out stays without one.
 func (w *writer) nameValues(root *Region) {
 	regions := []*Region{root}
+	// An apply may be in several branches, and its results need a name that is free in each.
 	places := make(map[*fgraph.Apply][]*nameScope)
 	for i := 0; i < len(regions); i++ {
 		r := regions[i]
@@ -273,6 +281,7 @@ func (w *writer) nameValues(root *Region) {
 			}
 		}
 	}
+	// First all names that values have already: a new one must not be what a later value is called.
 	each(func(a *fgraph.Apply, _ int, v *fgraph.Variable) {
 		if name := v.Name(); name != "" && w.isFree(name, places[a]...) {
 			w.names[v] = w.take(name, places[a]...)
@@ -340,6 +349,7 @@ func (w *writer) constantsOf(g *onnx.Graph, scope *nameScope) {
 		default:
 			t := x.Tensor
 			if t.Name != name {
+				// The tensor is one of the model, which must not change.
 				c := *t
 				c.Name = name
 				t = &c
@@ -438,6 +448,7 @@ func (w *writer) valueInfos(old *onnx.Graph) []*onnx.ValueInfo {
 			continue
 		}
 		now := w.info(info, v, info.Name)
+		// A value that took the name of another one in a rewrite may be of another type.
 		if _, ok := FromProto(now.Type).Meet(TypeOf(v)); ok {
 			list = append(list, now)
 		}

@@ -83,6 +83,8 @@ func (w *writer) versionedCall(n *onnx.Node, op *Op, version int64) *onnx.Node {
 	inner.Inputs, outer.Inputs, f.Inputs = renamed(n.Inputs, "x")
 	inner.Outputs, outer.Outputs, f.Outputs = renamed(n.Outputs, "y")
 	f.Nodes = []*onnx.Node{&inner}
+	// The old meaning is written with operators of the model's own version, so it holds also where the
+	// version of a function is not looked at.
 	if op.Domain == "" && changedBefore[op.Type] == softmaxVersion {
 		f.Opsets[0].Version = w.opset
 		f.Nodes = alongSeveral(op)
@@ -121,6 +123,7 @@ func renamed(names []string, base string) (inner, given, inside []string) {
 
 // versionedName returns the name of a function of a single node: that of an equal one, or a new one.
 func (w *writer) versionedName(f *onnx.Function, op *Op, version int64) (domain, name string) {
+	// All use the same names inside, so equal texts are equal functions.
 	text := fmt.Sprint(op, version, f.Nodes[0].Inputs, f.Nodes[0].Outputs)
 	for _, a := range f.Nodes[0].Attributes {
 		text += " " + a.Name + attributeText(a)
@@ -170,6 +173,7 @@ func (e *exporter) finish(m *onnx.Model) {
 			used[domainOf(n.Domain)] = true
 		}
 	}
+	// The list grows on the way: a function that is kept needs those that it calls.
 	for i := 0; i < len(calls); i++ {
 		for g := range onnx.Nested(&onnx.Graph{Nodes: calls[i].Nodes}) {
 			note(g)

@@ -19,6 +19,8 @@ func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, nam
 	own := r.results()
 	given := make(map[string]bool)
 	for i, v := range outputs {
+		// A graph has to compute an output itself, under the name of that output. A constant, a value
+		// from around the graph, or one that is two outputs gets there through an Identity.
 		if (own[v] || v.IsInput()) && w.names[v] == names[i] && !given[names[i]] {
 			given[names[i]] = true
 			continue
@@ -43,6 +45,7 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	op := a.Op().(*Op)
 	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}
 	if old := w.origin(a); old != nil {
+		// Documentation and metadata of a node belong to its operator. On what took its place they would be wrong.
 		if w.unchanged(a) {
 			c := *old.node
 			n = &c
@@ -57,6 +60,7 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 		return n
 	}
 	if IsIf(a) {
+		// What branches result in is output by the graphs in the node, not read by it.
 		attributes, in = w.branches(a, r, n.Attributes), in[:1]
 	} else {
 		attributes = append(slices.Clip(attributes), w.bodies(op, captured, r)...)
@@ -88,6 +92,7 @@ type nodeKey struct {
 func (w *writer) nodeName(a *fgraph.Apply, r *Region, name string) string {
 	key := nodeKey{r, name}
 	if name != "" && w.nodeNames[key] == nil {
+		// The whole region at once, since who keeps a name depends on all that come from its node.
 		for _, b := range r.Applies {
 			old := w.origin(b)
 			if old == nil || old.node.Name == "" {
@@ -209,6 +214,7 @@ func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Gra
 	scope := &nameScope{w.scopes[r], w.scopes[r].depth + 1}
 	in := &writer{exporter: w.exporter, graph: graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
 	for i, v := range graph.Inputs() {
+		// A graph in a node sees the names around it, so what it captures is no input in the file.
 		if i >= b.Params {
 			in.names[v] = w.name(captured[i-b.Params])
 			continue

@@ -47,11 +47,13 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 	}
 	c := im.noteCall(i, n, f, in, s)
 	fr := &frame{caller: s.frame, call: c, depth: s.depth + 1, function: f, opsets: opsetsOf(f.Opsets), attributes: make(map[string]*onnx.Attribute)}
+	// The attributes of the node come last, and so override the defaults.
 	for _, a := range slices.Concat(f.Defaults, n.Attributes) {
 		fr.attributes[a.Name] = a
 	}
 	inner := im.scope(nil, s.made, fr)
 	inner.path, inner.branch, inner.lenient = s.path+whereOf(i, n)+"/", s.branch, s.lenient
+	// What the call leaves out is left out of the nodes that use it, too.
 	for k, name := range f.Inputs {
 		if inner.vars[name] = Missing(); k < len(in) {
 			inner.vars[name] = in[k]
@@ -65,6 +67,7 @@ func (im *importer) call(i int, n *onnx.Node, f *onnx.Function, in []*fgraph.Var
 			continue
 		}
 		v := inner.vars[f.Outputs[k]]
+		// An input that the function passes through keeps its name, under which others read it.
 		switch {
 		case v != nil && v.Owner() != nil && !slices.Contains(in, v):
 			v.SetName(name) // the name by which all outside know it
@@ -176,6 +179,7 @@ func redefines(f *onnx.Function) bool {
 				}
 			}
 		}
+		// Clipped, since each of the graphs in this one appends to the list.
 		around := append(slices.Clip(s.around), own)
 		for _, n := range s.graph.Nodes {
 			for _, a := range n.Attributes {

@@ -100,6 +100,7 @@ func (s *Source) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph.Reas
 
 // OnChangeInput counts a constant that gets its first reader, and takes away one that has lost its last.
 func (s *Source) OnChangeInput(_ *fgraph.FunctionGraph, _ *fgraph.Apply, _ int, old, new *fgraph.Variable, _ fgraph.Reason) {
+	// The edge has moved already: who lost its last reader has none now, and a first reader is the only one.
 	if old != nil && len(old.Clients()) == 0 {
 		s.grown.count(old, false)
 	}
@@ -153,6 +154,7 @@ func storedBytes(t *onnx.Tensor) (n int64) {
 	for _, b := range t.Strings {
 		n += int64(len(b)) + 2
 	}
+	// protobuf extends the sign of an int32 to 64 bits, so a negative one takes ten bytes.
 	for _, k := range t.Int32s {
 		n += int64(varintBytes(uint64(k)))
 	}

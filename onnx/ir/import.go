@@ -53,6 +53,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
 	}}
+	// Before ir_version 3 no version was written, and operators were those of the first.
 	if len(m.Opsets) == 0 {
 		im.source.opsets[""] = 1
 	}
@@ -61,6 +62,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 		im.overloads[qualified(f.Domain, f.Name)]++
 	}
 	root := im.scope(nil, im.newGraph(), &frame{opsets: im.source.opsets})
+	// Before the initializers: one with the name of an input is only its default.
 	inputs := im.inputs(m.Graph, root)
 	im.graph(m.Graph, root)
 	outputs := make([]*fgraph.Variable, len(m.Graph.Outputs))
@@ -104,6 +106,7 @@ func (im *importer) live(made *graphOf, outputs []*fgraph.Variable) []*fgraph.Ap
 		}
 	}
 	need(outputs)
+	// Operands were made before what reads them, so one pass from the end finds all that is needed.
 	for _, a := range slices.Backward(made.applies) {
 		if !needed[a.Origin()-made.first] {
 			continue

@@ -39,6 +39,7 @@ func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
 			}
 			s.vars[in.Name] = c
 		case im.Defaults && initial[in.Name]:
+			// With the other initializers it becomes a constant.
 			continue
 		default:
 			s.vars[in.Name] = v

@@ -48,6 +48,7 @@ var errFollows = errors.New("an input failed")
 
 func (im *importer) node(i int, n *onnx.Node, s *scope) error {
 	outputs, err := im.apply(i, n, s)
+	// Also those of a node with a fault, so that what reads them is not another one.
 	for i, name := range n.Outputs {
 		switch {
 		case name == "":
@@ -124,6 +125,8 @@ func (im *importer) declared(inferred []Type, n *onnx.Node, s *scope) []fgraph.T
 	types := make([]fgraph.Type, len(inferred))
 	for i, t := range inferred {
 		if i < len(n.Outputs) {
+			// A declaration that contradicts what follows from the inputs is stale, and ignored: tools
+			// that change a model often leave its value_info as it was.
 			if both, ok := t.Meet(s.types[n.Outputs[i]]); ok {
 				t = both
 			}

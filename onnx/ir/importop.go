@@ -59,6 +59,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 
 // shared returns the op for all nodes that compute the same: a model has few different ones.
 func (im *importer) shared(op Op) *Op {
+	// The text of an op does not tell its bodies from others.
 	if im.Operators.complete(&op); len(op.Bodies) > 0 {
 		return op.completed()
 	}
@@ -86,6 +87,8 @@ func (im *importer) branches(origin int, op Op, n *onnx.Node, in []*fgraph.Varia
 			return nil, nil, fmt.Errorf("it has no %s", name)
 		}
 		g := n.Attributes[i].Graph
+		// A branch is no graph of its own. Its nodes go into the graph of the If, where rules see them
+		// beside all others; Regions finds later what only a branch needs.
 		inner := im.scope(s, s.made, s.frame)
 		inner.path, inner.branch, inner.lenient = im.source.nodes[origin].where()+"/"+name+"/", &branchOf{s.branch, origin, k}, true
 		values, err := im.results(g, inner)

@@ -63,6 +63,7 @@ func (s *scope) find(name string) *fgraph.Variable {
 		return v
 	}
 	v := s.outer.find(name)
+	// A branch is part of the graph around it, so nothing has to be captured.
 	if v == nil || s.made == s.outer.made {
 		return v
 	}

@@ -95,6 +95,8 @@ func legacy(op string, version int64, attribute func(string) *onnx.Attribute, ou
 	old := version < changedBefore[op] || version < 7 && (attribute("broadcast") != nil || attribute("is_test") != nil)
 	if op == "BatchNormalization" {
 		spatial := attribute("spatial")
+		// Before version 7 is_test told inference from training. Before 9 spatial=0 meant statistics
+		// for each place instead of each channel. Before 14 training had five results.
 		old = version < 7 || version < 9 && spatial != nil && spatial.Int == 0 || version < 14 && outputs > 1
 	}
 	if old {
@@ -212,6 +214,7 @@ func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribut
 		if !ok {
 			return nil, nil, fmt.Errorf("input %d of %s is computed, which needs version %d of ONNX's operators; the model has %d", a.input, op.Type, m.version, version)
 		}
+		// An old Clip without bounds got them as constants when it was imported. Its node leaves them out again.
 		left := func(d *onnx.Attribute) bool { return d.Name == a.name && d.Float == attribute.Float }
 		if !slices.ContainsFunc(formerly(op.Type, version), left) {
 			attributes = append(attributes, attribute)

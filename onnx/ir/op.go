@@ -54,6 +54,7 @@ func (l *Operators) complete(op *Op) {
 // completed returns a new op, whose text is made when somebody asks.
 func (op Op) completed() *Op {
 	p := &op
+	// An op of which nothing is known may draw random numbers.
 	p.effect = op.operator == nil || op.operator.Random || slices.ContainsFunc(op.Bodies, func(b *Body) bool { return effects(b.Graph) })
 	p.derived = sync.OnceValues(p.derive)
 	return p
@@ -202,6 +203,7 @@ func (l *Operators) parse(text string, body func(name, value string) (*Body, err
 
 func (l *Operators) parseOp(text string, body func(name, value string) (*Body, error)) (*Op, error) {
 	var op Op
+	// The text is name:overload/outputs@version{attributes}, so cuts from the back leave what is in front.
 	name, attributes, braces := strings.Cut(text, "{")
 	name, legacy, old := strings.Cut(name, "@")
 	name, outputs, several := strings.Cut(name, "/")

@@ -116,6 +116,7 @@ func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
 	if o.Infer == nil && o.Body == nil {
 		return c.out, nil
 	}
+	// That too little is known is no fault of the model: what was set before Infer ended stays.
 	if err := c.infer(); err != nil && !errors.Is(err, errUnranked) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrType, op.Name(), err)
 	}
@@ -271,6 +272,7 @@ func (c *Call) broadcastDim(d, e Dim) Dim {
 		if e.Differs(Known(1)) && d.Differs(e) {
 			c.Fail("sizes %v and %v can't be broadcast", d, e)
 		}
+		// e is not 1, so both are the same, and a number says more than an expression.
 		if _, ok := e.Number(); ok {
 			return e
 		}

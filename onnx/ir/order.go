@@ -34,6 +34,7 @@ func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 	early := func(i int) bool {
 		return slices.ContainsFunc(im.uses.Of(nodes[i]), func(name string) bool { return maker[name] > i && !s.sees(name) })
 	}
+	// Nearly all models are in order, and keep the one that they have.
 	if !slices.ContainsFunc(order, early) {
 		return order, nil
 	}

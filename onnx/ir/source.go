@@ -96,6 +96,7 @@ func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
 	if _, ok := fgraph.FeatureOf[*Source](g); ok {
 		return fgraph.ErrAlreadyAttached
 	}
+	// What is there from the beginning is no growth.
 	s.grown = newGrowth()
 	return nil
 }
@@ -139,6 +140,8 @@ func (s *Source) OnCommit(_ *fgraph.FunctionGraph, pairs []fgraph.Replacement, w
 			continue
 		}
 		s.changes = append(s.changes, Change{Reason: why, Old: p.Old.Name(), Op: opName(p.Old), New: p.New.Name(), By: opName(p.New)})
+		// What takes the place of a node inherits its origin, so that messages about it, and its name
+		// in the file, still lead to the model.
 		if a, b := p.Old.Owner(), p.New.Owner(); a != nil && b != nil && b.Origin() < 0 {
 			b.SetOrigin(a.Origin())
 		}

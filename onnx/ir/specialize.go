@@ -32,6 +32,7 @@ func Specialize(g *fgraph.FunctionGraph, shapes map[string][]Dim) (*fgraph.Funct
 		}
 		inputs[i] = fgraph.NewInput(t, v.Name())
 	}
+	// Sorted, so that the error is the same in each run.
 	for _, name := range slices.Sorted(maps.Keys(unused)) {
 		return nil, fmt.Errorf("%w:\ninput %s: a shape is given, but the model has no such input", ErrModel, name)
 	}
@@ -91,6 +92,7 @@ func (sp *specializing) apply(a *fgraph.Apply, in []*fgraph.Variable) (*fgraph.A
 	}
 	types := make([]fgraph.Type, len(list))
 	for i, v := range a.Outputs() {
+		// Of the old type only the elements and the rank hold for other sizes as well.
 		t, ok := list[i].Meet(TypeOf(v).elementsOnly())
 		if !ok {
 			t = list[i]
@@ -109,6 +111,7 @@ func (sp *specializing) apply(a *fgraph.Apply, in []*fgraph.Variable) (*fgraph.A
 func (sp *specializing) body(b *Body, captured []*fgraph.Variable) (*fgraph.FunctionGraph, error) {
 	inputs := make([]*fgraph.Variable, len(b.Graph.Inputs()))
 	for i, v := range b.Graph.Inputs() {
+		// What a round gives is not known from outside, and may grow from round to round.
 		t := TypeOf(v).elementsOnly()
 		if i >= b.Params {
 			t = TypeOf(captured[i-b.Params])

@@ -17,6 +17,7 @@ func inferAttention(c *Call) {
 	c.sameRank(0, 2)
 	n := c.In(0).Rank()
 	if n < 0 {
+		// Any of the three tells how many dimensions all have.
 		if n = max(c.In(1).Rank(), c.In(2).Rank()); n < 0 {
 			c.Set(0, AnyShape(c.Elem(0)))
 			c.Set(1, NewType(c.Elem(1), unknowns(4)...))

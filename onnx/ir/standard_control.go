@@ -23,6 +23,7 @@ func inferIf(c *Call) {
 	condition, known := c.one(0).Number()
 	for k := range n {
 		then, otherwise := c.In(1+k), c.In(1+n+k)
+		// Where the condition is known, the branch that is not taken may have any type.
 		switch {
 		case known && condition != 0:
 			c.Set(k, then)
@@ -87,6 +88,7 @@ func inferLoop(c *Call) {
 			c.Set(k, c.carried(c.In(k+2), round))
 		case !round.IsTensor():
 		default:
+			// The condition may end the loop in any round, so the number of elements is data.
 			c.Set(k, tensor(round.elem, slices.Insert(dims, 0, UnknownDim), ranked))
 		}
 	}
@@ -116,6 +118,7 @@ func inferScan(c *Call) {
 		if i < len(axes) {
 			axis = axes[i]
 		}
+		// Opset 8 had no scan_input_axes: the axis behind the batch was scanned.
 		if batch {
 			if len(dims) < 2 {
 				c.Fail("a scan of %d dimensions", len(dims))
@@ -126,6 +129,7 @@ func inferScan(c *Call) {
 	}
 	axes = c.Op.Ints("scan_output_axes")
 	for k := range c.Op.Outputs {
+		// Rounds must not change the shape of what is carried, but they do change its elements.
 		if k < carried {
 			c.Set(k, c.In(first+k).withoutData())
 			continue

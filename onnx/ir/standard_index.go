@@ -84,6 +84,7 @@ func inferGatherND(c *Call) {
 	}
 	last := len(at) - 1
 	n, ok := at[last].Number()
+	// Even the number of dimensions of the result depends on it.
 	if !ok {
 		c.anyShape(elem)
 	}
@@ -138,6 +139,7 @@ func inferOneHot(c *Call) {
 	elem := c.Elem(2)
 	dims := c.ranked(0, elem)
 	depth := c.one(1)
+	// ONNX allows numbers of any type for the depth.
 	if list, ok := c.floats(1); ok && len(list) == 1 {
 		depth = Known(int64(list[0]))
 	}

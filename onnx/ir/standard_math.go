@@ -131,6 +131,7 @@ func quotientOf(x []Dim) Dim {
 	if low >= 0 && least >= 0 {
 		return x[0].Over(x[1])
 	}
+	// By -1 the least integer overflows.
 	if x[1].Is(0) || x[1].Is(-1) {
 		return UnknownDim
 	}

@@ -39,6 +39,7 @@ func inferBatchNormalization(c *Call) {
 		c.checkChannels(4)
 	}
 	c.like(0, 0)
+	// Mean, variance, and in old versions both again as they were saved.
 	for k := 1; k < 5; k++ {
 		c.like(k, 3+(k+1)%2)
 	}

@@ -115,6 +115,7 @@ func inferEinsum(c *Call) {
 		for i, r := range after {
 			c.letter(sizes, r, dims[len(before)+len(rest)+i])
 		}
+		// What ellipses stand for need not be of one rank: it is aligned at the end and broadcast.
 		others = c.Broadcast(others, rest)
 		for _, r := range before + after {
 			times[r]++

@@ -30,6 +30,7 @@ func inferReduction(fold func(d, e Dim) Dim) func(*Call) {
 		}
 		dims, ranked := c.Shape(0)
 		if !ranked {
+			// Over all dimensions none is left, however many there were.
 			if !keep && known && len(axes) == 0 {
 				c.Set(0, NewType(c.Elem(0)))
 			} else {

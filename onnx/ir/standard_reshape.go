@@ -83,6 +83,7 @@ var taken = Dim{n: -1, expr: unknownDim}
 // rest where a Reshape can run.
 func (c *Call) left(sizes, others []Dim) Dim {
 	sizes, others = slices.Clone(sizes), slices.Clone(others)
+	// What both products have is cancelled first: the rest has a quotient more often, and one of fewer terms.
 	for i := 0; i < len(others); i++ {
 		if k := slices.IndexFunc(sizes, others[i].Same); k >= 0 && !others[i].Is(0) {
 			sizes, others = slices.Delete(sizes, k, k+1), slices.Delete(others, i, i+1)
@@ -192,6 +193,7 @@ func inferTranspose(c *Call) {
 		}
 	}
 	if !ranked {
+		// perm is as long as a file says, and no more is made than is refused below.
 		dims = unknowns(min(len(perm), maxRank+1))
 	}
 	if ranked && len(perm) != len(dims) {
@@ -265,6 +267,7 @@ func inferTile(c *Call) {
 	}
 	t := NewType(elem, dims...)
 	if known && len(dims) == 1 {
+		// Each is asked alone first, since their product could overflow.
 		if n, ok := repeats[0].Number(); ok && n <= maxData && n*int64(len(list)) <= maxData {
 			t = t.with(slices.Repeat(list, int(n)))
 		}

@@ -56,6 +56,7 @@ func inferResize(c *Call) {
 		dims = unknowns(n)
 	}
 	at := c.axesOf(axes, c.Op.Attribute("axes") != nil, len(dims))
+	// A list without elements counts as left out.
 	if c.Has(sizes) && c.count(sizes) != 0 {
 		c.resizeTo(dims, at, sizes)
 	} else {
@@ -68,6 +69,7 @@ func inferResize(c *Call) {
 				dims[a] = UnknownDim
 				continue
 			}
+			// The form that fails for NaN, too.
 			if !(list[i] > 0) {
 				c.Fail("a scale of %g", list[i])
 			}
@@ -121,6 +123,7 @@ func (c *Call) resizeTo(dims []Dim, axes []int, input int) {
 func scaled(d Dim, scale float64) Dim {
 	if n, ok := d.Number(); ok {
 		x := math.Floor(scale * float64(n))
+		// Runtimes compute it with floats of 32 or of 64 bits. Where these disagree nothing is known.
 		if y := float64(float32(scale) * float32(n)); x == math.Floor(y) && math.Abs(x) < 1<<53 {
 			return Known(int64(x))
 		}

@@ -76,6 +76,7 @@ func inferSplitToSequence(c *Call) {
 			}
 		} else if list, ok := c.elements(1); ok && len(list) > 0 {
 			same := !slices.ContainsFunc(list, func(d Dim) bool { return !d.Same(list[0]) })
+			// A scalar may leave a smaller rest; a list says all sizes.
 			if _, exact := size.Exactly(list[0]); same && (exact || c.In(1).Rank() == 1) {
 				dims[axis] = list[0]
 			}

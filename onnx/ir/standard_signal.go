@@ -60,6 +60,7 @@ func inferDFT(c *Call) {
 	case c.Has(1):
 		length = c.one(1)
 	case half && inverse:
+		// Of the two lengths that such a half may come from, the even one. The odd one has to be given.
 		length = length.Minus(Known(1)).Times(Known(2))
 	}
 	c.notNegative(length)

@@ -16,6 +16,7 @@ func inferConcat(c *Call) {
 	for k := range c.NumInputs() {
 		dims, ranked := c.Shape(k)
 		if !ranked {
+			// Other inputs still tell the sizes along the other axes.
 			sum = UnknownDim
 			continue
 		}
@@ -114,8 +115,10 @@ func (c *Call) splitSizes(size Dim) []Dim {
 		case i == 0:
 			sizes[i] = part
 		case count == 2:
+			// A number minus its half rounded up is its half rounded down.
 			sizes[i] = size.Over(Known(2))
 		default:
+			// Parts are as large as the first one until nothing is left: the last may be short or empty.
 			sizes[i] = size.Minus(part.Times(Known(int64(i)))).Max(Known(0)).Min(part)
 		}
 	}
@@ -186,6 +189,7 @@ func sliceLength(n, start, end Dim, step int64) Dim {
 	if isNumber && from <= -endless {
 		start, from = Known(0), 0
 	}
+	// Both count from the same end, so there is nothing between them whatever n is.
 	if isNumber && too && from >= to && (from < 0) == (to < 0) {
 		return Known(0)
 	}
@@ -259,6 +263,7 @@ func reverseLength(n, start, end Dim, step int64) Dim {
 	if to < 0 {
 		to = max(to, -size-1) + size
 	}
+	// The end is not reached, so it is -1 where element 0 is the last one.
 	from, to = min(from, size-1), min(max(to, -1), size-1)
 	return Known(max(0, (from-to-step-1)/-step))
 }

@@ -69,6 +69,7 @@ func (c *Call) slide(n int) slide {
 	s := slide{auto: c.Op.Text("auto_pad", "NOTSET"), ceil: c.Op.Int("ceil_mode", 0) != 0}
 	s.strides, s.dilations = c.listOf("strides", n, 1, 1), c.listOf("dilations", n, 1, 1)
 	pads := c.listOf("pads", 2*n, 0, -maxStep)
+	// Beside auto_pad, pads mean nothing.
 	if s.auto != "NOTSET" && s.auto != "" {
 		pads = make([]int64, 2*n)
 	}
@@ -99,6 +100,7 @@ func (c *Call) windows(s slide, i int, n, kernel Dim) Dim {
 	up := Known(s.strides[i] - 1)
 	switch s.auto {
 	case "SAME_UPPER", "SAME_LOWER":
+		// By definition: the padding follows from it, whatever the window is.
 		return n.Plus(up).Over(stride)
 	case "NOTSET", "", "VALID":
 	default:
@@ -220,8 +222,10 @@ func inferConvTranspose(c *Call) {
 		stride := Known(s.strides[i])
 		switch {
 		case len(shape) > 0:
+			// The list may have batches and channels in front.
 			out = append(out, Known(shape[len(shape)-n+i]))
 		case s.auto == "SAME_UPPER" || s.auto == "SAME_LOWER":
+			// As in a Conv the padding follows from the size, here a stride for each element.
 			out = append(out, in[2+i].Times(stride))
 		default:
 			extent := size.Minus(Known(1)).Times(Known(s.dilations[i])).Plus(Known(1))

@@ -232,6 +232,7 @@ func Scalar(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, err
 	case k == 0 || k == floats:
 		return nil, fmt.Errorf("a number of type %v", elem)
 	case f != math.Trunc(f) || math.Abs(f) > 1<<53:
+		// From 2^53 on a float64 does not tell integers apart.
 		return nil, fmt.Errorf("%v is no %v", f, elem)
 	case k == bools && f != 0:
 		raw = []byte{1}

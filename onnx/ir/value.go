@@ -49,6 +49,7 @@ func (x *Value) Len() int {
 	}
 	n := int64(1)
 	for _, d := range x.Tensor.Dims {
+		// Dimensions come from a file, and their product could overflow.
 		if d != 0 && n > (1<<60)/max(d, 1) {
 			return -1
 		}
@@ -147,6 +148,7 @@ func NumbersOf(v *fgraph.Variable) ([]int64, bool) {
 	t := TypeOf(v)
 	data, ok := t.Data()
 	if !ok {
+		// An empty list has no elements that its type could show, so all of them are known.
 		return nil, t.Elem() == onnx.Int64 && t.dims == "0"
 	}
 	list := make([]int64, len(data))

@@ -95,6 +95,7 @@ func (s *Source) needs(a *fgraph.Apply) int64 {
 	}
 	switch op.Type {
 	case "Softmax", "LogSoftmax", "Hardmax":
+		// Older versions take all dimensions from the axis on for one, which is the same only along the last.
 		if s.opsets[""] < softmaxVersion && !alongLast(a) {
 			n = softmaxVersion
 		}
@@ -134,6 +135,7 @@ func (e *exporter) version(g *fgraph.FunctionGraph, n int64) int64 {
 		for _, b := range op.Bodies {
 			n = e.version(b.Graph, n)
 		}
+		// In later versions nodes of the model mean something else. What needs one becomes a function.
 		if k := e.needs(a); k <= e.latest {
 			n = max(n, k)
 		}

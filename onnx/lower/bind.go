@@ -58,6 +58,7 @@ func (b *binding) input(name string, t ir.Type) (*value, error) {
 	if a, ok := b.given[name]; ok {
 		return b.tensor(name, t, a)
 	}
+	// No input of the graph: a value that nobody gives is the same in all runs.
 	if d := b.source.Initializer(name); d != nil {
 		a, err := b.tensorOf(d, b.source.Dir)
 		if err != nil {
@@ -101,6 +102,7 @@ func (b *binding) other(name string, t ir.Type) (*value, error) {
 	}
 	if elem, _, optional := t.ElementOf(); optional {
 		_, sequence, _ := elem.ElementOf()
+		// An optional sequence is there if it has a first item. An empty one can't be told from none.
 		if _, given := b.given[name]; !sequence && !given || sequence && b.given[Item(name, 0)] == nil {
 			return &value{none: true}, nil
 		}

@@ -21,6 +21,7 @@ func (c *call) branch() []*value {
 			return out
 		}
 	}
+	// Also where sizes are open: a condition of sizes is nearly always the same for all of them.
 	condition, err := c.demand(c.x(0))
 	switch {
 	case err != nil:
@@ -45,6 +46,8 @@ func (c *call) wavers(v variable) bool {
 	todo, seen := []variable{v}, make(map[variable]bool)
 	for len(todo) > 0 {
 		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		// A leaf that is no input is what a loop gives to a round. Sizes don't count: they are the same
+		// whatever the elements are.
 		switch a := v.Owner(); {
 		case seen[v] || tensor.ConstantOf(v) != nil:
 		case a == nil && (tensor.TypeOf(v).DType().IsFloat() || !slices.Contains(c.inputs, v)):
@@ -79,6 +82,7 @@ func (c *call) bothBranches() (out []*value) {
 			c.fail("a condition that is no bool")
 		}
 		sides := [2][]*value{c.taken(0), c.taken(1)}
+		// The value would have to hold also in runs that don't take the branch, where computing it may fail.
 		if len(c.demands) > demands {
 			c.fail("a branch asks for values")
 		}
@@ -116,9 +120,11 @@ func (c *call) tentatively(lower func()) error {
 		return nil
 	}
 	err = errors.Join(err, errors.Join(c.faults[faults:]...))
+	// Backwards, since a value may have got sizes more than once.
 	for _, s := range slices.Backward(c.settled[settled:]) {
 		s.of.v = s.before
 	}
+	// Or nobody would note the demand when it is asked for again.
 	for _, d := range c.demands[demands:] {
 		delete(c.demanded, d.Variable)
 	}

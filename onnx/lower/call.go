@@ -41,6 +41,7 @@ func (c *call) has(k int) bool { return k < len(c.in) && c.in[k] != nil }
 // so that an operator rounds once, unless it only moves elements.
 func (c *call) x(k int) *fgraph.Variable {
 	v := c.stored(k)
+	// A call without an op stands for a list of values, which are only moved.
 	if tensor.TypeOf(v).DType().IsHalf() && c.op != nil && !moves[c.op.Name()] {
 		return tensor.Cast(v, array.Float32)
 	}
@@ -184,6 +185,7 @@ func (c *call) shape(v *fgraph.Variable) []int {
 	if !slices.Contains(shape, tensor.Unknown) {
 		return shape
 	}
+	// A graph for any sizes must not depend on one.
 	if c.open != nil {
 		c.fail("%w: %v", ErrSizes, v.Type())
 	}

@@ -33,5 +33,6 @@ func (c *call) cast(to onnx.DataType) []*value {
 func wrapped(x variable, to onnx.DataType) variable {
 	least, most, _ := to.Limits()
 	low := number(float64(least), x)
+	// The remainder has the sign of the divisor, so numbers wrap around at both ends.
 	return tensor.Add(tensor.Map(array.Mod, tensor.Sub(x, low), number(float64(most-least+1), x)), low)
 }

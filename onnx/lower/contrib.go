@@ -97,6 +97,7 @@ func inverted(_ any, in []*array.Array) ([]*array.Array, error) {
 			out[i*n+i] = 1
 		}
 		for k := range n {
+			// Partial pivoting: dividing by a small pivot would make rounding errors large.
 			best := k
 			for i := k; i < n; i++ {
 				if math.Abs(x[i*n+k]) > math.Abs(x[best*n+k]) {
@@ -192,6 +193,8 @@ func bifurcated(sizes [2]int, in []*array.Array) ([]*array.Array, error) {
 			return -1
 		}
 		first := after(0)
+		// An end that is nowhere is nowhere with more in front of it either. One that is there twice
+		// may be there once with more in front.
 		if first < 0 {
 			break
 		}
@@ -252,6 +255,7 @@ func warped(_ any, in []*array.Array) ([]*array.Array, error) {
 		for j := 1; j <= columns; j++ {
 			at := i*width + j
 			b, u, l := cost[at-width-1], cost[at-width], cost[at-1]
+			// Of equal costs the step along the row is taken, as in Whisper's own code.
 			switch {
 			case b < u && b < l:
 				cost[at], came[at] = x[(i-1)*columns+j-1]+b, both

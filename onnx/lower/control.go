@@ -57,6 +57,7 @@ func (b *body) run(inputs ...*value) []*value {
 	if len(inputs) > b.Params {
 		b.fail("its %s has %d inputs, not %d", b.Name, b.Params, len(inputs))
 	}
+	// Without the values around: what the body needs of them is among its inputs.
 	s := newScope(nil)
 	for i, v := range b.Graph.Inputs() {
 		switch {
@@ -77,6 +78,7 @@ func (c *call) within(what string, r *ir.Region, s *scope, results []*fgraph.Var
 	defer func() { c.depth-- }()
 	before := len(c.faults)
 	c.lowering.region(r, s)
+	// The nodes within have said what is wrong. This one fails with them.
 	if len(c.faults) > before {
 		c.fail("%s can't be computed", what)
 	}
@@ -99,12 +101,14 @@ func (c *call) loop() []*value {
 	}
 	whole := looped{body: b, carried: state, number: true, steps: -1, more: tensor.Constant(array.Scalar(true))}
 	if c.has(0) {
+		// A negative number is no round in ONNX, but no limit for the op.
 		whole.most = c.reshape(tensor.Maximum(c.integers(0), number(0, c.integers(0))), nil)
 	}
 	if c.has(1) {
 		whole.more = c.reshape(truth(c.x(1)), nil)
 	}
 	if !c.few(whole) {
+		// A loop that can't be an op is unrolled all the same, as far as maxUnrolled lets it.
 		if out, err := c.asOp(whole); err == nil {
 			return out
 		}
@@ -127,6 +131,7 @@ func (c *call) loop() []*value {
 		for k, v := range out[1+len(state):] {
 			stacks[k] = append(stacks[k], v)
 		}
+		// Asking makes the graph depend on the condition: another number of rounds is another graph.
 		more = (&call{lowering: c.lowering, in: out[:1]}).one(0) != 0
 	}
 	out := slices.Clone(state)
@@ -148,6 +153,7 @@ func (c *call) few(p looped) bool {
 		return false
 	}
 	most := tensor.ConstantOf(c.x(0))
+	// The number is asked for alone first, since the product could overflow.
 	return most != nil && most.Len() == 1 && most.Int(0) <= wise && int(most.Int(0))*(p.body.Graph.NumApplies()+1) <= wise
 }
 
@@ -278,6 +284,7 @@ func (c *call) scanOver(in []*value, n int) []*value {
 			whole.items = append(whole.items, &value{v: x, elem: in[states+k].elem})
 		}
 		if out, err := c.asOp(whole); err == nil {
+			// The op knows neither directions nor axes: items went to the front before, and stacks go back here.
 			for k, v := range out[states:] {
 				if at(c.list("scan_output_directions"), k, 0) != 0 {
 					v.v = tensor.Flip(v.v, 0)
@@ -312,6 +319,7 @@ func (c *call) scanOver(in []*value, n int) []*value {
 			slices.Reverse(list)
 		}
 		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0), func() []*value {
+			// Nothing is scanned without rounds, so a round that only tells shapes gets zeros.
 			args := slices.Clone(in[:states])
 			for k := range n {
 				shape := c.shape(inputs.x(states + k))

@@ -72,6 +72,7 @@ func deformed(p deformation, in []*array.Array) ([]*array.Array, error) {
 		place, k, g := i%places, i/places%size, i/places/size%p.Groups
 		item := i / places / size / p.Groups
 		window, element := [2]int{place / p.Output[1], place % p.Output[1]}, [2]int{k / p.Kernel[1], k % p.Kernel[1]}
+		// Channels of a group share their offsets, so places are found once for all of them.
 		for d := range 2 {
 			at := float64(window[d]*p.Strides[d] - p.Before[d] + element[d]*p.Dilations[d])
 			at += offsets[(((item*p.Groups+g)*size+k)*2+d)*places+place]

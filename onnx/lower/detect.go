@@ -74,6 +74,7 @@ func bestBoxes(boxes []box, scores []float64, most, overlap, least float64) []in
 			order = append(order, i)
 		}
 	}
+	// Stable: of equal scores the first box wins.
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	var chosen []int
 	for _, i := range order {
@@ -112,6 +113,7 @@ func (b box) over(other box) float64 {
 	for d := range 2 {
 		common = float64(common * max(0, min(b.high[d], other.high[d])-max(b.low[d], other.low[d])))
 	}
+	// NaN as well: a box with such a corner overlaps none.
 	if !(common > 0) {
 		return 0
 	}
@@ -204,6 +206,7 @@ func roiPooled(p roiPool, in []*array.Array) ([]*array.Array, error) {
 				for c := range channels {
 					plane, most := x[(int(roi[0])*channels+c)*h*w:][:h*w], math.Inf(-1)
 					for row := top; row < bottom; row++ {
+						// A region that lies outside may end in front of its beginning.
 						for _, v := range plane[row*w+left : row*w+max(left, right)] {
 							most = max(most, v)
 						}
@@ -231,6 +234,7 @@ func (p roiOptions) spread(from, to float64, cells int) spread {
 		length = max(length, 1) // as the operator was before it had a choice
 	}
 	s := spread{from, length / float64(cells), float64(p.Ratio)}
+	// About one sample for each element of the cell.
 	if p.Ratio == 0 {
 		s.count = max(math.Ceil(s.size), 0)
 	}

@@ -34,6 +34,7 @@ func dtypeOf(t onnx.DataType) (array.DType, error) {
 
 // elementOf returns the type of elements of arrays.
 func elementOf(d array.DType) onnx.DataType {
+	// Each type of arrays is there once, so the order of the map does not matter.
 	for t, have := range dtypes {
 		if have == d {
 			return t
@@ -79,6 +80,7 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 	}
 	n, shape := int64(1), make([]int, len(t.Dims))
 	for i, s := range t.Dims {
+		// Neither factor is more than 2^31 here, so the product does not overflow.
 		if s < 0 || s > maxElements || n*s > maxElements {
 			return nil, fmt.Errorf("%w: dimensions %v", ErrUnsupported, t.Dims)
 		}
@@ -104,6 +106,8 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		}
 		return a, nil
 	}
+	// Bytes that the processor can't read where they are get copied as a whole. Only bools, or all if
+	// it is big-endian, go one by one.
 	if b, ok := BytesOf(a); ok {
 		copy(b, data)
 		return a, nil
@@ -149,6 +153,7 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	if err != nil {
 		return nil, err
 	}
+	// Bytes of a file are in the order of rows, whatever the strides of the array are.
 	if !a.Contiguous() {
 		a = a.Clone()
 	}

@@ -153,6 +153,7 @@ func divide(_ *call, x, y variable) variable {
 	if tensor.TypeOf(x).DType().IsFloat() {
 		return tensor.TrueDiv(x, y)
 	}
+	// The quotient of tensors is rounded down, so signs are put aside and come back.
 	q := tensor.Map(array.IntDiv, tensor.Abs(x), tensor.Abs(y))
 	return tensor.Mul(q, tensor.Mul(tensor.Map(array.Sgn, x), tensor.Map(array.Sgn, y)))
 }
@@ -162,6 +163,7 @@ func modulo(c *call, x, y variable) variable {
 	if !c.bool("fmod", false) {
 		return tensor.Map(array.Mod, x, y)
 	}
+	// The remainder of tensors has the sign of the divisor, so signs are put aside here, too.
 	r := tensor.Map(array.Mod, tensor.Abs(x), tensor.Abs(y))
 	return tensor.Switch(tensor.Map(array.Lt, x, number(0, x)), tensor.Neg(r), r)
 }

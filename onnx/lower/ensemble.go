@@ -7,6 +7,7 @@ import (
 
 // numbersOf returns an attribute of floats, or the one of its name with _as_tensor behind it; nil if there is none.
 func (c *call) numbersOf(name string) []float64 {
+	// Since version 3 doubles are in a tensor, whose attribute has the longer name.
 	for _, name := range []string{name, name + "_as_tensor"} {
 		a := c.attribute(name)
 		switch {
@@ -126,6 +127,7 @@ func (c *call) namedTrees(prefix string) *forest[float64] {
 			lists[^leaf] = append(lists[^leaf], i)
 		}
 	}
+	// One more than there are, whose beginning is the end of the last one.
 	for _, list := range append(lists, nil) {
 		e.leaves = append(e.leaves, int32(len(e.weights)))
 		for _, i := range list {
@@ -153,6 +155,7 @@ func (c *call) trees() *forest[float64] {
 		c.sameLengths("nodes", len(features), len(missing))
 	}
 	e.targets, e.weights = targets, weights
+	// In this version each leaf has one weight.
 	for i := range len(weights) + 1 {
 		e.leaves = append(e.leaves, int32(i))
 	}

@@ -42,6 +42,7 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 	if err = errors.Join(append(c.faults, err)...); err != nil {
 		return nil, err
 	}
+	// A node may leave out the last results of its operator.
 	out = out[:min(len(out), op.Outputs)]
 	results := make([]*ir.Value, len(out))
 	for i, v := range out {

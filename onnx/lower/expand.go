@@ -76,6 +76,7 @@ func (c *call) standIn(k int, x *value) (*fgraph.Variable, error) {
 	if x.v == nil {
 		return nil, fmt.Errorf("%w: input %d is no tensor", ErrUnsupported, k)
 	}
+	// Constants stay such, since what an op is made of may depend on their elements.
 	if c.apply != nil && c.apply.Inputs()[k].IsConstant() {
 		return c.apply.Inputs()[k], nil
 	}

@@ -144,6 +144,7 @@ func (n *treeNode[T]) next(row []T) int32 {
 
 // leaf returns the leaf that a row comes to.
 func (f *forest[T]) leaf(at int32, row []T) int32 {
+	// NaN is not at most any number, so it goes where no leads without being asked for.
 	if f.plain {
 		for at >= 0 {
 			if n := &f.nodes[at]; row[n.feature] <= n.value {
@@ -172,6 +173,7 @@ func (f *forest[T]) leaf(at int32, row []T) int32 {
 		case branchNEQ:
 			yes = yes || v != n.value
 		case branchMember:
+			// The search takes NaN for equal to NaN, which is no member.
 			_, found := slices.BinarySearch(f.members[at], v)
 			yes = yes || found && v == v
 		}
@@ -221,6 +223,7 @@ func (c *classifier) finish(row []float64, has []bool, base []float64, p postTra
 		}
 		return 0, p.apply(row, noSecond)
 	}
+	// Two classes, as ONNX Runtime computes them: the text of ONNX does not say it.
 	s := noSecond
 	switch {
 	case len(base) == 2 && has[1]:
@@ -257,6 +260,7 @@ func (c *call) ensemble(e *forest[float64]) []*value {
 	}
 	e.check(c)
 	x := c.rows()
+	// Operators before version 5 return float32s of doubles, too.
 	elem := onnx.Float
 	if c.op.Type == "TreeEnsemble" {
 		elem = c.elem(0)
@@ -283,6 +287,7 @@ func (c *call) ensemble(e *forest[float64]) []*value {
 
 // check fails if a child or a target is none, or if a row would never come to a leaf. It finds how many columns there are.
 func (f *forest[T]) check(c *call) {
+	// The list of leaves has one more entry, where the last one ends.
 	exists := func(child int32) bool { return int(child) < len(f.nodes) && int(^child) < len(f.leaves)-1 }
 	for i, n := range f.nodes {
 		if n.feature < 0 || n.mode > branchMember || !exists(n.kids[0]) || !exists(n.kids[1]) {
@@ -383,6 +388,7 @@ func (f *forest[T]) run(a *array.Array) (labels, scores *array.Array, err error)
 		if f.classify != nil {
 			found[i] = f.classify.labels.codes[class]
 		}
+		// There may be fewer scores than columns.
 		for j := range f.outputs {
 			z[i*f.outputs+j] = 0
 			if j < len(done) {

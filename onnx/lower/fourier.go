@@ -41,6 +41,7 @@ func (c *call) dft() []*value {
 	}
 	p := fourier{axis, shape[axis], c.bool("inverse", false), c.bool("onesided", false)}
 	if p.OneSide && p.Inverse {
+		// The even one of two lengths that have such a half; the odd one has to be given.
 		p.Length = 2 * (shape[axis] - 1)
 	}
 	if c.has(1) {
@@ -136,12 +137,14 @@ func newTransform(n int, inverse bool) *transform {
 	t := &transform{n: n, inverse: inverse}
 	m := n
 	if n&(n-1) != 0 {
+		// A convolution with 2n-1 numbers of the chirp, without wrapping around.
 		m = 1 << bits.Len(uint(2*n-1))
 	}
 	t.roots = make([]complex128, m)
 	for k := range m / 2 {
 		t.roots[m/2+k] = unit(-2 * math.Pi * float64(k) / float64(m))
 	}
+	// The roots of half the size are every second one.
 	for h := m/2 - 1; h > 0; h-- {
 		t.roots[h] = t.roots[2*h]
 	}
@@ -181,6 +184,7 @@ func (t *transform) apply(x []complex128) {
 			t.buffer[k] = times(v, t.chirp[k])
 		}
 		t.power(t.buffer)
+		// The way back, by conjugates as below.
 		for k := range t.buffer {
 			t.buffer[k] = conjugate(times(t.buffer[k], t.spectrum[k]))
 		}
@@ -300,6 +304,7 @@ func (c *call) mel() []*value {
 	c.bounded([]int{bins, count + 2})
 	edges := make([]int, count+2)
 	for i := range edges {
+		// ONNX divides by the number of edges, not by that of the steps between them.
 		mel := low + float64(float64(i)*((high-low)/float64(count+2)))
 		at := math.Floor(float64(length+1) * float64(700*(elementary.Pow(10, mel/2595)-1)) / rate)
 		if !(at >= 0 && at < float64(bins)) {

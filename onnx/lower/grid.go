@@ -46,6 +46,7 @@ func gridSampled(p gridOptions, in []*array.Array) ([]*array.Array, error) {
 	for n := range xs[0] {
 		for i := range points {
 			place := grid[(n*points+i)*dims:]
+			// The place is the same in all channels, so what it is made of is found once.
 			for d := range dims {
 				taps[d] = p.taps(taps[d][:0], place[dims-1-d], sizes[d])
 			}
@@ -91,6 +92,7 @@ func (p gridOptions) taps(list []tap, place float64, n int) []tap {
 
 // tapsAt is taps for a place among the elements.
 func (p gridOptions) tapsAt(list []tap, at float64, n int) []tap {
+	// NaN is far outside, too: it must not become an index.
 	if at = min(max(at, -far), far); at != at {
 		at = -far
 	}
@@ -178,6 +180,7 @@ func (c *call) affineGrid() []*value {
 			case align:
 				at = 1 // two corners in one place, of which ONNX Runtime takes the last
 			}
+			// The last dimension comes first, as GridSample reads places.
 			places[(dims-1-d)*n+i] = at
 		}
 		places[dims*n+i] = 1

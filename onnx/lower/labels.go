@@ -20,6 +20,7 @@ func (c *call) labels(prefix string) labelling {
 	if a := c.attribute(prefix + "_strings"); a != nil {
 		return labelling{onnx.String, c.texts(a.Strings)}
 	}
+	// Operators and their versions name it differently.
 	for _, name := range []string{prefix + "_int64s", prefix + "_ints"} {
 		if a := c.attribute(name); a != nil {
 			return labelling{onnx.Int64, a.Ints}
@@ -47,6 +48,7 @@ func floatCode(f float64) int64 {
 	if f != f {
 		f = math.NaN()
 	}
+	// The sum makes 0 of -0.
 	return int64(math.Float64bits(f + 0))
 }
 

@@ -163,6 +163,7 @@ func (c *call) impute() []*value {
 		c.fail("there are no values for elements of type %v", c.elem(0))
 	}
 	missing := tensor.Map(array.Eq, x, number(replaced, x))
+	// NaN equals nothing, so it is asked for as such.
 	if math.IsNaN(replaced) {
 		missing = tensor.Map(array.IsNan, x)
 	}
@@ -215,12 +216,14 @@ func (c *call) linear(targets int) variable {
 // classifyLinear finds the largest of several sums, or whether one is positive.
 func (c *call) classifyLinear() []*value {
 	labels := c.labels("classlabels")
+	// No attribute says how many targets there are, so the intercepts do.
 	targets := len(c.floatList("intercepts"))
 	if targets == 0 {
 		targets = len(labels.codes)
 	}
 	scores := c.linear(targets)
 	p, second := c.transform(), noSecond
+	// The sign of a single score decides between two classes.
 	if targets == 1 {
 		if len(labels.codes) == 2 {
 			second = complement
@@ -260,6 +263,7 @@ func (c *call) classified(scores variable, labels labelling, finish func(row []f
 			return nil, err
 		}
 		y, z := array.New(array.Int64, n), array.New(array.Float32, n, columns)
+		// With room for a second score that a transform may append.
 		row := make([]float64, width, width+1)
 		for i := range n {
 			for j := range row {

@@ -77,6 +77,7 @@ func attended(p linearRule, in []*array.Array) ([]*array.Array, error) {
 	var decay, beta []float64
 	if rest := in[4:]; p.Decay > 0 {
 		decay = array.Slice[float64](rest[0])
+		// So that the betas are at one place with and without decays.
 		in = in[1:]
 	}
 	if p.Beta > 0 {
@@ -93,12 +94,15 @@ func attended(p linearRule, in []*array.Array) ([]*array.Array, error) {
 				step := b*p.Steps + t
 				key := k[(step*p.Heads+h)*p.Keys:][:p.Keys]
 				copy(fresh, v[(step*p.Heads+h)*p.Values:][:p.Values])
+				// First the decay: what the state answers below is what is left of it.
 				if p.Decay > 0 {
 					for i := range p.Keys {
+						// There is one decay for a head, or one for each of its keys.
 						at := step*p.Decay + h
 						if p.Decay != p.Heads {
 							at = step*p.Decay + h*p.Keys + i
 						}
+						// The decay is given as a logarithm.
 						scaled(s[i*p.Values:][:p.Values], elementary.Exp(decay[at]))
 					}
 				}

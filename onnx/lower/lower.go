@@ -203,6 +203,7 @@ func (l *lowering) constant(v *fgraph.Variable) *value {
 	} else {
 		c = &value{v: tensor.Constant(a), elem: x.Tensor.DataType}
 	}
+	// A nil as well: what can't be read is one fault, however many nodes use it.
 	l.constants[x] = c
 	return c
 }
@@ -268,6 +269,7 @@ func (l *lowering) region(r *ir.Region, s *scope) {
 				}
 				continue
 			case err == nil && len(v.Clients()) > 0:
+				// What nothing reads may be missing, since not all optional results are computed.
 				l.fault(l.source.Where(a), fmt.Errorf("%w: its output %d, %s", ErrUnsupported, k, v.Name()))
 			}
 			s.failed[v] = true
@@ -289,15 +291,18 @@ func (c *call) lower() ([]*value, error) {
 	for k, v := range inputs {
 		var failed bool
 		if in[k], failed = c.of(v, c.scope); failed {
+			// Also behind another fault: whoever asks wants to know all operators that are missing.
 			if !c.computes(c.op) {
 				return nil, noOperator(c.op)
 			}
 			return nil, errFollows
 		}
+		// Not all operators need the input, so this is said only if lowering fails.
 		if in[k] == nil && !ir.IsOmitted(v) {
 			missing = fmt.Errorf("%w: input %s: it has no value", ErrInput, v.Name())
 		}
 	}
+	// What types know already takes no node, and asks for no value.
 	if v := c.computed(); v != nil {
 		return []*value{v}, nil
 	}
@@ -342,6 +347,7 @@ func (c *call) settle() error {
 		for i := range shape {
 			shape[i] = int(a.Int(i))
 		}
+		// An attempt may fail, and then must not have promised a size to others.
 		if c.attempts > 0 {
 			c.settled = append(c.settled, settled{v, v.v})
 		}
@@ -369,6 +375,7 @@ func (c *call) node() (out []*value, err error) {
 		}
 		return nil, noOperator(c.op)
 	}
+	// Ops that mean what they do today have no version.
 	if c.opset = c.op.Legacy; c.opset == 0 {
 		c.opset = currentOpset
 	}

@@ -26,6 +26,7 @@ func (c *call) roundsFloats(bits, block int, zeros variable) bool {
 func (c *call) matMulNBits() []*value {
 	bits, terms, columns, block := c.int("bits", 4), c.int("K", 0), c.int("N", 0), c.int("block_size", 0)
 	x, codes := c.x(0), c.x(1)
+	// Blocks are those that ONNX Runtime takes: powers of two from 16 on.
 	if bits != 2 && bits != 4 && bits != 8 || block < 16 || block&(block-1) != 0 || tensor.TypeOf(codes).DType() != array.Uint8 {
 		c.fail("%w: %d bits in blocks of %d", ErrUnsupported, bits, block)
 	}
@@ -56,6 +57,7 @@ func (c *call) reordered(x variable, bits, block, terms int, codes, scales, zero
 	columns, blocks := shape[0], shape[1]
 	c.bounded([]int{columns, blocks * block})
 	w := part(tensor.Cast(c.unpacked(c.reshape(codes, []int{columns, -1}), bits), array.Float32), 1, tensor.SliceOf(nil, tensor.Int(terms), 1))
+	// The terms of a block need not lie together, so each takes the scale of its own.
 	each := func(v variable) variable {
 		return tensor.MoveAxes(tensor.Take(tensor.MoveAxes(v, []int{1}, []int{0}), tensor.Cast(part(c.x(4), 0, tensor.SliceOf(nil, tensor.Int(terms), 1)), array.Int64)), []int{0}, []int{1})
 	}
@@ -104,6 +106,7 @@ func (c *call) gatherBlocks() []*value {
 	if axis == along || block < 1 || packed && (along != n-1 || bits != 2 && bits != 4 && bits != 8) {
 		c.fail("%w: codes of %d bits along %d, of which those along %d are gathered", ErrUnsupported, bits, along, axis)
 	}
+	// The dimensions of the indices take the place of the gathered one.
 	if along > axis {
 		along += ndim(c.x(1)) - 1
 	}
@@ -117,6 +120,7 @@ func (c *call) gatherBlocks() []*value {
 	size := c.shapeOf(codes, along)
 	spread := func(v variable) variable {
 		c.bounded([]int{c.shapeOf(v, along), block})
+		// Blocks are repeated whole, and the last one may be longer than what is left.
 		return part(tensor.Repeat(v, tensor.Int(min(block, size)), along), along, tensor.SliceOf(nil, tensor.Int(size), 1))
 	}
 	switch {

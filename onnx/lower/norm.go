@@ -162,10 +162,12 @@ func (c *call) likelihood(x, classes, weights variable) variable {
 	var kept variable
 	if ignore != nil {
 		kept = tensor.Map(array.Neq, classes, number(float64(ignore.Int), classes))
+		// A class that is ignored may be none at all. Any valid index will do, since its weight is 0.
 		safe = tensor.Switch(kept, classes, number(0, classes))
 	}
 	loss := tensor.Neg(tensor.Squeeze(tensor.GatherElements(x, tensor.ExpandDims(safe, 1), 1), 1))
 	d := tensor.TypeOf(x).DType()
+	// Ones, of a shape that need not be known.
 	weight := tensor.Cast(tensor.Map(array.Eq, safe, safe), d)
 	if weights != nil {
 		weight = tensor.Take(weights, safe)
@@ -180,6 +182,7 @@ func (c *call) likelihood(x, classes, weights variable) variable {
 	case "sum":
 		return reduceAll(array.Sum, loss)
 	}
+	// ONNX's mean divides by the sum of the weights, not by the number of items.
 	return tensor.TrueDiv(reduceAll(array.Sum, loss), reduceAll(array.Sum, weight))
 }
 

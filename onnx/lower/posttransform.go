@@ -69,6 +69,7 @@ func softmax(row []float64, zeros bool) {
 	most := row[largest(row)]
 	sum := 0.0
 	for i, x := range row {
+		// ONNX Runtime's bound for a zero, and what it makes of one.
 		if zeros && math.Abs(x) <= 1e-7 {
 			row[i] = x * elementary.Exp(-most)
 			continue

@@ -171,6 +171,8 @@ func (c *call) blocks(v, x variable, block int) variable {
 	if block < 0 || !slices.Equal(have, want) {
 		c.fail("scales of shape %v for blocks of %d along %d of %v", have, block, axis, shape)
 	}
+	// A block may be said to be longer than the axis. It is repeated no more often than that, since the
+	// rest would be cut off.
 	c.bounded(append(slices.Clone(shape), min(block, max(shape[axis], 1))))
 	repeated := tensor.Repeat(v, tensor.Int(min(block, max(shape[axis], 1))), axis)
 	return part(repeated, axis, tensor.SliceOf(tensor.Int(0), tensor.Int(shape[axis]), 1))
@@ -190,6 +192,7 @@ func (c *call) quantize(x, scale, zero variable, elem onnx.DataType) variable {
 	if _, small := smallFloats[elem]; small { // whose zero points are 0
 		return c.toSmall(y, elem)
 	}
+	// Before the zero point is added: halves go to even integers, and an odd zero point would make others of them.
 	y = tensor.Map(array.Round, y)
 	if zero != nil {
 		y = tensor.Add(y, tensor.Cast(zero, d))
@@ -278,6 +281,7 @@ func (c *call) matmulInteger() []*value {
 	if c.has(2) {
 		z := c.integers(2)
 		if ndim(z) == 1 && c.shape(z)[0] > 1 {
+			// Each row of the left factor has a zero of its own.
 			z = tensor.ExpandDims(z, 1)
 		}
 		a = tensor.Sub(a, z)

@@ -125,6 +125,7 @@ func (c *call) arg(f func(x variable, axes ...int) variable) []*value {
 	x := c.x(0)
 	axis := c.axis(c.int("axis", 0), ndim(x))
 	last := c.bool("select_last_index", false)
+	// The last place is the first one from behind.
 	if last {
 		x = tensor.Flip(x, axis)
 	}

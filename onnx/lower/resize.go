@@ -37,6 +37,7 @@ func (c *call) resize() []*value {
 	}
 	r.measure()
 	o := r.options()
+	// What tensors have is neither cubic nor smooth, and has fewer kinds of coordinates.
 	switch {
 	case r.mode == "cubic" || r.antialias && r.mode != "nearest" || r.inside && r.mode == "linear":
 		return c.like(r.weighted(c.x(0)))
@@ -80,6 +81,7 @@ func (r *resizing) openSizes(x variable) variable {
 // places returns which inputs are the region, the scales and the sizes.
 func (r *resizing) places() (roi, scales, sizes int) {
 	if r.op.Type == "Upsample" || r.opset < 11 {
+		// Before there were attributes for them, these were meant.
 		r.coordinates, r.nearest = "asymmetric", "floor"
 		return 4, 1, 4
 	}
@@ -160,6 +162,7 @@ func (r *resizing) readSizes(shape, axes, list []int) {
 			r.sizes[a] = list[i]
 		}
 	case "not_larger", "not_smaller":
+		// Coordinates follow from the scale of the policy, not from the rounded sizes.
 		r.scales = slices.Repeat([]float64{1}, len(shape))
 		for _, a := range axes {
 			r.scales[a] = scale
@@ -173,6 +176,7 @@ func (r *resizing) readSizes(shape, axes, list []int) {
 
 // weighted resizes one dimension after the other.
 func (r *resizing) weighted(x variable) variable {
+	// Weights are fractions, which integers would lose.
 	if d := tensor.TypeOf(x).DType(); !d.IsFloat() && r.mode != "nearest" {
 		x = tensor.Cast(x, array.Float32)
 	}
@@ -262,8 +266,10 @@ func (r *resizing) along(x variable, d int, places []float64, scale float64) var
 		reach = 2
 	}
 	if r.antialias {
+		// Only shrinking smooths: there is nothing to average where elements are repeated.
 		wide = min(scale, 1)
 	}
+	// A place lies between two elements. The window reaches as far behind the second one as before the first.
 	first := int(math.Floor(-reach/wide)) + 1
 	count := 2 - 2*first
 	if count > maxTaps || count*len(places) > maxMade {
@@ -309,6 +315,7 @@ func (r *resizing) weights(at float64, n, first, count int, wide float64) []floa
 		}
 		sum += list[k]
 	}
+	// Weights of what is inside alone don't add up to 1, nor do samples of a widened kernel.
 	if sum != 0 {
 		for k := range list {
 			list[k] /= sum
@@ -329,6 +336,7 @@ func floorOf(at float64) int {
 func (r *resizing) rounded(at float64) int {
 	switch r.nearest {
 	case "round_prefer_floor":
+		// A half goes down here, and up in the next mode.
 		return floorOf(math.Ceil(at - 0.5))
 	case "round_prefer_ceil":
 		return floorOf(at + 0.5)

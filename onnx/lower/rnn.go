@@ -47,6 +47,7 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 	if r.hidden == 0 {
 		r.hidden = c.dim(c.x(2), 2)
 	}
+	// Each direction has activations of its own, which the attribute lists one direction after the other.
 	names := make([]string, 0, r.directions*len(functions))
 	for range r.directions {
 		names = append(names, functions...)
@@ -124,6 +125,7 @@ func (r *recurrence) activate(names []string) {
 			beta = nextBeta(beta)
 		}
 		r.activations = append(r.activations, func(x variable) variable {
+			// ONNX clips what goes into an activation, not what comes out of it.
 			if clip > 0 {
 				x = tensor.Maximum(number(-clip, x), tensor.Minimum(number(clip, x), x))
 			}
@@ -182,6 +184,7 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 					next[k] = tensor.Switch(valid, next[k], s[k])
 				}
 			}
+			// Outputs are at their own time also where the steps go backwards.
 			s, list[t] = next, out
 		}
 		if r.steps == 0 {
@@ -282,6 +285,7 @@ func (c *call) lstm() []*value {
 			forget = tensor.Sub(number(1, input), input)
 		}
 		cell := tensor.Add(tensor.Mul(forget, s[1]), tensor.Mul(input, g(r.gate(sums, 3))))
+		// The peephole of the output sees the new cell, the others the old one.
 		output := f(peep(r.gate(sums, 1), 1, cell))
 		return []variable{tensor.Mul(output, h(cell)), cell}
 	})
@@ -292,6 +296,7 @@ func (c *call) gru() []*value {
 	r := c.recurrence(3, "Sigmoid", "Tanh")
 	linear := c.bool("linear_before_reset", false)
 	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
+		// Two sums, since linear_before_reset takes the part of the state alone.
 		fromX, fromH := tensor.Dot(x, tensor.Transpose(r.part(1, d))), tensor.Dot(s[0], tensor.Transpose(r.part(2, d)))
 		if r.has(3) {
 			fromX, fromH = tensor.Add(fromX, r.bias(d, 0)), tensor.Add(fromH, r.bias(d, 1))
@@ -302,6 +307,7 @@ func (c *call) gru() []*value {
 		if linear {
 			inner = tensor.Mul(reset, r.gate(fromH, 2))
 		} else {
+			// The reset comes before this product, so it can't be one with those of the other gates.
 			rows := tensor.Subtensor(r.part(2, d), tensor.SliceOf(tensor.Int(2*r.hidden), nil, 1))
 			inner = tensor.Dot(tensor.Mul(reset, s[0]), tensor.Transpose(rows))
 			if r.has(3) {

@@ -104,6 +104,7 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 	if work != nil {
 		cost = roundCost + tensor.GraphCost(op.body)
 	}
+	// Without a limit most is negative, and n never meets it.
 	for n := int64(0); more && n != most; n++ {
 		if n == maxRounds {
 			return fmt.Errorf("%w: a loop of more than %d rounds", ErrUnsupported, maxRounds)
@@ -132,6 +133,7 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 			if bytes += int64(a.Bytes()); bytes > maxKept {
 				return fmt.Errorf("%w: a loop that stacks more than %d bytes", ErrUnsupported, maxKept)
 			}
+			// A copy, since the next round uses the memory again.
 			stacks[i] = append(stacks[i], a.Clone())
 		}
 	}
@@ -283,6 +285,7 @@ func invariants(given, outputs []variable) []variable {
 	}
 	var applies []*fgraph.Apply
 	seen := make(map[*fgraph.Apply]bool)
+	// Operands come first, so all is known of the inputs of an apply when it is met.
 	fgraph.Walk(outputs, func(v variable) bool { return v.Owner() == nil || seen[v.Owner()] }, func(a *fgraph.Apply) {
 		seen[a] = true
 		applies = append(applies, a)
@@ -301,6 +304,7 @@ func invariants(given, outputs []variable) []variable {
 		}
 	}
 	for _, a := range applies {
+		// All outputs of an apply depend on the round if one does.
 		if depends[a.Outputs()[0]] {
 			for _, v := range a.Inputs() {
 				add(v)

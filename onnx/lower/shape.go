@@ -288,6 +288,7 @@ func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.I
 		case step > 0: // as in NumPy
 			return tensor.SliceOf(c.size(start), c.size(end), step)
 		case known && first == -1 && ends && last <= math.MinInt32:
+			// All of the dimension backwards is the one step back that needs no size.
 			return tensor.SliceOf(nil, nil, step)
 		}
 		c.fail("%w: a slice from %v to %v with the step %d", ErrSizes, start, end, step)
@@ -297,6 +298,7 @@ func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.I
 		from += n
 	}
 	if to < 0 {
+		// No further than -1, the place in front of all, at which a step back ends.
 		to = max(to, -n-1) + n
 	}
 	if step > 0 {
@@ -350,6 +352,7 @@ func complete(shape []int, elements int) []int {
 	if at >= 0 && rest > 0 {
 		shape[at] = elements / rest
 	} else if at >= 0 {
+		// Beside a size of 0 any size would do.
 		shape[at] = 0
 	}
 	return shape

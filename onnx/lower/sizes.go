@@ -33,6 +33,7 @@ func newOpenSizes() *openSizes {
 // size returns a dim as an integer scalar: a constant, or computed from sizes of inputs. ok is false if it has a
 // symbol that nothing has defined yet.
 func (s *openSizes) size(d ir.Dim) (variable, bool) {
+	// One expression is one variable, so that passes see which sizes are the same.
 	if v := s.made[d.String()]; v != nil {
 		return v, true
 	}
@@ -211,6 +212,7 @@ func (c *call) inferred() ([]ir.Dim, bool) {
 		return nil, false
 	}
 	dims, ok := ir.TypeOf(c.apply.Out()).Shape()
+	// A type may have a symbol that no tensor has defined yet. Nothing could be computed of it.
 	for _, d := range dims {
 		if ok {
 			_, ok = c.open.size(d)
@@ -222,6 +224,7 @@ func (c *call) inferred() ([]ir.Dim, bool) {
 // elements returns the value of an input of integers, as far as it can be known: numbers, on which the graph depends,
 // or what is computed of sizes.
 func (c *call) elements(k int) []ir.Dim {
+	// Types know elements as expressions of sizes, where asking for their values would fix these.
 	if c.open != nil && c.apply != nil && c.has(k) {
 		if list, ok := ir.TypeOf(c.apply.Inputs()[k]).Data(); ok {
 			return list

@@ -62,6 +62,7 @@ func (f smallFloat) value(code byte) float64 {
 	if exponent == 0 { // denormal
 		return sign * math.Ldexp(fraction, 1-f.bias-f.mantissa)
 	}
+	// A number that is not denormal has a 1 in front that its code leaves out.
 	return sign * math.Ldexp(float64(int(1)<<f.mantissa)+fraction, exponent-f.bias-f.mantissa)
 }
 
@@ -86,6 +87,7 @@ func (f smallFloat) code(v float64, saturate bool) byte {
 	if _, e := math.Frexp(a); a == 0 {
 		rest = 0
 	} else if !math.IsInf(a, 0) {
+		// Smaller numbers are denormal, and lie as far apart as those with the least exponent.
 		exponent := max(e-1+f.bias, 1)
 		// A fraction that is rounded up to the next power of two carries into the exponent, as it should.
 		steps := math.RoundToEven(math.Ldexp(a, f.mantissa+f.bias-exponent))

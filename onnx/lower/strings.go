@@ -38,12 +38,14 @@ func newStrings() *Strings {
 
 // Begin begins a run, which ends with End.
 func (s *Strings) Begin() {
+	// What there is before the first run is of the graph, and lasts.
 	s.begun.Do(s.keep)
 	s.runs.RLock()
 	s.mu.Lock()
 	many := s.bytes-s.lasts > keptBytes
 	s.mu.Unlock()
 	if many {
+		// forget waits until no run is left, this one included.
 		s.runs.RUnlock()
 		s.forget()
 		s.runs.RLock()
@@ -62,6 +64,7 @@ func (s *Strings) forget() {
 	for _, text := range s.list[s.lasting:] {
 		delete(s.numbers, text)
 	}
+	// Or the list would keep the texts alive behind its end.
 	clear(s.list[s.lasting:])
 	s.list, s.bytes = s.list[:s.lasting], s.lasts
 }

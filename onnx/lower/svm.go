@@ -23,6 +23,7 @@ func (c *call) kernels(list []float32, vectors int, linear bool, offset float64)
 		gamma, coef, degree = float64(a.Floats[0]), float64(a.Floats[1]), float64(a.Floats[2])
 	}
 	kind := c.text("kernel_type", "LINEAR")
+	// Without support vectors a model is linear, whatever kernel it names.
 	if linear {
 		kind = "LINEAR"
 	}
@@ -154,6 +155,7 @@ func (m *machine) decide(row []float64) (int, []float64) {
 	votes := make([]float64, m.classes)
 	for i := range m.classes {
 		for j := i + 1; j < m.classes; j++ {
+			// LIBSVM's layout: a vector has a coefficient for each class but its own, in rows of all vectors.
 			sum := 0.0
 			for k := m.starts[i]; k < m.starts[i+1]; k++ {
 				sum += float64(float64(m.coefficients[m.vectors*(j-1)+k]) * row[k])
@@ -193,6 +195,7 @@ func (m *machine) probabilities(scores []float64) []float64 {
 	at := 0
 	for i := range n {
 		for j := i + 1; j < n; j++ {
+			// Platt's scaling, and LIBSVM's bounds, which keep the quotients below finite.
 			v := elementary.Sigmoid(-(float64(scores[at]*float64(m.a[at])) + float64(m.b[at])))
 			v = min(max(v, 1e-7), 1-1e-7)
 			r[i*n+j], r[j*n+i] = v, 1-v
@@ -211,6 +214,7 @@ func (m *machine) probabilities(scores []float64) []float64 {
 	for i := range p {
 		p[i] = 1 / float64(n)
 	}
+	// The tolerance is LIBSVM's, too.
 	for range 100 {
 		pqp := 0.0
 		for i := range n {

@@ -110,6 +110,7 @@ func (c *call) normalizeStrings() []*value {
 		if err != nil {
 			return nil, err
 		}
+		// Words are compared as they come, before their case is changed.
 		list = slices.DeleteFunc(list, func(s string) bool { return stop[key(s)] })
 		for i, s := range list {
 			list[i] = change(s)
@@ -162,6 +163,7 @@ func partsOf(s, delimiter string, most int) []string {
 		return nil
 	case delimiter != "":
 		if most >= 0 {
+			// SplitN counts parts, maxsplit counts cuts.
 			most++
 		}
 		return strings.SplitN(s, delimiter, most)
@@ -230,6 +232,7 @@ func (c *call) parsed(x variable, to onnx.DataType) variable {
 			if y.SetFloat(i, v); d == array.Int64 {
 				var n int64
 				if n, err = strconv.ParseInt(s, 10, 64); err != nil {
+					// The upper half of uint64 has the bits of negative numbers here.
 					var u uint64
 					u, err = strconv.ParseUint(s, 10, 64)
 					n = int64(u)

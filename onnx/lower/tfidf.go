@@ -97,6 +97,7 @@ func (p grams) count(row []int64, counts []float64) {
 			end = p.Starts[i+1]
 		}
 		for at := start; at < end; at += length {
+			// Columns and weights are those of all sequences in the pool, also of lengths that are not counted.
 			k := 0.0
 			if length >= p.Min && length <= p.Max {
 				k = occurrences(row, p.Pool[at:][:length], p.Skips)
@@ -120,6 +121,7 @@ func (p grams) weighted(count float64, sequence int) float64 {
 // occurrences counts a sequence in a row, at all distances up to skips+1.
 func occurrences(row, sequence []int64, skips int) float64 {
 	count := 0.0
+	// Larger distances find nothing in the row, and the attribute may be any number.
 	for distance := 1; distance <= min(skips, len(row))+1; distance++ {
 		for from := 0; from+(len(sequence)-1)*distance < len(row); from++ {
 			k := 0

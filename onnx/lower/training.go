@@ -66,6 +66,7 @@ func (c *call) steps(lists int, step func(x, g variable, sums []variable) []vari
 			sums = append(sums, c.x(2+k*n+i))
 		}
 		x := c.x(2 + i)
+		// norm_coefficient weighs an L2 penalty, whose gradient is a part of the tensor itself.
 		for k, v := range step(x, tensor.Add(c.weighed("norm_coefficient", 0, x), c.x(2+n+i)), sums) {
 			out[k*n+i] = c.typed(v, c.elem(2+i))
 		}

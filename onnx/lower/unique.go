@@ -23,6 +23,7 @@ func (c *call) unique() []*value {
 		x = c.flat(x)
 	}
 	strings := x
+	// Numbers of strings don't tell their order.
 	if c.elem(0) == onnx.String {
 		x = c.ranks(x)
 	}
@@ -33,6 +34,7 @@ func (c *call) unique() []*value {
 	}
 	found := c.routine("Unique", uniqueness{!c.bool("sorted", true)}, []variable{x}, types...)
 	y := found[0]
+	// Ranks are no strings: these are taken from where each is first.
 	if c.elem(0) == onnx.String {
 		y = tensor.Take(strings, found[1])
 	}
@@ -73,6 +75,7 @@ func uniqueOf(p uniqueness, in []*array.Array) ([]*array.Array, error) {
 		}
 		groups[len(groups)-1] = append(groups[len(groups)-1], i)
 	}
+	// ONNX then has them in the order in which each is first.
 	if p.Unsorted {
 		slices.SortFunc(groups, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
 	}

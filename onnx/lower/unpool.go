@@ -88,6 +88,7 @@ func (c *call) col2im() []*value {
 	}
 	channels := x[1] / size
 	c.bounded(append([]int{x[0], channels}, image...))
+	// Where elements of windows go depends on sizes alone, so the sum is one over constant places.
 	var from, to []int64
 	for k := range size * windows {
 		if place, ok := imagePlace(k, image, block, counts, s); ok {
@@ -131,6 +132,7 @@ func (c *call) centerCropPad() []*value {
 	c.bounded(out)
 	cut, margins := make([]tensor.Index, len(shape)), make([]tensor.Margin, len(shape))
 	for d, n := range shape {
+		// An odd element is cut off, or added, at the end.
 		less, more := max(0, n-out[d]), max(0, out[d]-n)
 		cut[d] = tensor.SliceOf(tensor.Int(less/2), tensor.Int(less/2+min(n, out[d])), 1)
 		margins[d] = tensor.Margin{Before: tensor.Int(more / 2), After: tensor.Int(more - more/2)}

@@ -76,6 +76,7 @@ func isNumberFor(x, c *fgraph.Variable) bool {
 		return false
 	}
 	rank := ir.TypeOf(c).Rank()
+	// With more dimensions than x it would give the result some.
 	return rank == 0 || rank <= ir.TypeOf(x).Rank()
 }
 

@@ -68,6 +68,7 @@ func improve(ctx context.Context, h *rewrite.Handle, a *fgraph.Apply, optimizer 
 			return err
 		}
 		ir.SourceOf(g).GrowsWith(source)
+		// Before the constants go in: a body that got nothing but those is a better one, too.
 		before := g.Commits()
 		now := slices.Clone(captured[:b.Captures()])
 		captured = captured[b.Captures():]
@@ -95,6 +96,7 @@ func improve(ctx context.Context, h *rewrite.Handle, a *fgraph.Apply, optimizer 
 	if err != nil {
 		return err
 	}
+	// What is known of the results stays known: the body may say less of them than passes found.
 	types := make([]fgraph.Type, len(a.Outputs()))
 	for i, v := range a.Outputs() {
 		t, ok := ir.TypeOf(b.Outputs()[i]).Meet(ir.TypeOf(v))

@@ -57,6 +57,7 @@ func private(a pattern.Args) bool {
 			}
 		}
 	}
+	// The first is the root, whose result may be read by anybody.
 	for _, b := range queue[1:] {
 		for _, v := range b.Outputs() {
 			for _, c := range v.Clients() {

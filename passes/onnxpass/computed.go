@@ -95,6 +95,7 @@ func computed(args pattern.Args, x *fgraph.Variable) (*fgraph.Variable, error) {
 		return nil, err
 	}
 	values := make(map[*fgraph.Variable]*ir.Value)
+	// The applies never get into the graph: only the constant that they end in does.
 	for _, a := range order {
 		inputs := make([]*ir.Value, len(a.Inputs()))
 		for i, v := range a.Inputs() {
@@ -192,6 +193,8 @@ func compact(x, y *fgraph.Variable) bool {
 	if len(p) < len(q) {
 		p, q = q, p
 	}
+	// The result is as large as one of them if the other is broadcast to that in all dimensions. A row
+	// and a column would make a matrix.
 	inP, inQ := true, true
 	for i, d := range p {
 		e := int64(1)

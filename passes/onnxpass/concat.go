@@ -153,6 +153,8 @@ func inputOf(c *rewrite.Context, a *fgraph.Apply, axis int, begin, end int64) (i
 	if len(ends) > 0 {
 		last = ends[len(ends)-1]
 	}
+	// From where the last search stopped, since each of n inputs may be asked for. Behind an input of
+	// unknown size no place is known.
 	for _, v := range a.Inputs()[len(ends):] {
 		dims, _ := ir.TypeOf(v).Shape()
 		if axis >= len(dims) {
@@ -225,6 +227,7 @@ func partBySlice(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Resul
 	if len(parts) == 1 && p.begin == in.begin && p.end == in.begin+in.size {
 		return rewrite.Replace(in.v)
 	}
+	// Other dimensions of the Slice are those of the input as well.
 	parts[i].begin, parts[i].end = p.begin-in.begin, p.end-in.begin
 	return remade(c, a, "Slice", sliced(in.v, parts)...)
 }

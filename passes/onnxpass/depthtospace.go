@@ -53,6 +53,7 @@ func depthToSpaceFromParts(c *rewrite.Context, root *fgraph.Apply) (rewrite.Resu
 		is = []ir.Dim{b[0], b[1].Times(b[2]).Times(b[3]), b[4], b[5]}
 		becomes = []ir.Dim{b[0], b[3], b[4].Times(b[1]), b[5].Times(b[2])}
 	case slices.Equal(perm, orderCRD) && ir.SourceOf(c.Graph()).Opset("") >= 11:
+		// The attribute mode came with version 11.
 		size = [2]ir.Dim{b[2], b[3]}
 		is = []ir.Dim{b[0], b[1].Times(b[2]).Times(b[3]), b[4], b[5]}
 		becomes = []ir.Dim{b[0], b[1], b[4].Times(b[2]), b[5].Times(b[3])}

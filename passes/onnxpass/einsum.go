@@ -94,6 +94,7 @@ func (e einsum) unary() (*fgraph.Variable, error) {
 			axes = append(axes, int64(i))
 		}
 	}
+	// A sum and a Transpose would be two nodes.
 	if kept != e.out {
 		return nil, nil
 	}
@@ -120,6 +121,7 @@ func (e einsum) binary() (*fgraph.Variable, error) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		x, y := order[0], order[1]
 		batch, sum, left, right := e.roles(x, y)
+		// In a batch there are no vectors: each matrix needs a row or a column of its own.
 		if len(sum) != 1 || len(left) > 1 || len(right) > 1 || e.out != batch+left+right || len(batch) > 0 && (left == "" || right == "") {
 			continue
 		}

@@ -23,6 +23,7 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	if len(a.Inputs()) == 0 && op.Operator() == nil || op.Unmergeable() || op.Captures() > 0 {
 		return c.Miss("%s may be something else each time", op.Name()), nil
 	}
+	// As floats the weights would take four times as much, and the product would not be one of integers.
 	if op.Type == "DequantizeLinear" && slices.ContainsFunc(a.Out().Clients(), multiplies) {
 		return c.Miss("a product may multiply the integers"), nil
 	}
@@ -79,6 +80,7 @@ func bytesOf(v *fgraph.Variable) int64 {
 		return 0
 	}
 	n := int64(t.Elem().Bits())
+	// A file may declare any sizes, whose product overflows.
 	for _, d := range dims {
 		if d > 0 && n > 1<<50/d {
 			return 1 << 50

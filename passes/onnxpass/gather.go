@@ -178,6 +178,7 @@ func partsOf(a *fgraph.Apply, size int64) ([]int64, bool) {
 	each := int64(1)
 	if len(a.Inputs()) > 1 {
 		list, ok := ir.NumbersOf(a.Inputs()[1])
+		// A list has the sizes of all parts, also a list of one. A scalar is the size of each but the last.
 		if !ok || ir.TypeOf(a.Inputs()[1]).Rank() != 0 || len(list) != 1 {
 			return list, ok && !slices.ContainsFunc(list, func(n int64) bool { return n < 0 })
 		}

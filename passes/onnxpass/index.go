@@ -80,6 +80,7 @@ func holds(wide, narrow onnx.DataType) bool {
 	if !ok || !too || wide == onnx.Bool {
 		return false
 	}
+	// The sign takes a bit that the numbers then lack.
 	if !a.signed && b.signed {
 		return b.bits > a.bits
 	}
@@ -166,6 +167,7 @@ func (p stretch) of(q stretch, size ir.Dim) (stretch, bool) {
 		return p, false
 	}
 	if n, ok := size.Number(); ok {
+		// Both count from the front once the sizes that they count from are known.
 		q, _ = q.within(n)
 		p, _ = p.within(q.end - q.begin)
 		return stretch{p.axis, q.begin + p.begin, q.begin + p.end, 1}, true
@@ -173,6 +175,7 @@ func (p stretch) of(q stretch, size ir.Dim) (stretch, bool) {
 	if p.begin < 0 || p.end < 0 || q.begin < 0 || q.end < 0 {
 		return p, false // they count from an end that is not known
 	}
+	// The inner one ends where it did, whatever the outer one asks for.
 	return stretch{p.axis, plus(q.begin, p.begin), min(q.end, plus(q.begin, p.end)), 1}, true
 }
 

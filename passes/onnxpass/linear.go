@@ -115,6 +115,7 @@ func perChannel(c, n *fgraph.Variable, axis int) bool {
 	if !isConstant(c) || !ranked || !known || axis < 0 || axis >= len(dims) || len(sizes) > len(dims) {
 		return false
 	}
+	// A vector is made with one number for each channel, so how many there are has to be known.
 	if _, ok := dims[axis].Number(); !ok {
 		return false
 	}
@@ -133,6 +134,7 @@ func (v vocabulary) channels(a pattern.Args, c, n *fgraph.Variable, axis int) (*
 		return nil, fmt.Errorf("%w: %v has no channels", errNotComputed, n)
 	}
 	size, _ := dims[axis].Number()
+	// The constant may be one number for all channels, or have 1s for sizes.
 	flat, err := v.operators.Make("Reshape", nil, c, ir.Int64s(-1))
 	if err != nil {
 		return nil, err
@@ -171,6 +173,7 @@ func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool
 		seen = append([]int64{g, dims[0] / g}, dims[1:]...)
 		factors = slices.Repeat([]int64{1}, len(seen))
 		factors[0] = g
+		// Behind the groups a Conv has its outputs first, a ConvTranspose its inputs.
 		if out == (op.Type == "Conv") {
 			factors[1] = dims[0] / g
 		} else {
@@ -179,6 +182,7 @@ func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool
 	default:
 		seen = dims
 		factors = slices.Repeat([]int64{1}, len(seen))
+		// Columns are outputs, and rows inputs, unless a Gemm has them transposed.
 		k := len(dims) - 1
 		if out == (op.Type == "Gemm" && op.Int("transB", 0) != 0) {
 			k--
@@ -275,6 +279,7 @@ func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
 		if err != nil {
 			return nil, err
 		}
+		// alpha is a factor of the product and so of the response. beta is one of the bias.
 		if row, err = v.operators.Make("Gemm", []*onnx.Attribute{ir.Int("transB", op.Int("transB", 0)), ir.Float("alpha", op.Float("alpha", 1))}, row, w); err != nil {
 			return nil, err
 		}
@@ -319,6 +324,7 @@ func linearReaders(n *fgraph.Variable) bool {
 			return false
 		}
 		y := c.Apply.Out()
+		// A normalization subtracts its mean first, so a factor of its input is none of its scale.
 		if isOp(y, "BatchNormalization") || inputAxis(y, n) < 0 || !isConstant(c.Apply.Inputs()[1]) {
 			return false
 		}
@@ -405,6 +411,7 @@ func smallerProduct(x, y *fgraph.Variable) bool {
 	case len(p) == 2 && len(q) == 2:
 		return p[0]*q[1] <= first+second
 	case len(q) > 2 && p[0] > 0:
+		// The kernel of the first one, with the outputs of the second.
 		return first/p[0]*q[0] <= first+second
 	}
 	return false
@@ -418,6 +425,7 @@ func (v vocabulary) mixOutputs(a pattern.Args) (*fgraph.Variable, error) {
 	if !ok || !too || len(dims) < 2 || len(out) < 2 || out[1] != dims[0] {
 		return nil, fmt.Errorf("%w: weights %v and %v", errNotComputed, w, mix)
 	}
+	// All of a kernel but its outputs is columns: then the pointwise convolution is a product from the left.
 	x, err := v.operators.Make("Reshape", nil, mix, ir.Int64s(out[0], out[1]))
 	if err != nil {
 		return nil, err

@@ -83,6 +83,7 @@ func (h *hoisting) hoist() (*fgraph.FunctionGraph, []*fgraph.Variable, error) {
 	}
 	captured := slices.Clone(h.captured)
 	for _, v := range frontier {
+		// Only moved nodes read it, and they are not in the body any more.
 		if !slices.ContainsFunc(v.Clients(), func(c fgraph.Client) bool { return c.Apply == nil || h.outside[c.Apply.Outputs()[0]] == nil }) {
 			continue
 		}
@@ -113,6 +114,7 @@ func (h *hoisting) move(a *fgraph.Apply) bool {
 	}
 	inputs := make([]*fgraph.Variable, len(a.Inputs()))
 	for i, v := range a.Inputs() {
+		// A constant belongs to its graph, so the one outside is another.
 		if inputs[i] = h.outside[v]; v.IsConstant() {
 			inputs[i] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
 		}

@@ -190,6 +190,8 @@ func keepsOrder(op *ir.Op, x *fgraph.Variable) bool {
 // rounding of a scale near 1 is not enough.
 func unscaled(a pattern.Args) bool {
 	op := parse(a.Params[0])
+	// In these modes a place is mapped to itself if the size stays. tf_half_pixel_for_nn adds a half,
+	// and tf_crop_and_resize reads a region.
 	switch op.Text("coordinate_transformation_mode", "half_pixel") {
 	case "half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "asymmetric", "align_corners":
 	default:

@@ -59,6 +59,7 @@ func spatialPads(n *fgraph.Variable) (pads []int64, value float64, ok bool) {
 			return nil, 0, false
 		}
 	}
+	// Axes that the Pad does not name get nothing.
 	all := make([]int64, 2*rank)
 	axes := make([]int64, rank)
 	for i := range axes {

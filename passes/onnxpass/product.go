@@ -148,9 +148,11 @@ func moveFactorIntoWeights(c *rewrite.Context, root *fgraph.Apply) (rewrite.Resu
 		x, s = s, x
 	}
 	number, ok := ir.NumberOf(s)
+	// A factor of several elements is one for channels, which other rules move.
 	if v := ir.ValueOf(s); !ok || v.Len() != 1 || !sameType(x, root.Out()) || !isFloat(x) {
 		return c.Miss("its factor is no number"), nil
 	}
+	// One over 0 is infinite, and no weights take that.
 	if op.Type == "Div" {
 		number = 1 / number
 	}
@@ -222,6 +224,7 @@ func (m mover) absorb(v *fgraph.Variable) (*fgraph.Variable, error) {
 			return nil, nil
 		}
 	case isOp(v, "Conv", "ConvTranspose", "Gemm"):
+		// The bias as well: the factor is one of the whole sum.
 		for k := 1; k < len(in); k++ {
 			if ir.IsOmitted(in[k]) {
 				continue
@@ -249,6 +252,8 @@ func (m mover) apply(a *fgraph.Apply, in []*fgraph.Variable) (*fgraph.Variable, 
 
 // through returns the inputs of the node of v, any of which may be scaled in place of v.
 func (m mover) through(v *fgraph.Variable) []int {
+	// What only adds or moves elements scales with them. A maximum does for positive factors alone. The
+	// constant of a sum gets the factor when the way back is built.
 	in := v.Owner().Inputs()
 	switch {
 	case isOp(v, "MatMul"):

@@ -136,6 +136,7 @@ func fuseProjections(h *rewrite.Handle, a *fgraph.Apply) error {
 	}
 	operators := ir.SourceOf(h.Graph()).Operators
 	x, err := operators.Make("MatMul", nil, a.Inputs()[0], w)
+	// Terms are joined as well, or there would be an Add behind each part.
 	if err == nil && terms[0] != nil {
 		var b *fgraph.Variable
 		if b, err = joinColumns(terms, 1, total); err == nil {
@@ -174,6 +175,7 @@ func joinColumns(list []*fgraph.Variable, rows, columns int64) (*fgraph.Variable
 		parts, size = append(parts, data), size+len(data)
 	}
 	joined := hugepages.Make[byte](size)[:0]
+	// Rows of all matrices lie beside each other, since columns are joined.
 	for r := range rows {
 		for _, data := range parts {
 			row := int64(len(data)) / rows

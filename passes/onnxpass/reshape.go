@@ -42,6 +42,7 @@ func target(x *fgraph.Variable, dims []ir.Dim, given []ir.Dim) ([]int64, bool) {
 	list := make([]int64, len(dims))
 	open, copied := -1, false
 	for i, d := range dims {
+		// In the list a 0 means a copy, so a size of 0 can only be one that is copied.
 		n, ok := d.Number()
 		switch {
 		case ok && n != 0:
@@ -55,6 +56,7 @@ func target(x *fgraph.Variable, dims []ir.Dim, given []ir.Dim) ([]int64, bool) {
 			return nil, false
 		}
 	}
+	// Beside a copied size of 0, -1 would be any number, and runtimes refuse it.
 	if open >= 0 && copied && !(open < len(given) && len(given) == len(dims) && given[open].Is(-1)) {
 		return nil, false
 	}
@@ -179,6 +181,7 @@ func axesOf(a *fgraph.Apply, k, n int) ([]int, bool) {
 		axes[i] = axis
 	}
 	slices.Sort(axes)
+	// A dimension that is there twice is a fault of the model, which must not vanish.
 	return axes, ok && len(slices.Compact(slices.Clone(axes))) == len(axes)
 }
 
@@ -293,6 +296,7 @@ func firstOfSizes(c *rewrite.Context, x *fgraph.Variable) *fgraph.Variable {
 		passed = append(passed, x)
 		x = next
 	}
+	// All on the way have the same answer, so none of them is walked from again.
 	for _, v := range passed {
 		(*memo)[v] = x
 	}
@@ -364,6 +368,7 @@ func withInputs(c *rewrite.Context, a *fgraph.Apply, what string, smaller func(*
 		inputs := slices.Clone(a.Inputs())
 		inputs[i] = x
 		b, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op), inputs...)
+		// The input may be what gives the result its shape.
 		if err != nil || !sameType(b.Out(), a.Out()) {
 			miss = c.Miss("without it the result of input %d is not known to have the shape %v", i, a.Out().Type())
 			continue

@@ -21,6 +21,7 @@ func mergeEqualSizes(ctx context.Context, h *rewrite.Handle) error {
 	type pair struct{ old, new *fgraph.Variable }
 	var pairs []pair
 	var always map[*fgraph.Apply]bool
+	// Operands come first, so what takes the place of a value never depends on it.
 	for a := range g.Ordered() {
 		for _, v := range a.Outputs() {
 			if !sizesKnown(v) {
@@ -41,6 +42,7 @@ func mergeEqualSizes(ctx context.Context, h *rewrite.Handle) error {
 			}
 		}
 	}
+	// Only now, since a replacement changes the order that is walked through above.
 	for _, p := range pairs {
 		if p.old.Owner() == nil || p.old.Owner().Graph() != g || p.new.Owner().Graph() != g {
 			continue // one that was replaced needed it alone
@@ -73,6 +75,7 @@ func unconditional(g *fgraph.FunctionGraph) map[*fgraph.Apply]bool {
 			continue
 		}
 		done[a] = true
+		// Of an If only the condition is always computed.
 		if op := a.Op().(*ir.Op); op.Type == "If" && op.Domain == "" && len(a.Inputs()) == 1+2*op.Outputs {
 			next = append(next, a.Inputs()[0])
 		} else {

@@ -68,6 +68,7 @@ func regionOf(a *fgraph.Apply, n int) region {
 			next = append(next, inputs...)
 		}
 	}
+	// Only now, since what was a leaf may have become a node of the region.
 	for _, b := range r.nodes {
 		inputs, _ := moves(b, n)
 		for _, v := range inputs {
@@ -124,6 +125,7 @@ func transposesMore(v *fgraph.Variable, perm []int64, n int) (more int, bytes in
 	rank := ir.TypeOf(v).Rank()
 	switch {
 	case ir.ValueOf(v) != nil: // a transposed copy of it is made
+		// Others still read the old one.
 		if len(v.Clients()) > 1 {
 			bytes = bytesOf(v)
 		}
@@ -135,6 +137,7 @@ func transposesMore(v *fgraph.Variable, perm []int64, n int) (more int, bytes in
 	}
 	more = 1
 	if b := v.Owner(); isNode(b, "Transpose") {
+		// It goes if nothing else reads it. If both orders cancel, no new one comes.
 		if len(v.Clients()) == 1 {
 			more--
 		}
@@ -156,6 +159,7 @@ func (r region) transposed(c *rewrite.Context, a *fgraph.Apply, perm []int64) (*
 		}
 		made[v] = t
 	}
+	// Clients are first in a region, and operands are needed first here.
 	for _, b := range slices.Backward(r.nodes) {
 		op := b.Op().(*ir.Op)
 		inputs := slices.Clone(b.Inputs())
@@ -165,6 +169,7 @@ func (r region) transposed(c *rewrite.Context, a *fgraph.Apply, perm []int64) (*
 		}
 		switch {
 		case isNode(b, along...):
+			// The place of a dimension in perm is where it is afterwards.
 			axis, _ := axisOf(op, -1, len(perm))
 			op = op.WithAttributes(ir.Int("axis", int64(slices.Index(perm, int64(axis)))))
 		case isNode(b, reductions...):
