@@ -66,6 +66,7 @@ func (d Dialect) OpText(op fgraph.Op) (string, error) {
 		return "Assert{" + strconv.Quote(op.Message) + "}", nil
 	}
 	text := op.String()
+	// Written only if reading gives it back: a text may say less than all of an op.
 	if known, ok := d.language().Op(text); !ok || !fgraph.OpsEqual(known, op) {
 		return "", fmt.Errorf("the op %s can't be written as text", text)
 	}
@@ -84,6 +85,7 @@ func (d Dialect) ParseOp(text string) (fgraph.Op, error) {
 	case name == attentionName:
 		return parseAttention(params)
 	case name == "Assert" && len(params) > 0:
+		// A message may have braces of its own, at which it was cut.
 		message, err := strconv.Unquote(strings.Join(params, "}{"))
 		return tensor.AssertOp{Message: message}, err
 	default:

@@ -47,6 +47,7 @@ func mapValues(op array.Opcode, args []value) *fgraph.Variable {
 		fail(op.String(), "%d arguments, it takes %d", len(args), n)
 	}
 	if op == array.Switch {
+		// Without the condition: numbers take the type of the values, and not that of a bool.
 		rest := tensors(op.String(), args[1:])
 		return tensor.Switch(args[0].tensor(op.String()), rest[0], rest[1])
 	}
@@ -120,6 +121,7 @@ func clip(c *call) *fgraph.Variable {
 	}
 	c.checkNames()
 	bounds := []array.Opcode{array.Identity, array.Maximum, array.Minimum}
+	// From behind, because entries are deleted.
 	for i := len(list) - 1; i > 0; i-- {
 		if list[i].kind == kindNone {
 			list, bounds = slices.Delete(list, i, i+1), slices.Delete(bounds, i, i+1)
@@ -142,6 +144,7 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 	}
 	keep := c.keepDims()
 	c.checkNames()
+	// An empty list names no dimension, which ReduceOver would take for all of them.
 	if axes != nil && len(axes) == 0 {
 		return tensor.MustApply(tensor.Reduce{Op: r}, x)
 	}
@@ -304,6 +307,7 @@ func arange(c *call) *fgraph.Variable {
 	if x, ok := c.arg(2, "step"); ok {
 		args[2] = x
 	}
+	// The op counts in integers. A range of floats can only be a constant.
 	if a := floatRange(args); a != nil {
 		return tensor.Constant(a)
 	}
@@ -319,6 +323,7 @@ func changed(change func(p *tensor.Part, y *fgraph.Variable) *fgraph.Variable) f
 		x := c.need(0, "x")
 		v := x.tensor(c.name)
 		y := tensors(c.name, []value{tensorValue(v), c.need(1, "y")})[1]
+		// An index in this text has its part. Of a variable that was indexed elsewhere there is only the op.
 		part, ok := x.part, x.part != nil
 		if !ok {
 			part, ok = tensor.PartOf(v)

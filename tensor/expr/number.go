@@ -118,6 +118,7 @@ func folded(op array.Opcode, a, b number) (n *number, exact bool) {
 		return nil, true
 	}
 	float = float || op == array.TrueDiv || op == array.Pow && b.f < 0
+	// In floats first, which show whether the integers overflow.
 	f := compute(op, a.f, b.f)
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -170,6 +171,7 @@ func floatRange(args [3]value) *array.Array {
 		float = float || x.num.dtype == array.Float64
 		part[i] = x.num.f
 	}
+	// It may be NaN, and is compared below so that this is too many.
 	n := math.Ceil((part[1] - part[0]) / part[2])
 	if !float || !(n <= maxElements) || part[2] == 0 {
 		return nil

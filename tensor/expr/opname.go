@@ -296,6 +296,7 @@ func parseIndexes(params []string) (indexes []tensor.Index, ok bool) {
 		case "":
 			return nil
 		case "_":
+			// Any variable will do: the op makes an input of each bound that is no constant.
 			return fgraph.NewInput(tensor.ScalarType(array.Int64), text)
 		}
 		n, err := strconv.Atoi(text)

@@ -180,6 +180,8 @@ func (s *Scope) parse(text string, use func(value)) (err error) {
 		return err
 	}
 	p := &parser{scope: s, tokens: tokens, shared: make(map[string]value)}
+	// Functions that build expressions panic with their errors, or each result in the middle of a text would
+	// need a check.
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
