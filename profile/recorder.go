@@ -234,6 +234,7 @@ func (r *Recorder) Set(name string, value float64, unit string) {
 // AddCounter adds c to the counter of its name and unit, which it appends if the list has none.
 func AddCounter(list []Counter, c Counter) []Counter {
 	for i := range list {
+		// Counts and seconds of the same name must not be added up.
 		if have := &list[i]; have.Name == c.Name && have.Unit == c.Unit {
 			have.Value += c.Value
 			return list
