@@ -71,6 +71,7 @@ func (c *call) made(v *fgraph.Variable, err error) *fgraph.Variable {
 	var own *tensor.Error
 	switch {
 	case errors.As(err, &own):
+		// It names the op that failed. To fail again would name only the call.
 		panic(own)
 	case err != nil:
 		fail(c.name, "%v", err)
@@ -127,6 +128,7 @@ func takesVector(op tensor.Op, i int) bool {
 // arg returns argument i, which may be given by name instead, and reports whether it is there.
 func (c *call) arg(i int, name string) (value, bool) {
 	x, ok := c.named[name]
+	// Also of arguments that are not given: they are what a wrong name is compared with.
 	c.known = append(c.known, name)
 	if i >= 0 && i < len(c.args) {
 		if ok {

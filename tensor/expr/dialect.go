@@ -106,6 +106,7 @@ func parseComposite(params []string) (fgraph.Op, error) {
 		out, in, _ := strings.Cut(text, ":")
 		o, err := strconv.ParseUint(out, 10, 31)
 		i, err2 := strconv.ParseUint(in, 10, 31)
+		// The op has inputs to overwrite in an int8, plus 1.
 		if err != nil || err2 != nil || int(o) >= p.NumOutputs() || int(i) >= min(p.NumInputs(), 127) {
 			return nil, fmt.Errorf("%w: no output and input of a Composite: %q", ErrSyntax, fileio.Excerpt(text, 0))
 		}
@@ -123,6 +124,7 @@ func (d Dialect) parseEpilogue(params []string) (fgraph.Op, error) {
 	}
 	text := params[1]
 	if len(params) > 2 {
+		// Braces are not nested in the text, so those of the product were cut as well.
 		text += "{" + strings.Join(params[2:], "}{") + "}"
 	}
 	if base, ok := d.language().Op(text); ok {

@@ -85,6 +85,7 @@ func ifElse(c *call) value {
 	sides := [2]value{c.need(1, "then_branch"), c.need(2, "else_branch")}
 	c.checkNames()
 	lists := [2][]value{{sides[0]}, {sides[1]}}
+	// A list on one side alone is a tensor, such as [1, 2].
 	if sides[0].kind == kindList && sides[1].kind == kindList {
 		lists = [2][]value{sides[0].list, sides[1].list}
 	}
@@ -111,6 +112,7 @@ func clip(c *call) *fgraph.Variable {
 	list := []value{c.need(0, "x")}
 	for i, name := range []string{"min", "max"} {
 		x, ok := c.arg(i+1, name)
+		// NumPy calls the bounds a_min and a_max.
 		if y, again := c.arg(-1, "a_"+name); again {
 			x, ok = y, true
 		}
@@ -227,6 +229,7 @@ func reshape(c *call) *fgraph.Variable {
 	}
 	if len(dims) == 1 && dims[0].kind == kindTensor && tensor.TypeOf(dims[0].v).NDim() == 1 {
 		if n := tensor.TypeOf(dims[0].v).Dim(0); n != tensor.Unknown {
+			// Whole: taken apart, the vector would be as many applies as it has elements.
 			return tensor.ReshapeTo(x, dims[0].v, n)
 		}
 	}
@@ -279,6 +282,8 @@ func concatenate(c *call) *fgraph.Variable {
 
 func stack(c *call) *fgraph.Variable {
 	list, axis := c.args, -1
+	// NumPy takes a list and the axis. In Theano's older form the tensors are the arguments, and the axis has a
+	// name.
 	if len(list) > 0 && len(list) <= 2 && list[0].kind == kindList {
 		list, axis = list[0].list, 1
 	}
@@ -298,6 +303,7 @@ func arange(c *call) *fgraph.Variable {
 	c.count(3)
 	integer := func(i int64) value { return value{kind: kindNumber, num: intNumber(i)} }
 	if _, named := c.named["stop"]; !named && len(c.args) == 1 {
+		// A single argument is the stop, though it stands in the place of the start.
 		c.args = []value{integer(0), c.args[0]}
 	}
 	args := [3]value{integer(0), c.need(1, "stop"), integer(1)}

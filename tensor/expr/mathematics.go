@@ -156,6 +156,7 @@ func polygamma(c *call) *fgraph.Variable {
 
 // logSigmoid returns log(1/(1 + exp(-x))).
 func logSigmoid(x *fgraph.Variable) *fgraph.Variable {
+	// Far below 0 a sigmoid is 0, whose logarithm is infinite. This form has x there.
 	return tensor.Neg(tensor.Softplus(tensor.Neg(x)))
 }
 

@@ -28,6 +28,7 @@ func parseNumber(text string) (number, bool) {
 	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return number{array.Uint64, int64(u), float64(u)}, true
 	}
+	// What is too large is infinite, as in Python, and still a number.
 	f, err := strconv.ParseFloat(text, 64)
 	return number{array.Float64, 0, f}, err == nil || math.IsInf(f, 0)
 }
@@ -91,6 +92,7 @@ func (n number) negated() number {
 		n.dtype = array.Int64
 	case n.dtype == array.Uint64:
 		n.dtype = array.Float64
+	// It wrapped around to the same bits, which are 2^63 without a sign.
 	case n.dtype == array.Int64 && smallest:
 		n.dtype = array.Uint64
 	}
@@ -178,6 +180,7 @@ func floatRange(args [3]value) *array.Array {
 	}
 	a := array.New(array.Float64, int(max(n, 0)))
 	for i := range a.Len() {
+		// Steps that were added up would add up their roundings, too.
 		a.SetFloat(i, part[0]+float64(float64(i)*part[2]))
 	}
 	return a

@@ -85,6 +85,7 @@ var ops = map[string]maker{
 		bits, err := strconv.Atoi(b)
 		terms, err2 := strconv.Atoi(n)
 		op := tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: rounded}
+		// One spelling only, the one that is printed: an op must not have several names.
 		return op, err == nil && err2 == nil && op.String() == "BlockMatmul{"+params[0]+"}"
 	},
 	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
