@@ -34,6 +34,8 @@ func (c *Computer) check(in *instruction, run func(*instruction) error) error {
 		if !slices.Contains(matrices, v.matrix) {
 			matrices, was = append(matrices, v.matrix), append(was, c.buffers[v.matrix]...)
 		}
+		// The output can be filled before the run only if the component reads nothing there: an operand in the
+		// same place would be lost.
 		overwrites = overwrites && (s == in.dst && s != in.src || v.matrix != dst.matrix || !v.overlaps(dst))
 	}
 	c.was = was

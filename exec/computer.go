@@ -222,6 +222,8 @@ func (c *Computer) LendOutput(port int, m kernel.Matrix) (bool, error) {
 		return false, nil
 	}
 	n := c.p.sizes[v.matrix]
+	// The capacity ends with the matrix: a view beyond it then panics, and does not write what the caller has
+	// there.
 	c.outputs[v.matrix] = m.Data[:n:n]
 	return true, nil
 }
@@ -245,6 +247,8 @@ func (c *Computer) hand(port int, m kernel.Matrix, lent bool) error {
 	if c.pending[port].Data != nil {
 		return fmt.Errorf("%w: input %q has already been passed", ErrIO, name)
 	}
+	// A looped computation swaps buffers and gives them back to the workspace, so that the memory of a caller
+	// would end up there.
 	c.pending[port], c.lent[port] = m, lent && c.p.plan.size > 0
 	return nil
 }
@@ -257,6 +261,8 @@ func (c *Computer) nextAccept(port int) *view {
 			return &c.p.views[c.p.instrs[i].dst]
 		}
 	}
+	// At the end a looped computation jumps back, so the next command that accepts may be one that has run
+	// already.
 	last := &c.p.instrs[len(c.p.instrs)-1]
 	if last.typ != computation.GotoLabel {
 		return nil

@@ -151,6 +151,7 @@ func NewFunction(ctx context.Context, inputs, outputs []*fgraph.Variable, opts F
 	for i, v := range ins {
 		d.may[i] = slices.Contains(opts.Mutable, v) || slices.ContainsFunc(f.updates, func(s *Shared) bool { return s.variable == v })
 	}
+	// Attached before the optimizer runs: passes that make ops work in place ask what they may overwrite.
 	if err := g.Attach(d); err != nil {
 		return nil, err
 	}

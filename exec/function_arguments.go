@@ -103,6 +103,7 @@ func (f *Function) RandomArguments(ctx context.Context, seed uint64) ([]*array.A
 	var last error
 	for try := range maxShapes {
 		size := func() int { return 1 + rng.IntN(maxSize) }
+		// Most expressions want equal sizes somewhere, which random ones seldom are.
 		if sizes := []int{3, 4, 2, 5, 6, 1}; try < len(sizes) {
 			size = func() int { return sizes[try] }
 		}

@@ -30,6 +30,7 @@ func (r *Runner) yield(results []*array.Array) []*array.Array {
 	owned := make([]array.Array, len(results))
 	list := make([]*array.Array, len(results))
 	for i, a := range results {
+		// The header is copied, because the next call writes to that of the runner.
 		owned[i] = *a
 		list[i] = &owned[i]
 		results[i] = nil

@@ -28,6 +28,7 @@ func (l layouts) step(s *step) (copies bool, err error) {
 	}
 	viewing, ok := a.Op().(tensor.Viewing)
 	if !ok {
+		// What the op makes is a view whose layout it does not tell, so what reads it must not rely on rows.
 		for _, alias := range aliases(a.Op()) {
 			if alias.Output >= 0 {
 				l[s.out[alias.Output]] = nil
@@ -44,6 +45,7 @@ func (l layouts) step(s *step) (copies bool, err error) {
 	if viewing.LayOut(a, x, out) {
 		return false, nil
 	}
+	// Left alone, the op would find out in the call that it has to copy, and into memory that no plan knows.
 	c, ok := a.Op().(tensor.Copying)
 	if !ok {
 		l[s.out[0]] = nil

@@ -63,6 +63,8 @@ func plannedOrder(g *fgraph.FunctionGraph) ([]planned, error) {
 		}
 		l.done[node] = true
 		if k := int(node); k < len(guards.Ifs) {
+			// A decision that still waits for others came from the last queue, when nothing else was left: it
+			// is given up.
 			if l.undecided[k] == 0 {
 				guard, ahead := l.decided(guards.Of(guards.Ifs[k]))
 				pending = append(pending, decision{branch: int32(2 * k), guard: guard, value: guards.Ifs[k].Inputs()[0]})
@@ -118,6 +120,7 @@ func newLazySort(g *fgraph.FunctionGraph, order []*fgraph.Apply, guards *tensor.
 	}
 	for k, a := range guards.Ifs {
 		node, p := int32(k), place[a.ID()]
+		// The decision stands between the condition and the IfElse.
 		wait(a.Inputs()[0].Owner(), node)
 		needed(node, a)
 		l.after[node] = append(l.after[node], p)
@@ -154,6 +157,7 @@ func (l *lazySort) offer(node int32) {
 func (l *lazySort) next() (int32, bool) {
 	for _, queue := range []*nodeHeap{&l.ready, &l.early, &l.late} {
 		for queue.Len() > 0 {
+			// A node is offered again whenever it waits for less, so it may have left another queue before.
 			if node := heap.Pop(queue).(int32); !l.done[node] {
 				return node, true
 			}
@@ -270,6 +274,8 @@ func (r *Runner) choose(ws *array.Workspace, s *step, o *operands) error {
 	for i, out := range o.out {
 		in := o.in[first+i]
 		if s.moves[first+i] {
+			// The memory changes hands. The step frees the input afterwards, which therefore must not have it
+			// any more.
 			*out, *in = *in, array.Array{}
 			continue
 		}

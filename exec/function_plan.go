@@ -143,6 +143,8 @@ func (f *Function) findRooms(spans []span, p memoryPlan) []room {
 			region = region[1:]
 		}
 		s := &f.steps[i]
+		// An output without a home is taken from the workspace while the op runs. It outlives the step, and the
+		// room belongs to others then.
 		if len(region) > 0 && region[0].first <= i || slices.ContainsFunc(s.out, func(k int32) bool { return f.roots[k] == k && p.homes[k].n == 0 }) {
 			continue
 		}

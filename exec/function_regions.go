@@ -138,6 +138,9 @@ func (s *regionSearch) grow(steps []int32) (chosen []int32, most, takes float64)
 		if divided += s.costs[i]; s.costs[i] > dividedFrom {
 			divided -= float64((1 - dividedShare) * s.costs[i])
 		}
+		// Two lanes take half of the time at best, and not less than the longest component, which one lane
+		// computes alone. What that has to beat is one step after the other, the long ones divided between the
+		// threads.
 		largest = max(largest, s.sum[s.component(i)])
 		if saved := divided - max(largest, all/2); largest < all && saved > most {
 			best, most, takes = len(chosen), saved, all
@@ -247,6 +250,8 @@ func (s *regionSearch) divide(steps []int32) (lanes [2][]int32) {
 			components = append(components, i)
 		}
 	}
+	// Graham's rule: the longest first, to the lane with less to do. For two lanes that is at most 7/6 of the
+	// best.
 	slices.SortStableFunc(components, func(a, b int32) int { return cmp.Compare(s.sum[b], s.sum[a]) })
 	lane := make(map[int32]int, len(components))
 	var takes [2]float64

@@ -150,6 +150,8 @@ func (r *Runner) compute(ctx context.Context) error {
 	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
 		used = r.f.consts
 	}
+	// A stretch leaves out what only checks, profiles and the first call need, so each of these goes step by
+	// step.
 	plain := !r.poison && r.times == nil && used == nil && r.next != nil
 	for i := 0; i < len(r.f.steps); i++ {
 		if len(regions) > 0 && regions[0].first == i {

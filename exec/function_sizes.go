@@ -57,6 +57,7 @@ func (f *Function) openSizes(lives []life, homes []home) {
 			all = append(all, b.shapes.Shape(lives[i].value)...)
 		}
 	}
+	// Values are numbered from the sizes of inputs on, so these must all be known before any code is emitted.
 	b.leaves(all)
 	found := false
 	for i, l := range lives {
@@ -230,6 +231,7 @@ func (r *Runner) fit() (changed bool, err error) {
 		r.sizes = sizes{values: make([]int64, o.program), dims: make([]int, len(o.inputs))}
 	}
 	same := r.sizes.fit
+	// If this call fails below, the next one with the same sizes must not find that there is memory for them.
 	r.sizes.fit = false
 	for i, at := range o.inputs {
 		if n := r.headers[r.f.inputs[at.input]].Dim(int(at.dim)); n != r.sizes.dims[i] {
@@ -290,6 +292,7 @@ func (r *Runner) grown(limit int64) (memoryPlan, error) {
 		}
 	}
 	p := r.f.arranged(o.lives, roomy)
+	// With room to grow it is too much. What this call needs itself may still fit.
 	if p.memory.Peak() > limit {
 		if p = r.f.arranged(o.lives, need); p.memory.Live+p.memory.Results > limit {
 			return p, fmt.Errorf("%w: the values of a call need %d bytes at once, and there may be %d", array.ErrTooLarge, p.memory.Live+p.memory.Results, limit)
@@ -321,6 +324,7 @@ func (o *openSizes) run(s sizes) {
 			v[at] = multiplied(x, y)
 		case array.IntDiv:
 			if v[at] = 0; y != 0 {
+				// IntDiv rounds down, and Go toward zero.
 				if v[at] = x / y; x%y != 0 && (x < 0) != (y < 0) {
 					v[at]--
 				}

@@ -179,6 +179,7 @@ func (p *Program) findOutputs() {
 // again.
 func (p *Program) linkFactors() {
 	var next component.Factors
+	// Only after the first round is it known what the beginning multiplies by, which follows the end.
 	for range 2 {
 		for i := len(p.instrs) - 1; i >= 0; i-- {
 			in := &p.instrs[i]

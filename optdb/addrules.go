@@ -20,6 +20,7 @@ func AddRules(db *SequenceDB, v pattern.Vocabulary, rules []pattern.Rule, option
 	if len(a.faults) == 0 {
 		return nil
 	}
+	// All or nothing: whoever mends the file and adds it again must not find half of its names taken.
 	for _, in := range a.added {
 		in.group.remove(in.name)
 	}
@@ -74,6 +75,7 @@ func (a *adder) add(v pattern.Vocabulary, r pattern.Rule, options []pattern.Opti
 			a.groups[name] = in
 		}
 		switch {
+		// Asked even of a rule that is at fault itself, so that one run names all that has to be mended.
 		case in.Has(r.Name):
 			fault(fmt.Errorf("%s has a rule of that name: %w", name, ErrDuplicate))
 		case s != nil:

@@ -20,7 +20,9 @@ func (d *store) Build(q Query) (*Optimizer, error) {
 	for _, in := range d.databases() {
 		room += 4 * len(in.entries) // a large database may be listed whole
 	}
+	// The decisions are made even if there are faults already, since they may show more of them.
 	choices := d.choose(view{q: q, include: q.tags(include), avoid: q.tags(avoid), list: q.listed, top: true, faults: &faults, room: &room}, "", 0)
+	// The choices were cut short, so what they would say of idle settings is not true.
 	if room < 0 {
 		return nil, errlist.Join(append(faults, fmt.Errorf("optdb: query %s: %w: it lists databases so often that it decides about more than %d entries", q.excerpt(), ErrSyntax, maxChoices)))
 	}
@@ -42,6 +44,7 @@ func compiled(name string, driver Driver, choices []*choice) (Driver, []error) {
 	for _, c := range choices {
 		if c.taken && c.entry.DB != nil {
 			var more []error
+			// That of the choice, not of the database: the query may have changed its settings.
 			c.driver, more = compiled(c.entry.DB.Name(), c.driver, c.nested)
 			faults = append(faults, more...)
 		}
@@ -95,6 +98,8 @@ func (c *choice) serves(dialect string) bool {
 	case c.entry.DB == nil:
 		return true
 	}
+	// A database with nothing for the dialect is left out as a whole, or it would be an empty line of the
+	// profile.
 	return slices.ContainsFunc(c.nested, func(n *choice) bool { return n.serves(dialect) })
 }
 

@@ -31,6 +31,8 @@ func (d *store) faults() []error {
 // in-place rewriters before position 50.
 func (d *store) entryFaults(e *Entry) []error {
 	var faults []error
+	// Names of entries, names of databases and tags are one vocabulary: +x in a query must not mean one entry
+	// in one place and a set of entries in another.
 	if e.Name == d.name {
 		faults = append(faults, d.fault(e.Name, ErrTagIsName, "the database has that name, which is a tag of all its entries"))
 	}
@@ -39,6 +41,7 @@ func (d *store) entryFaults(e *Entry) []error {
 			faults = append(faults, d.fault(e.Name, ErrTagIsName, "%s", t))
 		}
 	}
+	// The other way around: an entry that was here before may have the new name as a tag.
 	for _, o := range d.byTag[e.Name] {
 		if o != e {
 			faults = append(faults, d.fault(o.Name, ErrTagIsName, "%s", e.Name))
@@ -58,6 +61,8 @@ func (d *store) entryFaults(e *Entry) []error {
 		if e.DB == nil {
 			continue
 		}
+		// A database may be filled first and registered later, so nothing in it was compared with this
+		// position.
 		for _, in := range e.DB.base().databases() {
 			for _, inner := range in.byNames() {
 				if inner.DB == nil && inner.inplace() {
@@ -83,6 +88,7 @@ func (d *store) tops(e *Entry) []home {
 	for len(todo) > 0 {
 		h := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		// Each way up is followed: a database may be in several others, at another position in each.
 		if len(h.db.within) == 0 {
 			tops = append(tops, h)
 		}
@@ -101,6 +107,7 @@ func (e *Entry) hasInplace() bool {
 // orderFaults finds constraints that do not hold. If all entries are registered,
 // constraints against unknown entries are faults, too.
 func (d *store) orderFaults(complete bool) []error {
+	// Add asks at each registration. Without this, filling a database would sort it again for every entry.
 	if !slices.ContainsFunc(d.entries, func(e *Entry) bool { return len(e.Before)+len(e.After) > 0 }) {
 		return nil
 	}
@@ -127,8 +134,11 @@ func (d *store) byNames() []*Entry {
 // constraints, then by name. It reports constraints that do not hold.
 func (d *store) sorted() ([]*Entry, []error) {
 	list := d.byNames()
+	// The list comes sorted by name. A stable sort by position then leaves no trace of who registered first.
 	slices.SortStableFunc(list, func(a, b *Entry) int { return cmp.Compare(a.Position, b.Position) })
 	orders, faults := d.orders(list)
+	// Constraints between different positions hold or are faults already, so only entries that share a position
+	// are left to arrange.
 	for start := 0; start < len(list); {
 		end := start + 1
 		for end < len(list) && list[end].Position == list[start].Position {
@@ -177,9 +187,12 @@ func (d *store) orders(list []*Entry) ([]order, []error) {
 func settle(list []*Entry, orders []order) []*Entry {
 	rest := slices.Clone(list)
 	for n := 0; len(rest) > 0; n++ {
+		// The first by name of those that wait for nothing, so that the order does not depend on that of the
+		// constraints.
 		next := slices.IndexFunc(rest, func(e *Entry) bool {
 			return !slices.ContainsFunc(orders, func(o order) bool { return o.after == e && slices.Contains(rest, o.before) })
 		})
+		// Everything left waits for something left: the entries of a cycle, and what comes behind it.
 		if next < 0 {
 			return rest
 		}

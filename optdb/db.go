@@ -136,6 +136,7 @@ func (d *store) Add(entries ...Entry) error {
 		}
 		faults = append(faults, own...)
 	}
+	// Only when all are in: entries of one call are checked against each other, too.
 	for _, e := range d.entries[had:] {
 		faults = append(faults, d.entryFaults(e)...)
 	}
@@ -143,6 +144,7 @@ func (d *store) Add(entries ...Entry) error {
 		faults = append(faults, d.orderFaults(false)...)
 	}
 	if len(faults) > 0 {
+		// By put, not only by cutting the list, since the indexes by name and by tag know the new entries.
 		for i := range d.entries[had:] {
 			d.put(had+i, nil)
 		}
@@ -160,12 +162,14 @@ func (d *store) Replace(e Entry) error {
 	if have == nil {
 		return d.absent(e.Name, "nothing to replace")
 	}
+	// Before prepare, which no longer tells an empty list from none.
 	e.keep(have)
 	if faults := append(d.prepare(&e), d.document(&e)...); len(faults) > 0 {
 		return errlist.Join(faults)
 	}
 	at := slices.Index(d.entries, have)
 	d.put(at, &e)
+	// The new entry is in its place by now, because faults are found among entries that are there.
 	faults := append(d.entryFaults(&e), d.orderFaults(false)...)
 	if len(faults) > 0 {
 		d.put(at, have)
@@ -281,6 +285,7 @@ func (d *store) prepare(e *Entry) []error {
 	case e.DB != nil && e.Rewriter != nil:
 		fault(ErrKind, "both a rewriter and a database")
 	case e.DB != nil:
+		// All that recurses into databases relies on this to end.
 		if slices.Contains(e.DB.base().databases(), d) {
 			fault(ErrNested, "%s has %s in it", e.DB.Name(), d.name)
 		}
@@ -342,6 +347,7 @@ func (d *store) refusesRule(r rewrite.NodeRewriter) string {
 			return err.Error()
 		}
 	}
+	// A group runs nothing. Its rules end up in the databases around it, whose drivers have a say, too.
 	if d.isGroup() {
 		for _, h := range d.within {
 			if why := h.db.refusesRule(r); why != "" {

@@ -31,6 +31,7 @@ func (q Query) idleSettings(choices []*choice, known map[string]bool) []error {
 func decidedBy(choices []*choice) (mine, nested []*choice) {
 	for _, c := range choices {
 		mine = append(mine, c)
+		// A subquery decides about all that is in its database, so the settings of this query end here.
 		if c.sub != nil {
 			nested = append(nested, c)
 			continue

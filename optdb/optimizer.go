@@ -52,6 +52,7 @@ func (o *Optimizer) rewriter(dialect string, rec *profile.Recorder) rewrite.Grap
 	}
 	start := rec.Now()
 	defer func() { rec.AddPrepare(rec.Since(start)) }()
+	// Two goroutines may build at the same time. Both then use what was stored first.
 	r, _ := o.rewriters.LoadOrStore(dialect, build(o.driver, o.name, o.choices, dialect))
 	return r.(rewrite.GraphRewriter)
 }
@@ -107,6 +108,7 @@ func Running(ctx context.Context) *Optimizer {
 func (o *Optimizer) options(ctx context.Context) context.Context {
 	ctx = context.WithValue(ctx, running{}, o)
 	opts := rewrite.OptionsFrom(ctx)
+	// An optimizer that runs inside another one leaves the query of that one: it is what repeats the failure.
 	tell := opts.Reproduce != nil && opts.Query == ""
 	if !tell && (opts.Check || !o.query.debug) {
 		return ctx
@@ -295,6 +297,7 @@ func (d *store) Entries() []Listing { return d.list(rewrite.Describe) }
 func (d *store) Outline() []Listing { return d.list(rewrite.Outline) }
 
 func (d *store) list(describe func(any) rewrite.Description) []Listing {
+	// Since out is set, decide asks no query: only the order of the entries is wanted here.
 	everything := view{out: " ", faults: new([]error), room: new(math.MaxInt)}
 	o := Optimizer{choices: d.choose(everything, "", 0)}
 	var list []Listing

@@ -142,6 +142,7 @@ func (p *parser) bare(q *Query, first bool, depth int) error {
 	if err != nil {
 		return p.fault(start, "unexpected %q, a tag needs one of + - & ~ before it", p.text[start])
 	}
+	// What follows a name decides what it is, so a database may have the name of a mode.
 	if p.peek('{') {
 		return p.set(q, name, start)
 	}
@@ -149,6 +150,7 @@ func (p *parser) bare(q *Query, first bool, depth int) error {
 		return p.subquery(q, name, start, depth)
 	}
 	mode, ok := Mode(name)
+	// A mode is a whole query, not a term: later in the text it would drop all that came before.
 	if !ok || !first {
 		return p.fault(start, "the tag %s needs one of + - & ~ before it", name)
 	}
@@ -171,6 +173,7 @@ func (p *parser) pipeline(q *Query) error {
 		return p.fault(p.at, "no \"]\" after the pipeline")
 	}
 	p.at++
+	// The name debug stands for fast_run with checks, but an include beside a pipeline is an error.
 	if q.listed = items; q.debug {
 		q.terms = slices.DeleteFunc(slices.Clone(q.terms), func(t term) bool { return t == term{include, ModeFastRun} })
 	}

@@ -59,6 +59,7 @@ func (q Query) Set(entry, name, value string) Query {
 	q.settings = slices.Clone(q.settings)
 	for i := range q.settings {
 		if s := &q.settings[i]; s.entry == entry {
+			// Queries are values, so another one may have the same list.
 			s.list = slices.DeleteFunc(slices.Clone(s.list), func(g given) bool { return g.name == name })
 			s.list = append(s.list, given{name, value})
 			return q
@@ -222,6 +223,7 @@ func listOf(choices []*choice) pipeline {
 // whole reports whether everything in a database runs, as it does by default.
 func (c *choice) whole() bool {
 	entries, _ := c.entry.DB.base().sorted()
+	// Rewriters that the query adds, and entries that a pipeline repeats, make the lists differ.
 	if len(entries) != len(c.nested) {
 		return false
 	}
@@ -243,6 +245,7 @@ func (d *store) arranged(l pipeline) ([]*Entry, []*item) {
 			entries, items = append(entries, e), append(items, &l[i])
 		}
 	}
+	// What is left out is decided about as well, so that Explain can say why it does not run.
 	rest, _ := d.sorted()
 	for _, e := range rest {
 		if !slices.Contains(entries, e) {
@@ -273,6 +276,8 @@ func (d *store) listFaults(l pipeline) []error {
 			fault(it.name, ErrUnknownEntry, "the pipeline lists it%s", didYouMean(it.name, d.names()))
 			continue
 		}
+		// An entry may be listed several times. It is enough if the first one of those that must come before it
+		// does, and if the last one of those that must come behind it does.
 		for _, o := range e.After {
 			if at, ok := place[o.Name]; ok && at[0] > i {
 				fault(it.name, ErrOrder, "in the pipeline it must run after %s, because %s", o.Name, o.Reason)
@@ -318,6 +323,7 @@ func (c *choice) configure(list []given) []error {
 	}
 	c.settings = list
 	if c.entry.DB == nil {
+		// The entry belongs to the database, where other queries find it: the choice gets one of its own.
 		e := *c.entry
 		e.Rewriter = conf
 		c.entry = &e

@@ -174,6 +174,7 @@ func (q Query) print(b *strings.Builder) {
 		b.WriteByte(']')
 	}
 	for _, t := range q.terms {
+		// The word debug implies it, and reading the text puts it back.
 		if q.debug && t == (term{include, ModeFastRun}) {
 			continue
 		}
@@ -237,6 +238,7 @@ func (q Query) sub(db string) (Query, bool) {
 			return q.subs[i].q, true
 		}
 	}
+	// These are about the database of the query: positions and lists mean nothing in another one.
 	q.extras, q.hasCut, q.cutoff, q.listed = nil, false, 0, nil
 	return q, false
 }

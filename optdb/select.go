@@ -75,6 +75,8 @@ func (d *store) choose(v view, path string, depth int) []*choice {
 		return list
 	}
 	for _, x := range d.extras(v, path, depth) {
+		// Behind all entries at the same position. What a pipeline leaves out stands at the end, in no order
+		// that counts, so the search first passes over that.
 		at := len(list)
 		for at > 0 && (!list[at-1].taken && v.list != nil || list[at-1].entry.Position > x.entry.Position) {
 			at--
@@ -116,6 +118,7 @@ func (d *store) decide(v view, e *Entry, it *item) (bool, string) {
 	if v.out != "" {
 		return false, v.out
 	}
+	// Exclusions come first. They win over all that selects, so they are also the reason to give.
 	for _, t := range v.q.tags(exclude) {
 		if slices.Contains(tags, t) {
 			return false, "excluded by -" + t
@@ -185,6 +188,7 @@ func (c *choice) enter(v view, it *item) {
 		*v.faults = append(*v.faults, c.configure(given)...)
 		return
 	}
+	// Before the settings, which replace it by one that has them.
 	c.driver = c.entry.DB.base().driver
 	*v.faults = append(*v.faults, c.configure(given)...)
 	inner := view{
@@ -192,6 +196,7 @@ func (c *choice) enter(v view, it *item) {
 		avoid: v.avoid, early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
 	}
 	var own bool
+	// If there are both a subquery and entries that a pipeline lists in the database, the list counts.
 	if inner.q, own = v.q.subFor(c.entry); own && (it == nil || it.nested == nil) {
 		inner.include = inner.q.tags(include)
 		inner.list = inner.q.listed
@@ -206,6 +211,8 @@ func (c *choice) enter(v view, it *item) {
 	} else {
 		inner.include = v.include
 	}
+	// A query that names an entry gets it, without naming the database around it, which nobody has to know. But
+	// a pipeline lists all that it wants.
 	if !c.taken {
 		if v.list != nil || v.all {
 			inner.out = fmt.Sprintf("%s, which contains it, is not selected: %s", c.entry.Name, c.why)
@@ -216,7 +223,9 @@ func (c *choice) enter(v view, it *item) {
 			inner.out = fmt.Sprintf("%s, which contains it, is not selected: %s", c.entry.Name, c.why)
 		}
 	}
+	// Even if the database is left out: Explain then says of each entry in it why.
 	c.nested = c.entry.DB.base().choose(inner, c.path+"/", c.depth+1)
+	// Otherwise its driver would run, and have a line in the profile, for nothing.
 	if c.taken && !slices.ContainsFunc(c.nested, func(n *choice) bool { return n.taken }) {
 		c.taken, c.why = false, c.why+", but nothing in it is selected"
 	}
@@ -265,6 +274,7 @@ func (q Query) subFor(e *Entry) (Query, bool) {
 // vocabulary returns all tags, names among them, and the names of all databases that a
 // query may use. Extras of the query count as entries.
 func (d *store) vocabulary(q Query) (tags, dbs map[string]bool) {
+	// A mode is a query of every database, even of one in which no entry has its tag.
 	tags = map[string]bool{ModeFastRun: true, ModeFastCompile: true, TagInplace: true}
 	dbs = make(map[string]bool)
 	for _, in := range append(d.databases(), q.added(tags, dbs)...) {

@@ -42,6 +42,8 @@ func (r *Record) faults() []string {
 		{"validation", r.Validate}, {"callbacks", r.Callback}, {"sorting", r.Toposort}, {"the walk", r.Loop}, {"making rules", r.Prepare},
 		{"passes", r.sumPasses(inPass)}, {"children", children},
 	} {
+		// Each of these is within the run. Their sum may be longer than it: validation and callbacks of
+		// children are in the time of the children, and here once more.
 		if p.d < 0 || p.d > r.Time {
 			fault("%v in %s of %v in all", p.d, p.what, r.Time)
 		}
@@ -89,6 +91,7 @@ func (r *Record) passFaults() []string {
 				i, p.Global, p.Toposort, p.Time))
 		}
 	}
+	// The passes say how often each rule fired, and the rules say it for all passes together.
 	for i := range r.Rules {
 		u := &r.Rules[i]
 		if counts[u.Name] != u.Applied {
@@ -96,6 +99,8 @@ func (r *Record) passFaults() []string {
 		}
 		delete(counts, u.Name)
 	}
+	// What is left belongs to rules that the record does not list. The passes are walked once more, not the
+	// map, so that the faults have the same order in each run.
 	for i := range r.Passes {
 		for _, c := range r.Passes[i].Rules {
 			if counts[c.Name] != 0 {

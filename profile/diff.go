@@ -72,6 +72,7 @@ func ruleDifferences(of Difference, m match) []Difference {
 	var list []Difference
 	var counted [][2][]Counter
 	at := make(map[string]int)
+	// Rules stand in the order of run a, and behind them those that only b has.
 	add := func(rules []RuleRecord, only string, number int, side func(*Difference) *Measurement) {
 		for i := range rules {
 			u := &rules[i]
@@ -96,6 +97,7 @@ func ruleDifferences(of Difference, m match) []Difference {
 	}
 	var kept []Difference
 	for k, d := range list {
+		// Times differ from run to run and say nothing about what a rule did.
 		counters := counterDifferences(d, counted[k])
 		if d.A.Changed != d.B.Changed || d.A.Nodes != d.B.Nodes || len(counters) > 0 {
 			kept = append(append(kept, d), counters...)
@@ -123,6 +125,7 @@ func counterDifferences(of Difference, counted [2][]Counter) []Difference {
 			}
 		}
 	}
+	// As above, times are no difference.
 	return slices.DeleteFunc(list, func(d Difference) bool { return d.Unit == "s" || d.A == d.B })
 }
 

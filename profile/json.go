@@ -28,6 +28,8 @@ func ReadJSON(r io.Reader) (*Function, error) {
 		return nil, fmt.Errorf("profile: reading JSON: %w", err)
 	}
 	for _, r := range f.Optimizer.All() {
+		// A parent is yielded before the walk goes on to its children, so a null is found before it is
+		// followed.
 		for _, c := range r.Children {
 			if c == nil {
 				return nil, fmt.Errorf("profile: reading JSON: a child of %q is null", r.Name)

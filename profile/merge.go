@@ -23,6 +23,7 @@ func Merge(runs ...*Record) *Record {
 
 // clone returns a deep copy.
 func (r *Record) clone() *Record {
+	// Deep, because the sum is added to in place, and the runs belong to the caller.
 	c := *r
 	c.Rules, c.Counters, c.Passes = slices.Clone(r.Rules), slices.Clone(r.Counters), slices.Clone(r.Passes)
 	for i := range c.Passes {
@@ -62,6 +63,8 @@ func (r *Record) addFigures(o *Record) {
 	r.NodesAfter += o.NodesAfter
 	r.NodesMax += o.NodesMax
 	r.Changed += o.Changed
+	// Pass k of one run is added to pass k of the other. The longer run has some left over, which are copied,
+	// because a third run may be added to them.
 	for i := range o.Passes {
 		if i == len(r.Passes) {
 			p := o.Passes[i]
@@ -71,6 +74,8 @@ func (r *Record) addFigures(o *Record) {
 		}
 		r.Passes[i].add(o.Passes[i])
 	}
+	// Rules are matched by name, not by place: each run lists them in the order of its driver, which may have
+	// had other rules.
 	at := make(map[string]int, len(r.Rules))
 	for i := range r.Rules {
 		at[r.Rules[i].Name] = i
@@ -119,6 +124,8 @@ func (r *Record) distinct() []*Record {
 			list = append(list, sum)
 			continue
 		}
+		// The runs follow each other on one graph. So the numbers of nodes are those before the first and after
+		// the last, and not sums, as of runs on different graphs.
 		before, largest := sum.NodesBefore, max(sum.NodesMax, c.NodesMax)
 		sum.merge(c)
 		sum.NodesBefore, sum.NodesAfter, sum.NodesMax = before, c.NodesAfter, largest
@@ -143,6 +150,7 @@ func matchChildren(a, b []*Record) []match {
 	for _, c := range a {
 		k := key{c.Name, c.Class}
 		m := match{a: c}
+		// A rewriter may run several times in one sequence, so each run is taken once, the earliest first.
 		if list := rest[k]; len(list) > 0 {
 			m.b, rest[k] = list[0], list[1:]
 			taken[m.b] = true

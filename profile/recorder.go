@@ -49,6 +49,7 @@ func (r *Recorder) Begin(name, class string) *Recorder {
 		record: Record{Name: name, Class: class, Index: len(r.record.Children), Start: now.Sub(r.origin)},
 		parent: r, root: r.root, origin: r.origin, begin: now,
 	}
+	// In the tree from now on, not only at its end: a run that fails in the middle shows how far it came.
 	r.record.Children = append(r.record.Children, &c.record)
 	r.root.now = c
 	return c
@@ -201,6 +202,7 @@ func (r *Recorder) AddRule(rule RuleRecord) {
 			r.rules = make(map[string]int)
 		}
 		r.rules[rule.Name] = len(r.record.Rules)
+		// Later figures are added to these, and the list is the caller's.
 		rule.Counters = slices.Clone(rule.Counters)
 		r.record.Rules = append(r.record.Rules, rule)
 		return
@@ -232,6 +234,7 @@ func (r *Recorder) Set(name string, value float64, unit string) {
 // AddCounter adds c to the counter of its name and unit, which it appends if the list has none.
 func AddCounter(list []Counter, c Counter) []Counter {
 	for i := range list {
+		// Counts and seconds of the same name must not be added up.
 		if have := &list[i]; have.Name == c.Name && have.Unit == c.Unit {
 			have.Value += c.Value
 			return list

@@ -73,6 +73,7 @@ func (s *Saturation) merge(o *Saturation) *Saturation {
 	s.Nodes, s.Classes, s.GaveUp = s.Nodes+o.Nodes, s.Classes+o.Classes, s.GaveUp+o.GaveUp
 	s.CostBefore, s.CostAfter = s.CostBefore+o.CostBefore, s.CostAfter+o.CostAfter
 	s.Match, s.Apply, s.Rebuild, s.Extract = s.Match+o.Match, s.Apply+o.Apply, s.Rebuild+o.Rebuild, s.Extract+o.Extract
+	// A clone: laps that are appended would share their lists with o, and a third run is added to them.
 	for i, l := range o.clone().Laps {
 		if i == len(s.Laps) {
 			s.Laps = append(s.Laps, l)
@@ -108,9 +109,11 @@ func (s *Saturation) faults(r *Record) []string {
 	if d := s.time(); d < 0 || d > r.Time {
 		fault("%v in saturation of %v in all", d, r.Time)
 	}
+	// The costs are compared so that NaN is a fault, too.
 	if s.Nodes < 0 || s.Classes < 0 || s.GaveUp < 0 || !(s.CostBefore >= 0) || !(s.CostAfter >= 0) {
 		fault("saturation: negative figure")
 	}
+	// Extraction starts with what was there before, so it never returns anything dearer.
 	if s.CostAfter > s.CostBefore {
 		fault("saturation: it costs %v before, and %v after", s.CostBefore, s.CostAfter)
 	}
@@ -122,6 +125,7 @@ func (s *Saturation) faults(r *Record) []string {
 			fault("lap %d: %d applied of %d matches, %d nodes, %d classes", i, l.Applied, l.Matches, l.Nodes, l.Classes)
 		}
 	}
+	// Each match is counted twice, by its lap and by its rule.
 	for i := range r.Rules {
 		matches, applied = matches-r.Rules[i].Attempts, applied-r.Rules[i].Applied
 	}

@@ -200,6 +200,7 @@ func (t *textWriter) rules(r *Record, in string) {
 	if lost == 0 {
 		return
 	}
+	// The wording, slip included, is Theano's.
 	t.line("%s%s - in %d optimization that where not used (display only those with a runtime > 0)",
 		in, t.sec(lost), len(unused))
 	for _, u := range unused {
@@ -312,6 +313,7 @@ func (c Counter) Text() string {
 		return pythonFloat(c.Value)
 	}
 	text := strconv.FormatFloat(c.Value, 'g', 12, 64)
+	// From 2^53 on not every integer is a float64, so that further digits would be made up.
 	if c.Value == math.Trunc(c.Value) && math.Abs(c.Value) < 1<<53 {
 		text = strconv.FormatFloat(c.Value, 'f', 0, 64)
 	}
@@ -379,6 +381,7 @@ func quote(s string) string {
 	q := strconv.Quote(s)
 	q = q[1 : len(q)-1]
 	q = strings.ReplaceAll(q, `\"`, `"`)
+	// Python takes double quotes only if that saves it from escaping.
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		return `"` + q + `"`
 	}

@@ -66,6 +66,7 @@ func recordEvents(r *Record) []traceEvent {
 		events = append(events, slice(r.Name+" pass", "pass", at, p.Time, args), nodes(at, p.Nodes))
 		at += p.Time
 	}
+	// A counter keeps its value until its next event, so that it has to be set at the end, too.
 	return append(events, nodes(r.Start+r.Time, r.NodesAfter))
 }
 

@@ -71,6 +71,7 @@ func taken(op fgraph.Op, x *fgraph.Variable, first int, indexes []*fgraph.Variab
 		return t, opError(op, "%d indexes for a %v", len(indexes), x.Type())
 	}
 	s := TypeOf(indexes[0]).h.Value()
+	// Nothing broadcasts here: NewPart has given the indexes one shape.
 	for i, v := range indexes {
 		u := TypeOf(v)
 		if u.DType() != array.Int64 || u.NDim() != int(s.ndim) || u.NDim() == 0 {
@@ -188,6 +189,7 @@ func (op advancedSubtensorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph
 }
 
 func (op advancedSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	// Added, not set, because an element may have been taken several times.
 	return gradients(a, IncTake(ZerosLike(a.Inputs()[0]), out[0], a.Inputs()[1:]...))
 }
 
@@ -196,6 +198,7 @@ func (op advancedSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*f
 func (op advancedIncSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, indexes := out[0], a.Inputs()[2:]
 	if op.Set {
+		// What was replaced has no influence on the result.
 		x = SetTake(x, ZerosLike(a.Inputs()[1]), indexes...)
 	}
 	return gradients(a, x, unbroadcast(Take(out[0], indexes...), a.Inputs()[1]))

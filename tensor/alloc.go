@@ -67,6 +67,7 @@ func (op allocOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	for d, n := range v.shape[:v.ndim] {
 		switch m := &s.shape[pad+d]; {
 		case n == 1 || n == *m || n == Unknown:
+		// A value of more than one element does not stretch, so the size is known by it.
 		case *m == Unknown:
 			*m = n
 		default:

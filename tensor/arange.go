@@ -48,6 +48,7 @@ func (op arangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 // rangeLength returns the number of elements, which may exceed that of any array. The distance of
 // the ends may overflow an int.
 func rangeLength(start, stop, step int) (int, error) {
+	// As unsigned numbers, whose difference is right even where that of the ints overflows.
 	span, stride := uint64(stop)-uint64(start), uint64(step)
 	if step < 0 {
 		start, stop, span, stride = stop, start, -span, -stride
@@ -92,9 +93,11 @@ func (op arangeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 		start, stop, n = stop, start, -n
 	}
 	span := intMap(array.Sub, stop, start)
+	// Rounded up, because what is left at the end is a part of a step.
 	if n > 1 {
 		span = intMap(array.IntDiv, intMap(array.Add, span, Int(n-1)), Int(n))
 	}
+	// A range whose ends are the wrong way around is empty. Only one from 0 on to a size is known not to be.
 	if first, ok := constantInt(start); !ok || first != 0 || !positive(span) {
 		span = intMap(array.Maximum, span, Int(0))
 	}

@@ -42,6 +42,7 @@ func (op argmaxOp) reduction() Reduce {
 func (op argmaxOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	types, err := op.reduction().Infer(in)
 	if err != nil {
+		// Whoever reads the error has an argmax in the graph, and no maximum.
 		err.(*Error).Op = op.String()
 		return nil, err
 	}

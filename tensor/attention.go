@@ -95,6 +95,7 @@ func (op *attentionOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, err
 	}
 	s := q.h.Value()
+	// First the shape of the scores, to which the other inputs have to broadcast, then that of the result.
 	s.shape[n-1] = int32(k.Dim(n - 1))
 	for i, a := range in[min(3, len(in)):] {
 		for d := range n {
@@ -117,6 +118,7 @@ func attentionShapes(op fgraph.Op, q, k, v []int) error {
 	ok := fit(q[n-1], k[n-2]) && fit(k[n-1], v[n-2])
 	for d, size := range q[:n-2] {
 		for _, m := range [2]int{k[d], v[d]} {
+			// Grouped queries: several heads of q share one of k and v.
 			shared := d == n-3 && m > 0 && size%m == 0
 			ok = ok && (fit(size, m) || m == 1 || shared)
 		}
@@ -175,6 +177,7 @@ func (op *attentionOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variab
 func (op *attentionOp) Cost(a *fgraph.Apply) float64 {
 	in := a.Inputs()
 	n := TypeOf(in[0]).NDim()
+	// The ops that this one replaces are asked, so that both ways are measured alike.
 	scores, err := Try(func() *fgraph.Variable { return Softmax(Matmul(in[0], in[1])) })
 	if n < 3 || err != nil {
 		return callCost

@@ -150,6 +150,8 @@ func productAndSum(a *fgraph.Apply, inplace bool, multiply func(ws *array.Worksp
 	adds := b == nil || b.Float(0) != 0 // with a constant factor 0, z is an AllocEmpty
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		alpha, beta := in[1].Float(0), in[4].Float(0)
+		// A factor that only a run knows may be 0, and a BLAS does not read what it multiplies by 0. The ops of
+		// which a rule has made this one would keep NaN and infinities there.
 		if !constant && (special(alpha) || special(beta)) {
 			return termByTerm(ws, inplace, in, out[0], adds, func(p *array.Array) error { return multiply(ws, 1, in[2], in[3], 0, p) })
 		}
@@ -187,6 +189,7 @@ func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array
 		}
 		p.SetFloat(i, v)
 	}
+	// Only now: in place, out is the memory of z, which the sum has read.
 	if err := target(ws, inplace, out, z, 0); err != nil {
 		return err
 	}

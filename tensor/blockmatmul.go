@@ -79,6 +79,8 @@ type meaning struct {
 }
 
 func meaningOf(a *array.Array) meaning {
+	// Equal numbers may be different constants. By value, codes that several applies have in common are
+	// prepared once.
 	if a.Len() == 1 {
 		return meaning{dtype: a.DType(), number: a.Float(0)}
 	}

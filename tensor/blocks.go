@@ -20,6 +20,7 @@ func Tri(dtype array.DType, rows, columns, k *fgraph.Variable) *fgraph.Variable 
 func below(op string, rows, columns, k *fgraph.Variable) *fgraph.Variable {
 	rows, columns, k = AsSize(op, rows), AsSize(op, columns), AsSize(op, k)
 	i := ARange(Int(0), rows, Int(1))
+	// The range of the columns is moved by k, and not each element.
 	j := ARange(intMap(array.Sub, Int(0), k), intMap(array.Sub, columns, k), Int(1))
 	return Map(array.Ge, DimShuffle(i, 0, array.NewAxis), DimShuffle(j, array.NewAxis, 0))
 }
@@ -33,6 +34,7 @@ func Tril(x, k *fgraph.Variable) *fgraph.Variable {
 // Triu returns the matrices in the last two dimensions of x with zeros below diagonal k, an integer
 // scalar.
 func Triu(x, k *fgraph.Variable) *fgraph.Variable {
+	// What is not on or below diagonal k-1 is on or above diagonal k.
 	k = intMap(array.Sub, AsSize("triu", k), Int(1))
 	return Switch(triangle("triu", x, k), Number(0, x), x)
 }
@@ -56,6 +58,8 @@ func Kron(x, y *fgraph.Variable) *fgraph.Variable {
 	x, y = PadLeft(x, n), PadLeft(y, n)
 	left, right, sizes := make([]int, 2*n), make([]int, 2*n), make([]*fgraph.Variable, n)
 	for d := range n {
+		// The dimensions of x and y take turns and are merged in pairs: row i·m+k of the result is row i of x
+		// times row k of y.
 		left[2*d], left[2*d+1] = d, array.NewAxis
 		right[2*d], right[2*d+1] = array.NewAxis, d
 		sizes[d] = intMap(array.Mul, sizeOf(x, d), sizeOf(y, d))

@@ -18,6 +18,7 @@ func broadcastShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 			continue
 		}
 		for _, v := range a.Inputs() {
+			// The first input that does not broadcast has the size. Others that differ are an error in a run.
 			if TypeOf(v).Dim(d) != 1 {
 				dims[d] = s.Dim(v, d)
 				break
@@ -37,6 +38,8 @@ func broadcast(in []*fgraph.Variable) (spec, *Error) {
 			n, m := s.shape[d], o.shape[d]
 			switch {
 			case n == m || m == 1:
+			// A size that is not known has to turn out to be m, because only a size that a type knows to be 1
+			// broadcasts.
 			case n == 1 || n == Unknown:
 				s.shape[d] = m
 			case m != Unknown:
@@ -54,6 +57,8 @@ func runtimeShape(op fgraph.Op, shape []int, specs []spec, in []*array.Array) er
 		shape[d] = 1
 		first := -1
 		for i := range specs {
+			// By type, not by what the size is in this run: gradients and shapes were made for what the types
+			// say.
 			if specs[i].shape[d] == 1 {
 				continue
 			}
@@ -92,6 +97,7 @@ func PadLeft(v *fgraph.Variable, ndim int) *fgraph.Variable {
 	if n >= ndim {
 		return v
 	}
+	// Done now, so that rules find a constant in place of a view of one. A name would be lost by that.
 	if a := ConstantOf(v); a != nil && v.Name() == "" {
 		var shape [array.MaxDims]int
 		for i := range ndim - n {
@@ -125,6 +131,7 @@ func unbroadcast(g, x *fgraph.Variable) *fgraph.Variable {
 				continue
 			}
 			sum = append(sum, d)
+		// If both have size 1 there is nothing to sum.
 		case xt.Dim(d-pad) == 1 && gt.Dim(d) != 1:
 			sum = append(sum, d)
 			order[d-pad] = array.NewAxis

@@ -33,6 +33,7 @@ func MatmulInteger(x, y, zeroX, zeroY *fgraph.Variable) *fgraph.Variable {
 // foldedView returns a view of a constant as a constant.
 func foldedView(v *fgraph.Variable) *fgraph.Variable {
 	if a := v.Owner(); a != nil && a.Inputs()[0].IsConstant() {
+		// Weights are prepared once only if they are a constant, and a view of one is an apply.
 		if folded, err := Fold(context.Background(), a); err == nil {
 			return Constant(folded[0])
 		}
@@ -66,6 +67,8 @@ func inferCodes(op fgraph.Op, in []*fgraph.Variable, product func(floats []*fgra
 			return nil, argError(op, i, "is a %v; int8s or uint8s are expected", t)
 		}
 		if i < 2 {
+			// The rules for sizes are those of the product of floats, which is asked about floats of the same
+			// shapes.
 			floats[i] = fgraph.NewInput(NewType(array.Float32, t.Shape()...), "")
 		}
 	}

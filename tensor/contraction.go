@@ -14,6 +14,7 @@ const maxOrdered = 8
 // product of a set of terms is the cheapest pair of ways to make the products of two parts.
 func (e *einsum) multiply(terms []term) term {
 	if len(terms) > maxOrdered {
+		// To try all orders of n terms takes 3ⁿ steps.
 		head := e.pairs(terms[:maxOrdered], terms[maxOrdered:])
 		return e.multiply(append([]term{head}, terms[maxOrdered:]...))
 	}
@@ -24,6 +25,7 @@ func (e *einsum) multiply(terms []term) term {
 func (e *einsum) pairs(terms, later []term) term {
 	o := newOrdering(e, terms, later)
 	all := 1<<len(terms) - 1
+	// In the order of numbers, all parts of a set come before the set.
 	for set := 1; set <= all; set++ {
 		o.find(set)
 	}
@@ -65,6 +67,7 @@ func newOrdering(e *einsum, terms, later []term) *ordering {
 		o.own = append(o.own, own)
 	}
 	o.outside = o.bits(e.output)
+	// What later terms use must not be summed yet.
 	for _, t := range later {
 		o.outside |= o.bits(t.labels)
 	}
@@ -110,9 +113,11 @@ func (o *ordering) find(set int) {
 			continue // the same two parts
 		}
 		steps := 1.0
+		// Each combination of the labels of both factors is a multiplication.
 		for all := o.result(part) | o.result(rest); all != 0; all &= all - 1 {
 			steps *= o.sizes[bits.TrailingZeros64(all)]
 		}
+		// The first way is taken in any case: if all costs are infinite, none is less than another.
 		if c := o.cost[part] + o.cost[rest] + steps; c < o.cost[set] || o.left[set] == 0 {
 			o.cost[set], o.left[set] = c, rest
 		}

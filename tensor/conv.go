@@ -68,6 +68,8 @@ func ConvTranspose(x, weights, bias *fgraph.Variable, slide Slide, outputPadding
 	op := ConvTransposeOp{Window: w, Groups: max(groups, 1)}
 	in := []*fgraph.Variable{x, weights}
 	for d := range w.Dims {
+		// (n-1)·stride + (window-1)·dilation + 1 - padding: the largest distance of two elements that Conv
+		// reads for n positions. Padding may be more than that.
 		begin := intMap(array.Mul, intMap(array.Sub, sizeOf(x, d+2), Int(1)), Int(w.Stride[d]))
 		window := intMap(array.Mul, intMap(array.Sub, sizeOf(weights, d+2), Int(1)), Int(w.Dilation[d]))
 		size := intMap(array.Add, intMap(array.Add, begin, window), Int(1-w.Before[d]-w.After[d]))
@@ -196,6 +198,8 @@ func (op convTransposeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		if err != nil {
 			return nil, argError(op, 2+d, "is the size %d: %v", n, err)
 		}
+		// Several sizes of x have the same number of positions, so the size is an input. Here it has to be one
+		// of those.
 		if m := int(y.shape[d+2]); size != Unknown && m != Unknown && size != m {
 			return nil, argError(op, 2+d, "is the size %d, for which dimension %d of the first one has size %d, not %d", n, d+2, size, m)
 		}
@@ -240,6 +244,7 @@ func fitConv(op fgraph.Op, w array.Window, groups int, x, weights, y []int) (arr
 	wrong := func(format string, args ...any) (array.Window, error) {
 		return w, fmt.Errorf("%w: %v: %s", ErrShape, op, fmt.Sprintf(format, args...))
 	}
+	// Kernels compute their indexes from these sizes without another look.
 	if x[0] != y[0] {
 		return wrong("%d and %d items", x[0], y[0])
 	}
@@ -273,6 +278,7 @@ func (op convOp) Compile(*fgraph.Apply) (Kernel, error) {
 		y := append(buf[:0], x[0], weights[0])
 		w := op.Window
 		for d := range w.Dims {
+			// fitConv refuses a size out of bounds, but it wants to know y, for which the size has to be sane.
 			w.Size[d] = min(max(weights[d+2], 1), maxWindow)
 			y = append(y, w.OutputSize(d, x[d+2], false))
 		}
@@ -393,9 +399,11 @@ func convCost(a *fgraph.Apply, y, weights *fgraph.Variable) float64 {
 	if t.DType() == array.Float32 {
 		each = single
 	}
+	// No product of matrices: each channel is summed up directly, with weights of its own.
 	if TypeOf(weights).Dim(1) == 1 {
 		each = directCost
 	}
+	// A patch is gathered once for all channels of the result.
 	gathered := float64(products / max(channels, 1) * float64(t.DType().Size()))
 	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(products*each) + float64(readCost*(gathered+bytes(a.Inputs())))
 }

@@ -68,6 +68,7 @@ func (op convLastOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		}
 	}
 	x, weights := op.first(in)
+	// There is one set of rules for both layouts: the inputs are turned, and then the result.
 	types, err := ConvOp(op).Infer([]*fgraph.Variable{x, weights})
 	if err != nil {
 		return nil, err

@@ -113,6 +113,7 @@ func elemwiseWork(op array.Opcode, in []*fgraph.Variable) int {
 	if op == array.Pow {
 		if k, known := UniformOf(in[1]); known && math.Abs(k) <= 64 && (k == math.Trunc(k) || math.Abs(k) == 0.5) {
 			steps := 1
+			// Each squaring halves the exponent.
 			for n := math.Abs(k); n > 2; n /= 2 {
 				steps++
 			}
@@ -129,6 +130,7 @@ func elemwiseWork(op array.Opcode, in []*fgraph.Variable) int {
 func multiplying(x, y, out *fgraph.Variable) float64 {
 	t := TypeOf(x)
 	inner := size(x, t.NDim()-1)
+	// Either factor may know the size that is summed over.
 	if u := TypeOf(y); t.Dim(t.NDim()-1) == Unknown {
 		inner = size(y, max(u.NDim()-2, 0))
 	}

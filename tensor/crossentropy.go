@@ -151,6 +151,8 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		nll, sm, am := out[0], out[1], out[2]
 		n, m := in[0].Dim(0), in[0].Dim(1)
+		// The logarithm of the softmax comes first. The cross-entropy is an element of it, and exp makes it the
+		// softmax. The other way around, log would get numbers that have become 0.
 		if err := softmaxWithBias(op, ws, sm, in[0], in[1], true); err != nil {
 			return err
 		}
@@ -163,6 +165,7 @@ func (op crossentropySoftmaxOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := eachClass(op, in[2], n, m, func(i, c int) { nll.SetFloat(i, -sm.Float(i*m+c)) }); err != nil {
 			return err
 		}
+		// Before exp, which may make different numbers equal.
 		if err := ws.ArgMax(am, sm, 1<<1); err != nil {
 			return err
 		}
@@ -243,5 +246,6 @@ func (op crossentropySoftmaxOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []
 	if dx == nil {
 		return gradients(a)
 	}
+	// The bias was added to every row.
 	return []*fgraph.Variable{dx, Sum(dx, 0), nil}
 }

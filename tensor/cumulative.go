@@ -79,8 +79,10 @@ func (op cumulativeOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.V
 	zero := Map(array.Eq, x, Number(0, x))
 	zeros := Cumsum(Cast(zero, array.Int64), axis)
 	first := Map(array.And, zero, Map(array.Eq, zeros, Number(1, zeros)))
+	// The first zero counts as 1 here. A second one makes 0 of all that follows, as it does in the products.
 	others := Cumprod(Switch(first, Number(1, x), x), axis)
 	before := Map(array.Eq, zeros, Number(0, zeros))
+	// Behind the first zero the quotient is not taken, but it must not divide by 0 there.
 	quotient := TrueDiv(sumFromEnd(Mul(g, a.Out()), axis), Switch(before, x, Number(1, x)))
 	rest := Switch(first, sumFromEnd(Mul(g, others), axis), Number(0, g))
 	return []*fgraph.Variable{Switch(before, quotient, rest)}

@@ -13,6 +13,7 @@ func (e Elemwise) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variab
 	if !TypeOf(a.Out()).DType().IsFloat() {
 		return grads
 	}
+	// The type is that of the result. Whoever adds the terms of a gradient converts them.
 	if e.Op == array.Cast {
 		grads[0] = out[0]
 		return grads
@@ -61,6 +62,7 @@ func derivative(op array.Opcode, a *fgraph.Apply, i int, g *fgraph.Variable) *fg
 	case array.Minimum:
 		return choose(Map(array.Le, x, in[1]), i, g)
 	case array.LogAddExp:
+		// exp(x)/(exp(x)+exp(y)) is sigmoid(x-y), in which nothing overflows.
 		return Mul(g, Sigmoid(Sub(in[i], in[1-i])))
 	}
 	if f := binaryDerivatives[op]; f[0] != nil {

@@ -153,6 +153,7 @@ func (op slogdetOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Vari
 }
 
 func (op matrixInverseOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	// With y = x⁻¹, dy is -y·dx·y, so the gradient is -yᵀ·g·yᵀ.
 	y := Transpose(a.Out())
 	return []*fgraph.Variable{Neg(Dot(Dot(y, out[0]), y))}
 }

@@ -202,6 +202,7 @@ func (op extractDiagOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Varia
 	rows := intMap(array.Sub, s.Dim(x, int(op.Dim1)), s.Size(max(-op.Offset, 0)))
 	columns := intMap(array.Sub, s.Dim(x, int(op.Dim2)), s.Size(max(op.Offset, 0)))
 	n := intMap(array.Minimum, rows, columns)
+	// A diagonal beyond the corner has no elements. The main one can't be there.
 	if op.Offset != 0 {
 		n = intMap(array.Maximum, n, s.Size(0))
 	}
@@ -216,8 +217,11 @@ func (op allocDiagOp) Grad(_ *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Va
 func (op extractDiagOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, g := a.Inputs()[0], out[0]
 	t := TypeOf(x)
+	// The gradient of a diagonal of a square matrix is a matrix with that diagonal, about which rules know more
+	// than about sums into zeros.
 	if n := t.Dim(int(op.Dim1)); t.NDim() == 2 && n != Unknown && n == t.Dim(int(op.Dim2)) && op.Offset > -n && op.Offset < n {
 		k := op.Offset
+		// Exchanged dimensions have the diagonal on the other side.
 		if op.Dim1 > op.Dim2 {
 			k = -k
 		}

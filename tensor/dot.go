@@ -100,6 +100,8 @@ func asMatrices(ws *array.Workspace, x, y, out *array.Array) (left, right, produ
 	if out.NDim() == 2 {
 		return x, y, out, nil
 	}
+	// Views give vectors another dimension, so that one kernel does all four combinations. It writes to the
+	// product by a view, too.
 	left, right, product = x, y, ws.View(2)
 	rows, cols := 0, out.NDim()-1 // the dimensions of out
 	if x.NDim() == 1 {

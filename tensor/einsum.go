@@ -22,7 +22,10 @@ import (
 func Einsum(text string, operands ...*fgraph.Variable) *fgraph.Variable {
 	e := parseEinsum(text, operands)
 	e.checkSizes()
+	// A dimension that broadcasts adds nothing. Without it, all dimensions of a name have one size from here
+	// on.
 	e.dropBroadcast()
+	// What only one operand uses is summed before anything is multiplied, which makes all products smaller.
 	for i := range e.terms {
 		e.terms[i] = e.reduce(e.diagonal(e.terms[i]), e.usedBeside(i))
 	}
@@ -75,6 +78,8 @@ func parseEinsum(text string, operands []*fgraph.Variable) *einsum {
 		}
 		e.output = labels
 	} else {
+		// NumPy's rule where no result is named: the ellipsis, then what occurs once, in the order of the
+		// alphabet.
 		for d := ellipsis; d > 0; d-- {
 			e.output = append(e.output, label(-d))
 		}
@@ -118,6 +123,7 @@ func parseLabels(text, names string, ndim int) (labels []label, dots int) {
 		}
 	}
 	add(before)
+	// Counted from the end, so that ellipses of different lengths go together like dimensions that broadcast.
 	for d := dots; d > 0; d-- {
 		labels = append(labels, label(-d))
 	}
@@ -185,6 +191,7 @@ func (e *einsum) diagonal(t term) term {
 		order := slices.DeleteFunc(upTo(len(t.labels)), func(k int) bool { return k == d || k == same })
 		x := DimShuffle(t.v, append([]int{d, same}, order...)...)
 		n := dimSizes(x)
+		// The first size counts in both dimensions, which would hide that the second one is larger.
 		if m, ok := constantInt(n[0]); !ok || !isConstantInt(n[1], m) {
 			n[0] = Assert(n[0], "einsum: the dimensions of a diagonal have one size", Map(array.Eq, n[0], n[1]))
 		}
@@ -193,6 +200,7 @@ func (e *einsum) diagonal(t term) term {
 		for _, k := range order {
 			labels = append(labels, t.labels[k])
 		}
+		// A name may occur more than twice.
 		return e.diagonal(term{Take(x, i, i), labels})
 	}
 	return t
@@ -238,6 +246,8 @@ func (e *einsum) product(x, y term, used []label) term {
 			freeY = append(freeY, l)
 		}
 	}
+	// What is summed comes last on the left and first on the right, as in a product of matrices, of which there
+	// is one for each element of the batch.
 	p := contract(x.transposed(batch, freeX, summed), y.transposed(batch, summed, freeY), len(batch), len(summed))
 	return term{p, slices.Concat(batch, freeX, freeY)}
 }

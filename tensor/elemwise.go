@@ -63,6 +63,8 @@ func (e Elemwise) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if first.IsCSR() {
 		return nil, argError(e, 0, "is a sparse matrix")
 	}
+	// Most inputs have one type. Then nothing has to be broadcast, and mostly the type is that of the result,
+	// which saves a look into the table of types.
 	alike := true
 	for i, v := range in[1:] {
 		t := TypeOf(v)

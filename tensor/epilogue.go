@@ -108,6 +108,7 @@ func argKinds(a *fgraph.Apply, factors int) []array.ArgKind {
 	kinds := make([]array.ArgKind, len(a.Inputs())-factors+1)
 	for i, v := range a.Inputs()[factors:] {
 		t := TypeOf(v)
+		// Only what types say for sure: the quick ways for rows and for whole arguments do not broadcast.
 		row, full := true, true
 		for d := range t.NDim() {
 			n, m := t.Dim(d), out.Dim(d)

@@ -20,6 +20,7 @@ func Fuse(group []*fgraph.Apply) (a *fgraph.Apply, replaced []*fgraph.Variable, 
 	values := make(map[*fgraph.Variable]int) // in the program
 	for _, a := range group {
 		for _, v := range a.Inputs() {
+			// In a walk of its own, because a program numbers its inputs before its steps.
 			if _, known := values[v]; !known && !member[v.Owner()] && !Inlined(v) {
 				values[v] = len(inputs)
 				inputs, types = append(inputs, v), append(types, TypeOf(v).DType())
@@ -36,6 +37,7 @@ func Fuse(group []*fgraph.Apply) (a *fgraph.Apply, replaced []*fgraph.Variable, 
 	var results []int
 	for _, a := range group {
 		for _, v := range a.Outputs() {
+			// What only members of the group read is never stored.
 			if slices.ContainsFunc(v.Clients(), func(c fgraph.Client) bool { return c.Apply == nil || !member[c.Apply] }) {
 				replaced, results = append(replaced, v), append(results, values[v])
 			}

@@ -36,6 +36,7 @@ func (o GradOptions) Grad(cost *fgraph.Variable, wrt ...*fgraph.Variable) (grads
 	}
 	defer func() {
 		if p := recover(); p != nil {
+			// Ops build their gradients by functions that panic with an *Error. Any other panic is a fault.
 			e, ok := p.(*Error)
 			if !ok {
 				panic(p)
@@ -45,6 +46,7 @@ func (o GradOptions) Grad(cost *fgraph.Variable, wrt ...*fgraph.Variable) (grads
 	}()
 	r := reverse{terms: map[*fgraph.Variable][]*fgraph.Variable{cost: {Number(1, cost)}}, depends: make(map[*fgraph.Apply]bool), options: o}
 	order := r.order(cost, wrt)
+	// Backwards, so that all terms of a gradient are there when an op passes it on.
 	for i := len(order) - 1; i >= 0; i-- {
 		if err := r.step(order[i]); err != nil {
 			return nil, err
@@ -83,6 +85,7 @@ func (r *reverse) order(cost *fgraph.Variable, wrt []*fgraph.Variable) []*fgraph
 	}
 	fgraph.Walk([]*fgraph.Variable{cost}, visited, func(a *fgraph.Apply) {
 		depends := slices.ContainsFunc(a.Inputs(), func(v *fgraph.Variable) bool { return wanted[v] || r.depends[v.Owner()] })
+		// What leads to no wanted variable needs no gradient, and may have none.
 		if r.depends[a] = depends; depends {
 			order = append(order, a)
 		}
@@ -101,6 +104,7 @@ func (r *reverse) gradient(v *fgraph.Variable) *fgraph.Variable {
 	case 1:
 		return terms[0]
 	default:
+		// The sum is kept, since it may be asked for once more: as what an op passes on, and as a result.
 		g := Add(terms...)
 		r.terms[v] = []*fgraph.Variable{g}
 		return g

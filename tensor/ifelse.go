@@ -107,6 +107,8 @@ func (op ifElseOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Varia
 			continue
 		}
 		for j, x := range []*fgraph.Variable{in[1+i], in[1+k+i]} {
+			// An IfElse again: what leads to the gradient of a branch that is not taken is not computed either.
+			// It is 0.
 			lists := [2][]*fgraph.Variable{{g}, {g}}
 			lists[1-j] = []*fgraph.Variable{Second(x, Number(0, g))}
 			grads[1+j*k+i] = IfElse(in[0], lists[0], lists[1])[0]

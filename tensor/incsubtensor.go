@@ -162,6 +162,7 @@ func (op *incSubtensorOp) Compile(a *fgraph.Apply) (Kernel, error) {
 func (op *incSubtensorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	x, indexes := out[0], op.indexes(a.Inputs()[2:])
 	if op.Set {
+		// What was replaced has no influence on the result.
 		x = SetSubtensor(x, constantOnes(array.Full(TypeOf(x).DType(), 0), TypeOf(a.Inputs()[1]).NDim()), indexes...)
 	}
 	return gradients(a, x, unbroadcast(Subtensor(out[0], indexes...), a.Inputs()[1]))

@@ -75,6 +75,7 @@ func (i Index) length(n *fgraph.Variable) *fgraph.Variable {
 // bounds returns start and stop of a slice of n elements, clipped to the elements.
 func (i Index) bounds(n *fgraph.Variable) (start, stop *fgraph.Variable) {
 	clip := func(b *fgraph.Variable) *fgraph.Variable {
+		// For a step down, the bound behind all elements is the one before the first: -1.
 		lo, hi := Int(0), n
 		if i.Step < 0 {
 			lo, hi = Int(-1), intMap(array.Sub, n, Int(1))

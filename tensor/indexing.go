@@ -178,6 +178,7 @@ func (ix indexing) infer(op fgraph.Op, in []*fgraph.Variable, first int) (spec, 
 		case n != Unknown && ix.entries[d].known():
 			start, stop := ix.entries[d].numbers(nil, new([2]int))
 			n = array.SliceRange(n, start, stop, ix.entries[d].step).Count
+		// All elements, up or down: the size stays what it is, even if it is not known.
 		case ix.entries[d] == (entry{slice: true, step: 1}), ix.entries[d] == (entry{slice: true, step: -1}):
 		default:
 			n = Unknown

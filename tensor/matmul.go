@@ -131,6 +131,8 @@ func preparedFactor(v *fgraph.Variable, dtype array.DType) func(*array.Workspace
 	if a == nil || a.DType() != dtype || dtype != array.Float32 {
 		return nothing[array.Factor]
 	}
+	// The form belongs to the constant itself, where all products with it look for it, also for its transposes:
+	// a transposed array is a new one each time.
 	constant, form := a, factor{}
 	if ConstantOf(v) == nil {
 		constant, form.order = ConstantOf(v.Owner().Inputs()[0]), v.Owner().Op().(DimShuffleOp)
@@ -194,6 +196,7 @@ func (op matmulOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Varia
 func (op matmulOp) sumTo(v, p, q *fgraph.Variable, summed []int, items func() *fgraph.Variable) *fgraph.Variable {
 	d := TypeOf(v).NDim() - 2
 	for k := range d {
+		// Where p and q do not broadcast against each other, the batch is one more dimension to sum over.
 		if TypeOf(v).Dim(k) != 1 || TypeOf(p).Dim(k) != TypeOf(q).Dim(k) {
 			return unbroadcast(items(), v)
 		}

@@ -125,6 +125,8 @@ func Squeeze(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 			fail(name, "dimension %d of a %v does not have size 1", d, t)
 		}
 	}
+	// Only a dimension whose type says size 1 can be dropped. SpecifyShape makes it say so, and a run fails if
+	// it is not true.
 	return DimShuffle(SpecifyShape(x, shape...), order...)
 }
 

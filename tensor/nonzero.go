@@ -83,6 +83,7 @@ func (op repeatIndexOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	}
 	total := 0
 	for i := range c.Len() {
+		// A negative count is an error when the op runs. Large ones are cut so that the sum can't overflow.
 		total += int(min(max(c.Int(i), 0), maxOffset))
 	}
 	return one(NewType(array.Int64, total)), nil

@@ -164,6 +164,7 @@ func ConstantOf(v *fgraph.Variable) *array.Array {
 
 // constantInt returns the value of an integer constant of one element.
 func constantInt(v *fgraph.Variable) (int, bool) {
+	// A uint64 from 2^63 on would become negative.
 	if a := ConstantOf(v); a != nil && a.Len() == 1 && !a.DType().IsFloat() && (a.DType() != array.Uint64 || a.Int(0) >= 0) {
 		return int(a.Int(0)), true
 	}

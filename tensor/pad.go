@@ -64,6 +64,7 @@ func Pad(x *fgraph.Variable, mode PadMode, margins ...Margin) *fgraph.Variable {
 			continue
 		}
 		n := sizeOf(x, d)
+		// One dimension after the other: corners repeat what is in the margins of those before.
 		place := ARange(intMap(array.Sub, Int(0), before), intMap(array.Add, n, after), Int(1))
 		x = takeAlong(x, d, mode.source(place, n))
 	}
@@ -78,9 +79,12 @@ func (mode PadMode) source(place, n *fgraph.Variable) *fgraph.Variable {
 	case PadEdge:
 		return Minimum(Maximum(place, Int(0)), last)
 	case PadReflect:
+		// Places go back and forth, with each end once: in a triangle wave of this period. One element would
+		// have the period 0, and Mod divides by it.
 		period := intMap(array.Maximum, intMap(array.Mul, last, Int(2)), Int(1))
 		return Sub(last, Abs(Sub(Map(array.Mod, place, period), last)))
 	case PadSymmetric:
+		// As above, but each end comes twice. The modulo lets margins be longer than x.
 		period := intMap(array.Mul, n, Int(2))
 		place = Map(array.Mod, place, period)
 		return Minimum(place, Sub(intMap(array.Sub, period, Int(1)), place))

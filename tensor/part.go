@@ -37,6 +37,7 @@ func NewPart(op string, x *fgraph.Variable, selectors ...Selector) *Part {
 		selectors = slices.Concat(selectors[:at+1], full, selectors[at+1:])
 	}
 	p := &Part{op: op}
+	// Looked for now, since integers makes positions of masks. With the mask, a change may be a Switch.
 	p.mask = onlyMask(x, selectors)
 	p.x, selectors = integers(op, x, selectors)
 	p.arrange(selectors)
@@ -110,12 +111,14 @@ func (p *Part) arrange(selectors []Selector) {
 	if len(p.tensors) == 0 {
 		return
 	}
+	// NumPy's rule for tensors that something separates.
 	if groups > 1 {
 		at = 0
 	}
 	p.front = append(p.front, rest...)
 	p.tensors = BroadcastAll(p.tensors...)
 	n := TypeOf(p.tensors[0]).NDim()
+	// Take puts the dimensions of the tensors in front, so the others come n places later.
 	for i, d := range p.order {
 		if d >= 0 {
 			p.order[i] += n
@@ -193,6 +196,7 @@ func (p *Part) change(
 		fail(op, "a %v does not fit into a part of %d dimensions", y.Type(), len(p.order))
 	}
 	if len(p.tensors) == 0 {
+		// New dimensions of the part are none of x, so y must lose them.
 		if slices.Contains(p.order, array.NewAxis) {
 			y = DimShuffle(PadLeft(y, len(p.order)), inverse(p.order)...)
 		}
@@ -202,11 +206,14 @@ func (p *Part) change(
 	if p.mask != nil && TypeOf(y).AllOnes() { // of all elements
 		return Switch(p.mask, whole(p.x, DimShuffle(y)), p.x)
 	}
+	// Broadcasting aligns dimensions at the end, which the new order would break, so y gets its full shape
+	// first.
 	if part := p.Get(); !sameBroadcast(TypeOf(y), TypeOf(part)) {
 		y = Second(part, y)
 	}
 	v := advanced(p.places(), DimShuffle(y, inverse(p.order)...), p.tensors...)
 	v = DimShuffle(v, inverse(p.front)...)
+	// If the slices select everything, what was changed is x itself.
 	if view := Subtensor(p.x, p.basic...); view == p.x {
 		return v
 	}

@@ -38,6 +38,8 @@ func PlacesOf(x *fgraph.Variable, indexes []*fgraph.Variable) (Places, bool) {
 					return nil, false
 				}
 				places[k][d] = p
+			// Without the size, -1 and 3 may be the same place or not. Smaller than 32 bits, the least size
+			// that a place needs doesn't overflow.
 			case i != int64(int32(i)) || (i < 0) != (a.Int(0) < 0):
 				return nil, false
 			default:
@@ -88,6 +90,7 @@ func DistinctIndexes(x *fgraph.Variable, indexes []*fgraph.Variable) bool {
 		in := indexes[0].Owner().Inputs()
 		start, ok := constantInt(in[0])
 		step, ok2 := constantInt(in[2])
+		// From a negative start it would count across 0: -1 and n-1 are the same place.
 		return ok && ok2 && start >= 0 && step > 0
 	}
 	if _, ok := OpOf(indexes[0]).(NonzeroOp); ok { // all positions of a mask

@@ -319,6 +319,7 @@ func (op poolOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variabl
 		return []*fgraph.Variable{MustApply(PoolGradOp(op), append([]*fgraph.Variable{g}, spatialSizes(x)...)...)}
 	}
 	places := MustApply(PoolPlacesOp{Window: op.Window, Ceil: op.Ceil}, x)
+	// Added, because windows overlap: one element may be the largest of several.
 	flat := IncTake(ZerosLike(Flatten(x, 1)), Flatten(g, 1), Flatten(places, 1))
 	sizes := append([]*fgraph.Variable{sizeOf(x, 0), sizeOf(x, 1)}, spatialSizes(x)...)
 	return []*fgraph.Variable{Reshape(flat, sizes...)}

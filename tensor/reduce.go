@@ -135,6 +135,7 @@ func prodOfOthers(x, y *fgraph.Variable, r Reduce) *fgraph.Variable {
 	rest := keepDims(MustApply(Reduce{Op: array.Prod, Axes: axes}, Switch(zero, Number(1, x), x)), axes, TypeOf(x).NDim())
 	none := Map(array.Eq, zeros, Number(0, zeros))
 	one := Map(array.Eq, zeros, Number(1, zeros))
+	// The quotient is right as long as nothing is 0. Where one element is, it would be 0/0.
 	return Switch(none, TrueDiv(y, x), Switch(Map(array.And, zero, one), rest, Number(0, rest)))
 }
 

@@ -17,6 +17,8 @@ func Repeat(x, counts *fgraph.Variable, axis int) *fgraph.Variable {
 	switch {
 	case c.DType().IsFloat() || c.NDim() > 1:
 		fail(name, "the counts are a %v, not an integer or a vector of integers", c)
+	// A number for each element needs an index. So does one for all of them where no dimension is left for
+	// stretch.
 	case !c.AllOnes() || t.NDim() == array.MaxDims:
 		n := sizeOf(x, axis)
 		if c.AllOnes() {
@@ -41,6 +43,7 @@ func Tile(x *fgraph.Variable, reps ...*fgraph.Variable) *fgraph.Variable {
 		switch n := sizeOf(x, axis); {
 		case isOne(r):
 		case TypeOf(x).NDim() == array.MaxDims:
+			// No dimension is left for stretch, so elements are selected by their positions modulo n.
 			end := intMap(array.Mul, n, natural(name, r))
 			x = takeAlong(x, axis, Map(array.Mod, ARange(Int(0), end, Int(1)), n))
 		default:
@@ -125,11 +128,13 @@ func Roll(x, shift *fgraph.Variable, axis int) *fgraph.Variable {
 	case known && size <= 1 || constant && k == 0:
 		return x
 	case known && constant:
+		// The % of Go has the sign of k.
 		if k = ((k % size) + size) % size; k == 0 {
 			return x
 		}
 		shift = Int(k)
 	default:
+		// Nothing can be taken modulo the size of an empty dimension, in which there is nothing to move.
 		shift = Map(array.Mod, shift, intMap(array.Maximum, n, Int(1)))
 	}
 	cut := intMap(array.Sub, n, shift)

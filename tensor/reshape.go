@@ -97,6 +97,7 @@ func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	}
 	dims, ok := ElementsOf(in[1])
 	if !ok {
+		// The shape of another tensor is known as far as its type tells.
 		if _, shape := OpOf(in[1]).(ShapeOp); shape {
 			s.shape = TypeOf(in[1].Owner().Inputs()[0]).h.Value().shape
 		}

@@ -141,6 +141,7 @@ func (o ResizeOptions) along(x *fgraph.Variable, d int, n, m, scale *fgraph.Vari
 	}
 	// Behind the ends there is nothing to go on with, so places there are those of the ends.
 	at := MustApply(ResizePlacesOp{Coordinates: o.Coordinates}, n, m, scale)
+	// Places are never negative, so cutting off rounds down.
 	left := Cast(at, array.Int64)
 	x = Cast(x, TypeOf(x).DType().Float())
 	order := make([]int, TypeOf(x).NDim())
@@ -149,6 +150,7 @@ func (o ResizeOptions) along(x *fgraph.Variable, d int, n, m, scale *fgraph.Vari
 	}
 	order[d] = 0
 	share := DimShuffle(Cast(Sub(at, left), TypeOf(x).DType()), order...)
+	// At the last element the share of the right one is 0, but its index has to be one of x.
 	right := Minimum(Add(left, Int(1)), intMap(array.Sub, n, Int(1)))
 	return Add(Mul(takeAlong(x, d, left), Sub(Number(1, share), share)), Mul(takeAlong(x, d, right), share))
 }

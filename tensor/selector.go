@@ -97,6 +97,8 @@ func positionsOf(op string, mask, x *fgraph.Variable, shape []int, first int) []
 		copy(shape[first:], a.Shape())
 		return constantPositions(a)
 	}
+	// The sizes are inputs only to be compared with the mask. Types have done that, or both come from one
+	// tensor.
 	if known || first == 0 && t.NDim() == len(shape) && sameShape(mask, x) {
 		sizes = sizes[:1]
 	}

@@ -32,6 +32,7 @@ func Linspace(start, stop *fgraph.Variable, num int, endpoint bool) *fgraph.Vari
 	}
 	y = Add(Mul(y, step), start)
 	if endpoint && num > 1 {
+		// The last sum may miss stop by its rounding.
 		y = SetSubtensor(y, stop, At(Int(-1)))
 	}
 	return y

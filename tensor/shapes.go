@@ -66,6 +66,7 @@ func (s *shapeMemory) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph
 
 // Size returns the constant n. For a graph, equal constants are one variable.
 func (s *Shapes) Size(n int) *fgraph.Variable {
+	// A variable is part of one graph at most, and another one may have taken it.
 	if v := s.sizes[n]; v != nil && (v.Graph() == nil || v.Graph() == s.g) {
 		return v
 	}
@@ -96,6 +97,8 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 		s.missing = append(s.missing, v)
 		return slices.Repeat([]*fgraph.Variable{s.Size(1)}, TypeOf(v).NDim()) // until the answer is known
 	}
+	// No recursion, however deep the graph is: an op is asked for its shapes, which asks for those of its
+	// inputs. What is not known is noted, answered with stand-ins, and found first. Then the op is asked again.
 	s.asking = true
 	s.missing = append(s.missing[:0], v)
 	for len(s.missing) > 0 {
@@ -107,6 +110,7 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 		case w.Owner() == nil:
 			s.store(w, s.ofLeaf(w))
 		default:
+			// Nothing was missing, so there is no stand-in in the answer.
 			if all := s.infer(w.Owner()); len(s.missing) == todo {
 				for i, o := range w.Owner().Outputs() {
 					s.store(o, all[i])

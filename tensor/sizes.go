@@ -31,6 +31,7 @@ func intMap(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable {
 // intConstant computes an operation on integers. It reports false if sizes do not need the
 // operation, or if it may overflow.
 func intConstant(op array.Opcode, x, y int) (int, bool) {
+	// The product of two numbers within the bound fits into an int.
 	const large = 1 << 31
 	if x > large || x < -large || y > large || y < -large {
 		return 0, false
@@ -50,6 +51,7 @@ func intConstant(op array.Opcode, x, y int) (int, bool) {
 		if y <= 0 {
 			return 0, false
 		}
+		// Rounded down, as IntDiv does for numbers below 0, too.
 		x = (x - ((x%y)+y)%y) / y
 	default:
 		return 0, false

@@ -84,6 +84,7 @@ func IndexOf(r array.Range, n int) Index {
 		if r.Start != n-1 {
 			i.Start = Int(r.Start)
 		}
+		// A stop at -1 would be the last element. In front of the first one there is only a missing stop.
 		if next := r.Start + r.Count*r.Step; next >= 0 {
 			i.Stop = Int(next)
 		}
@@ -92,6 +93,8 @@ func IndexOf(r array.Range, n int) Index {
 	if r.Start != 0 {
 		i.Start = Int(r.Start)
 	}
+	// Several stops select the same elements. The least of them is taken, so that equal ranges are written
+	// alike.
 	if r.Start+r.Count*r.Step < n {
 		i.Stop = Int(r.Start + (r.Count-1)*r.Step + 1)
 	}
@@ -105,6 +108,8 @@ func (i Index) Reversed() Index {
 			return nil
 		}
 		if n, ok := constantInt(v); ok {
+			// Element n from the front is element -1-n, which is ^n, of what is reversed, and the other way
+			// around.
 			return Int(^n)
 		}
 		return Map(array.Invert, v)
@@ -121,6 +126,7 @@ func flipped(i Index) (Index, bool) {
 	}
 	f := Everything()
 	switch {
+	// x[a:b] is x[::-1][-b:-a][::-1], but -0 is not the end.
 	case b.kind == front && b.n == 0:
 		return SliceOf(Int(0), Int(0), 1), true
 	case b.kind != absent:
@@ -148,6 +154,7 @@ func MergeIndexes(i, j Index, n *fgraph.Variable, size func() *fgraph.Variable) 
 		return i, false
 	}
 	if total, ok := constantInt(n); ok {
+		// Of a known size both are ranges, and a range of a range is one.
 		first, ok := i.Range(total)
 		second, ok2 := j.Range(first.Count)
 		if ok && ok2 {
@@ -159,11 +166,13 @@ func MergeIndexes(i, j Index, n *fgraph.Variable, size func() *fgraph.Variable) 
 		}
 	}
 	switch {
+	// Of the reversed dimension i selects upwards. The result is reversed back.
 	case i.Step < 0:
 		m, ok := MergeIndexes(i.Reversed(), j, n, size)
 		return m.Reversed(), ok
 	case !j.Slice:
 		return elementOfSlice(i, j, n, size)
+	// What i selects is reversed, so that j selects upwards of that.
 	case j.Step < 0:
 		f, ok := flipped(i)
 		if !ok {
@@ -185,6 +194,8 @@ func sliceOfSlice(i, j Index) (m Index, ok bool) {
 	case c.kind == front && c.n == 0:
 	case c.kind == front && a.kind == front:
 		m.Start = Int(a.n + c.n*i.Step)
+	// Both count from the end, so that their distances add up. If i begins at a distance from the end as well,
+	// j can't begin before that.
 	case c.kind == back && fromEnd && (a.kind == back || a.kind == front && a.n == 0):
 		m.Start = Int(b.n + c.n)
 		if a.kind == back {
@@ -200,6 +211,7 @@ func sliceOfSlice(i, j Index) (m Index, ok bool) {
 		m.Stop = Int(end)
 	case d.kind == front && a.kind == front && b.kind == front:
 		m.Stop = Int(min(b.n, end))
+	// A missing stop of i is at distance 0, which b.n is then.
 	case d.kind == back && fromEnd:
 		m.Stop = Int(b.n + d.n)
 	default:
@@ -214,6 +226,7 @@ func elementOfSlice(i, j Index, n *fgraph.Variable, size func() *fgraph.Variable
 	a, b, k := startOf(i.Start), edgeOf(i.Stop), edgeOf(j.Start)
 	fromEnd := i.Step == 1 && b.fromEnd() && k.kind == back
 	if a.kind == front && k.kind == front && b.kind <= front {
+		// All is known, so nothing has to be computed in a run.
 		p := a.n + k.n*i.Step
 		return At(Int(p)), b.kind == absent || p < b.n // else it is always out of range
 	}
@@ -291,8 +304,10 @@ func CompareIndexes(r, w Index, n *fgraph.Variable) (part Index, o Overlap) {
 		return compareRanges(r, w, total)
 	}
 	switch {
+	// Both lie the same way in dimensions of all sizes, so the largest one shows how.
 	case counts(r, front) && counts(w, front):
 		return compareRanges(r, w, far)
+	// The same from the other side: in what is reversed, distances from the end are positions.
 	case counts(r, back) && counts(w, back):
 		if part, o = compareRanges(flippedPlace(r), flippedPlace(w), far); o == Inside {
 			part = flippedPlace(part)
@@ -332,6 +347,7 @@ func compareRanges(r, w Index, n int) (part Index, o Overlap) {
 		return r, Apart
 	}
 	off := a.Start - b.Start
+	// The places that w selects are a grid. What r selects lies on it, or between its places, or both.
 	onGrid := b.Count == 1 || off%b.Step == 0
 	switch {
 	case !onGrid && (a.Count == 1 || a.Step%b.Step == 0), a.Count > 1 && b.Count == 1 && off%a.Step != 0:
@@ -341,6 +357,7 @@ func compareRanges(r, w Index, n int) (part Index, o Overlap) {
 	case !r.Slice:
 		return At(Int(off / b.Step)), Inside
 	}
+	// One element has every step, and this one can be divided.
 	if a.Count == 1 {
 		a.Step = b.Step
 	}

@@ -80,6 +80,7 @@ func (op argsortOp) Compile(*fgraph.Apply) (Kernel, error) {
 // Grad gives each element the gradient of the place where it went.
 func (op sortOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	axis := int(op.Axis)
+	// Argsort is a permutation, and to sort it gives its inverse.
 	places := Argsort(Argsort(a.Inputs()[0], axis), axis)
 	return []*fgraph.Variable{TakeAlongAxis(out[0], places, axis)}
 }

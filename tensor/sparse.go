@@ -73,6 +73,7 @@ func (op sparseDotOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[1].DType(), in[0].Dim(0), in[1].Dim(1)); err != nil {
 			return err
 		}
+		// MulCSR adds to what is there.
 		ws.Copy(out[0], array.Full(in[1].DType(), 0))
 		return shapeFault(array.MulCSR(1, in[0], in[1], out[0]))
 	}, nil

@@ -61,6 +61,8 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 			sizes[i] = TypeOf(x).Dim(d - 1)
 			known = known && sizes[i] != Unknown
 		}
+		// The matrix is cut into parts with as many rows as the tensors have columns, so it can be prepared
+		// only if all of these are known before a run.
 		if known {
 			prepared = preparation.Once(y, factors(fmt.Sprint(sizes)), func(t *kernel.Threads) *[]*array.Factor {
 				list := array.NewFactors(y, sizes, t)

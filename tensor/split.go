@@ -36,6 +36,8 @@ func ArraySplit(x *fgraph.Variable, parts, axis int) []*fgraph.Variable {
 	size, cuts := intMap(array.IntDiv, n, Int(parts)), make([]*fgraph.Variable, parts-1)
 	rest := intMap(array.Sub, n, intMap(array.Mul, size, Int(parts)))
 	for i := range cuts {
+		// The first parts, as many as rest, have an element more. So the first i+1 have i+1 more, but not more
+		// than rest.
 		cuts[i] = intMap(array.Add, intMap(array.Mul, size, Int(i+1)), intMap(array.Minimum, Int(i+1), rest))
 	}
 	return SplitAt(x, axis, cuts...)

@@ -45,9 +45,12 @@ func contract(x, y *fgraph.Variable, batch, summed int) *fgraph.Variable {
 		return outerProduct(x, y, batch)
 	}
 	if batch > 0 && freeX == 0 && freeY == 0 {
+		// Nothing is left of either factor. As matrices these would be rows and columns, one pair for each
+		// item.
 		return Sum(Mul(x, y), upTo(batch + summed)[batch:]...)
 	}
 	sizes := slices.Concat(dimSizes(x)[:batch+freeX], dimSizes(y)[batch+summed:])
+	// From behind, so that what is merged first does not move what is merged next.
 	x = mergeDims(mergeDims(x, batch+freeX, summed), batch, freeX)
 	y = mergeDims(mergeDims(y, batch+summed, freeY), batch, summed)
 	var z *fgraph.Variable
@@ -55,6 +58,8 @@ func contract(x, y *fgraph.Variable, batch, summed int) *fgraph.Variable {
 		z = Dot(x, y)
 	} else {
 		if freeX == 0 {
+			// Matmul wants two dimensions behind the batch, so what has only summed ones becomes a row, or a
+			// column below.
 			x = DimShuffle(x, slices.Insert(upTo(batch+1), batch, array.NewAxis)...)
 		}
 		if freeY == 0 {

@@ -101,6 +101,7 @@ func (t Type) Bytes() int64 {
 	}
 	n := int64(t.DType().Size())
 	for _, k := range t.Shape() {
+		// What no memory holds counts as not known, long before the product overflows.
 		if k < 0 || k > 0 && n > 1<<50/int64(k) {
 			return 0
 		}
@@ -173,6 +174,8 @@ func (t Type) Accepts(u fgraph.Type) bool {
 	}
 	for i, n := range a.shape[:a.ndim] {
 		m := b.shape[i]
+		// A size of 1 broadcasts and one that is not known does not, so neither takes the place of the other,
+		// whatever it turns out to be.
 		if (n == 1) != (m == 1) || n != m && n != Unknown && m != Unknown {
 			return false
 		}

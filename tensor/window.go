@@ -119,6 +119,7 @@ func slidSize(w array.Window, d, n, size int, ceil bool) (int, error) {
 	}
 	w.Size[d] = size
 	out := w.OutputSize(d, n, ceil)
+	// A window that does not fit is an error, but nothing in nothing is not.
 	if out == 0 && n > 0 {
 		return 0, fmt.Errorf("the window, which extends over %d elements, does not fit dimension %d, which has size %d and padding %d and %d",
 			w.Extent(d), d+2, n, w.Before[d], w.After[d])
@@ -130,6 +131,7 @@ func slidSize(w array.Window, d, n, size int, ceil bool) (int, error) {
 func slidDim(s *Shapes, w array.Window, d int, n, size *fgraph.Variable, ceil bool) *fgraph.Variable {
 	num, stride := s.Size, s.Size(w.Stride[d])
 	extent := intMap(array.Add, intMap(array.Mul, intMap(array.Sub, size, num(1)), num(w.Dilation[d])), num(1))
+	// The number of windows is (n + padding - extent)/stride + 1, rounded down, or rounded up with ceil.
 	room := intMap(array.Sub, intMap(array.Add, n, num(w.Before[d]+w.After[d])), extent)
 	count := func(room *fgraph.Variable) *fgraph.Variable {
 		return intMap(array.Add, intMap(array.IntDiv, room, stride), num(1))
@@ -137,6 +139,7 @@ func slidDim(s *Shapes, w array.Window, d int, n, size *fgraph.Variable, ceil bo
 	if !ceil {
 		return intMap(array.Maximum, count(room), num(0))
 	}
+	// Rounded up, the last window may end behind the padding, but it has to begin before the end of the input.
 	ends := count(intMap(array.Add, room, num(w.Stride[d]-1)))
 	begins := count(intMap(array.Add, n, num(w.Before[d]-1)))
 	return intMap(array.Maximum, intMap(array.Minimum, ends, begins), num(0))

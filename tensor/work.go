@@ -35,6 +35,8 @@ func WorkOf(ctx context.Context) *Work {
 
 // Spend takes picoseconds, see Cost. It returns ErrWork if no more are left. A nil Work has any number of them.
 func (w *Work) Spend(cost float64) error {
+	// Costs may be infinite or larger than any int64, and then the conversion would give anything. The bound is
+	// far above what is allowed.
 	if w != nil && w.left.Add(-int64(min(math.Round(cost), 1<<50))) < 0 {
 		return ErrWork
 	}

@@ -67,6 +67,7 @@ func distance(got, want *array.Array) difference {
 		}
 		d := math.Abs(x - y)
 		off, norm = off+float64(d*d), norm+float64(y*y)
+		// Negated, so that NaN on one side only is a difference.
 		if rest := d - (absolute + float64(relative*math.Abs(y))); first < 0 && !(rest <= 0) {
 			first = i
 		}

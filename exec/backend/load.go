@@ -196,6 +196,8 @@ func readValues(dir, prefix string, of []*onnx.ValueInfo) ([]Output, error) {
 		if t == nil { // read above
 			continue
 		}
+		// Files are numbered by inputs, but some writers leave numbers out, so a name says more, if only one
+		// tensor has it.
 		named := slices.IndexFunc(of, func(v *onnx.ValueInfo) bool { return v.Name == t.Name })
 		if named >= 0 && byName[t.Name] == 1 {
 			k = named

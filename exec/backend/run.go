@@ -49,6 +49,7 @@ func (c *Case) Run(ctx context.Context, query string, o session.Options) *Result
 			return r.fail(fmt.Errorf("%s: %w", s.Name, err))
 		}
 		took := time.Since(start)
+		// A run makes a function where there is none for its shapes. That time is not one of computing.
 		if !slices.Contains(made, f) {
 			made = append(made, f)
 			took -= f.LowerTime()

@@ -66,6 +66,8 @@ func (m *Model) NewBatcher(o BatcherOptions) (*Batcher, error) {
 		return nil, fmt.Errorf("%w: the model has no inputs, so there are no batches", ErrInput)
 	}
 	rows := append(m.inputs[0].Dims, Dim{})[0]
+	// Rows can be joined only if the first size alone counts them: a symbol that is also another size of a
+	// tensor would make that one grow with the batch.
 	for i, v := range append(m.Inputs(), m.outputs...) {
 		input := i < len(m.inputs)
 		if v.Sequence || v.Type == "string" || input && (len(v.Dims) == 0 || v.Dims[0] != rows) || len(v.Dims) > 0 && (v.Dims[0].Size >= 0 || rows.Symbol != "" && slices.Contains(v.Dims[1:], rows)) {
@@ -77,6 +79,8 @@ func (m *Model) NewBatcher(o BatcherOptions) (*Batcher, error) {
 	}
 	b := &Batcher{m: m, o: o}
 	b.changed = sync.NewCond(&b.mu)
+	// A condition variable has no wait with a limit of time, so a timer wakes the workers. It is made here,
+	// stopped, and set by next.
 	b.timer = time.AfterFunc(time.Hour, func() {
 		b.mu.Lock() // or a worker that has set the timer might not wait yet
 		defer b.mu.Unlock()
@@ -137,6 +141,7 @@ func (b *Batcher) leave(r *request) {
 		r.batch.cancel()
 	}
 	b.mu.Unlock()
+	// The batch may be reading the inputs, which the caller may change as soon as this returns.
 	<-r.free
 }
 
@@ -172,6 +177,8 @@ func (b *Batcher) next() *batch {
 			b.changed.Wait()
 			continue
 		}
+		// A batch is made around the request that has waited longest. Otherwise one of rare sizes could wait
+		// forever.
 		first, rows := b.queue[0], 0
 		var taken, rest []*request
 		for _, r := range b.queue {
@@ -181,6 +188,8 @@ func (b *Batcher) next() *batch {
 				rest = append(rest, r)
 			}
 		}
+		// Who comes meanwhile may join. The loop then looks at the whole queue again, since another worker may
+		// have taken from it.
 		if wait := b.o.MaxWait - time.Since(first.since); rows < b.o.MaxRows && wait > 0 && !b.closed {
 			b.timer.Reset(wait)
 			b.changed.Wait()
@@ -226,6 +235,7 @@ func (b *Batcher) compute(t *batch) {
 		default:
 			r.out = rowsOf(out, from, r.rows)
 		}
+		// The inputs of several requests are free since join has copied them.
 		if from += r.rows; len(t.requests) == 1 {
 			close(r.free)
 		}
@@ -268,6 +278,8 @@ func (b *Batcher) run(ctx context.Context, inputs map[string]*array.Array, rows 
 	if err != nil {
 		return nil, err
 	}
+	// What the model declares proves nothing. Outputs are cut by rows, so one of another size would give a
+	// request the rows of somebody else.
 	for _, v := range b.m.outputs {
 		if a := out[v.Name]; a == nil || a.NDim() == 0 || a.Dim(0) != rows {
 			return nil, fmt.Errorf("model: no batches: output %s has not one row for each of %d rows of the inputs", fileio.Excerpt(v.Name, 0), rows)

@@ -104,6 +104,7 @@ func (o Options) New(file *onnx.Model) (*Model, error) {
 		return nil, fmt.Errorf("%w: the model has no graph", ErrUnsupported)
 	}
 	m := &Model{file: file.FixDefaults(), options: o.Session}
+	// First of all: the descriptions, the search for gaps and the session read the sizes in the model.
 	if err := fixSizes(m.file.Graph, o.Sizes); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,10 @@ func (o Options) New(file *onnx.Model) (*Model, error) {
 	if m.options.Threads = o.Threads; o.Threads <= 0 {
 		m.options.Threads = runtime.GOMAXPROCS(0)
 	}
+	// Measuring makes each run slower. Profile makes a function of its own for it.
 	m.options.MaxBytes, m.options.Profile = o.MaxBytes, false
+	// Now, and all gaps at once: the first run would stop at the first of them, long after the model was
+	// opened.
 	gaps, err := session.Unsupported(m.file, m.options)
 	if err != nil {
 		return nil, err
@@ -174,8 +178,10 @@ func (m *Model) run(ctx context.Context, arrays map[string]*array.Array) (Output
 		out Outputs
 		err error
 	}
+	// With room for one result, or the goroutine of a run that nobody waits for any more would never end.
 	done := make(chan result, 1)
 	finish := func() {
+		// Deferred first, so it comes last: once it is done, Close may unmap the weights.
 		defer m.runs.Done()
 		defer func() {
 			if p := recover(); p != nil {
@@ -185,6 +191,7 @@ func (m *Model) run(ctx context.Context, arrays map[string]*array.Array) (Output
 		_, out, err := m.session.Run(ctx, arrays)
 		done <- result{out, err}
 	}
+	// A context that can't end needs no second goroutine.
 	if ctx.Done() == nil {
 		finish()
 	} else {
@@ -244,6 +251,8 @@ func (m *Model) begin(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	// Under the lock that Close takes to set closed: then a run is either counted before Close waits, or
+	// refused.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {

@@ -178,6 +178,7 @@ func fixSizes(g *onnx.Graph, sizes map[string]int) error {
 		if in.Type == nil || in.Type.Tensor == nil || in.Type.Tensor.Shape == nil {
 			continue
 		}
+		// All on the way from the graph to the size is copied, because the model that was read shares it.
 		info, typ, t, shape := *in, *in.Type, *in.Type.Tensor, *in.Type.Tensor.Shape
 		g.Inputs[i], info.Type, typ.Tensor, t.Shape = &info, &typ, &t, &shape
 		shape.Dims = slices.Clone(shape.Dims)
@@ -271,6 +272,7 @@ func (m *Model) put(arrays map[string]*array.Array, v *Value, x any) error {
 	case v.Dims != nil && len(v.Dims) != a.NDim():
 		why = fmt.Sprintf("it should have %d dimensions", len(v.Dims))
 	default:
+		// Stored before it is compared: a symbol that occurs twice in one shape is one number there, too.
 		if arrays[v.Name] = a; v.Dims != nil {
 			why = m.misfit(v, arrays, a)
 		}
@@ -367,6 +369,7 @@ func (v *Value) array(x any) (a *array.Array, why string) {
 	}
 	n := 1
 	for _, size := range shape {
+		// An overflow could end at the right number of elements.
 		if size < 0 || size > 0 && n > math.MaxInt/size {
 			return nil, fmt.Sprintf("%v is no shape", shape)
 		}
@@ -420,6 +423,8 @@ func flatten(v reflect.Value) (flat reflect.Value, shape []int, why string) {
 		if len(rows) > 0 {
 			size = rows[0].Len()
 		}
+		// A whole dimension is looked at before the next, so the first row that differs is named by its
+		// dimension.
 		for i, row := range rows {
 			if row.Len() != size {
 				return v, nil, fmt.Sprintf("row %d of dimension %d has %d elements, and row 0 has %d", i, len(shape), row.Len(), size)
@@ -436,6 +441,7 @@ func flatten(v reflect.Value) (flat reflect.Value, shape []int, why string) {
 		}
 		rows = next
 	}
+	// An array of Go is copied like the rest, because its elements have no address in an interface.
 	if v.Kind() == reflect.Slice && len(shape) == 1 {
 		return v, shape, ""
 	}

@@ -59,6 +59,7 @@ func (p Patience) best(ctx context.Context, f func() error) (best time.Duration,
 		if err := f(); err != nil {
 			return err
 		}
+		// The shortest: what else the machine does meanwhile only adds to a time.
 		if took := time.Since(start); k == 0 || took < best {
 			best = took
 		}

@@ -84,6 +84,8 @@ func (p *Plan) compareDraw(ctx context.Context, opt *optdb.Optimizer, seed uint6
 	if err != nil {
 		return err
 	}
+	// Poison turns what is read before it is written into NaN. Without it such a fault shows only if the memory
+	// held something else before.
 	opts := exec.ComputerOptions{Check: true, Poison: true}
 	want, err := RunWith(ctx, p.Compiled, p.Net, p.Request, in, opts)
 	if err != nil {
@@ -144,6 +146,7 @@ func (p *Plan) random() bool {
 			continue
 		}
 		c := p.Compiled.Component(p.Net, cmd.Component())
+		// Dropout in test mode is declared to be random, but draws nothing.
 		id, ok := c.(component.Identity)
 		if c.Properties().Has(component.Random) && !(ok && id.IsIdentity()) {
 			return true
@@ -217,6 +220,8 @@ type distance struct{ difference, wanted float64 }
 func (d *distance) add(got, want []float32) {
 	for i, w := range want {
 		x, y := float64(got[i]), float64(w)
+		// Infinities and NaN in both are no difference. They stay out of the norm, too, which they would make
+		// so large that no difference counts.
 		if x == y || x != x && y != y {
 			if !math.IsInf(y, 0) && y == y {
 				d.wanted += float64(y * y)

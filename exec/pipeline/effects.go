@@ -23,6 +23,8 @@ type effect struct{ commands, peakBytes, operations int64 }
 // that pass. opt is the optimizer of the plan. MeasureEffects does nothing if the plan has no
 // profile, or was optimized segment by segment.
 func (p *Plan) MeasureEffects(ctx context.Context, opt *optdb.Optimizer) error {
+	// The k-th record is taken for the k-th pass below, so the records must be those of one run over all
+	// passes.
 	if p.Profile == nil || !slices.EqualFunc(p.Profile.Children, opt.Passes(lower.MatrixType{}.Dialect()), func(r *profile.Record, name string) bool { return r.Name == name }) {
 		return nil
 	}
@@ -39,6 +41,7 @@ func (p *Plan) MeasureEffects(ctx context.Context, opt *optdb.Optimizer) error {
 	}
 	before.count(p.Profile, effect{})
 	for k, pass := range p.Profile.Children {
+		// The effect is that of the pass before, and finding it again would take a whole run of the optimizer.
 		if pass.Changed == 0 && pass.NodesBefore == pass.NodesAfter {
 			continue
 		}

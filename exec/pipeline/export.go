@@ -81,6 +81,8 @@ func ExportLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Re
 		if err != nil {
 			return nil, 0, err
 		}
+		// States come last and in the order of their numbers, in which a program that runs the chunks hands
+		// them on.
 		order := func(v *onnx.ValueInfo) int { return stateNumber(v.Name) }
 		slices.SortStableFunc(m.Graph.Inputs, func(a, b *onnx.ValueInfo) int { return order(a) - order(b) })
 		slices.SortStableFunc(m.Graph.Outputs, func(a, b *onnx.ValueInfo) int { return order(a) - order(b) })

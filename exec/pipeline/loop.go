@@ -66,6 +66,8 @@ func DivideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error)
 	if err != nil {
 		return nil, err
 	}
+	// A chunk ends where the caller takes its output and hands in new input, so that is where the loop has to
+	// turn.
 	c = startAtMarker(c)
 	chain, err := lower.LowerChain(c, nn)
 	if err != nil {
@@ -74,6 +76,7 @@ func DivideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error)
 	if chain.Loop < 1 {
 		return nil, errors.New("the computation has no chunk before its loop")
 	}
+	// The carrier adds nodes. They go into a list of its own, since others use the network.
 	l := &Loop{Net: &nnet3.Nnet{Nodes: slices.Clone(nn.Nodes), Components: nn.Components, ComponentNames: nn.ComponentNames}}
 	taken, err := chain.Divide(l.carrier(c))
 	if err != nil {
@@ -101,6 +104,8 @@ func DivideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error)
 		for _, t := range taken[next] {
 			chunk.Given = append(chunk.Given, carryName(t.Matrix))
 		}
+		// The chunk that would follow was left out for the first one of the loop, which takes the same rows,
+		// but in an order of its own.
 		if next == l.Start && next != chain.Loop {
 			given := chunk.Given
 			chunk.Given = make([]string, len(given))
@@ -160,6 +165,8 @@ func startAtMarker(c *computation.Computation) *computation.Computation {
 		}
 	}
 	turned := *c
+	// What stands between label and marker now runs once before the loop and again at its end, so the sequence
+	// of commands stays the same. The label moves to the place of the marker.
 	turned.Commands = slices.Concat(c.Commands[:label], c.Commands[label+1:marker+1], c.Commands[label:label+1],
 		c.Commands[marker+1:last], c.Commands[label+1:marker+1], c.Commands[last:])
 	turned.Commands[len(turned.Commands)-1] = computation.NewCommand(computation.GotoLabel, int32(marker))
@@ -195,6 +202,7 @@ func (s *steadyState) order(k int) []int {
 	used := make([]bool, len(other))
 	for i := range loop {
 		n := slices.IndexFunc(other, func(o lower.Carry) bool {
+			// What is carried moves on with the chunks, or stays where it is, like an i-vector.
 			return s.same(&o, &loop[i], int32(s.loop-k)*s.chunk) || s.same(&o, &loop[i], 0)
 		})
 		if n < 0 || used[n] {

@@ -60,6 +60,7 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	}
 	start = time.Now()
 	p.Optimized, err = passes.Optimize(ctx, p.Compiled, nn, opts.Optimizer, rec)
+	// An optimizer that was cancelled has not failed: there is nothing to reproduce.
 	if err != nil && ctx.Err() == nil {
 		err = p.failed(opts.Optimizer, rewrite.Culprit{}, err)
 	}

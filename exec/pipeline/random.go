@@ -65,6 +65,7 @@ func DrawZeros(nn *nnet3.Nnet, seed uint64) {
 				continue
 			}
 			values := randomMatrix(seed, nn.ComponentNames[i]+" "+p.Name, m.Rows, m.Cols)
+			// A sum of m.Cols products has as many times the variance of one, which this factor takes back.
 			kernel.Add(m, float32(1/math.Sqrt(float64(m.Cols))), values)
 			drawn = true
 		}
@@ -80,6 +81,8 @@ func DrawZeros(nn *nnet3.Nnet, seed uint64) {
 func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, seed uint64) error {
 	defer nn.SetTestMode(true)
 	nn.SetTestMode(true)
+	// Dropout stays in test mode and draws nothing, but batch normalization only collects statistics outside of
+	// it.
 	eachBatchNorm(nn, func(i int, bn component.BatchNorm) {
 		bn.ZeroStats()
 		bn.SetTestMode(false)
@@ -94,6 +97,7 @@ func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, se
 	if err != nil {
 		return err
 	}
+	// The run reads the network while it stores statistics, so these go to a copy first.
 	seen := nn.Copy()
 	program, err := exec.NewProgram(plan.Compiled, nn)
 	if err != nil {

@@ -39,6 +39,7 @@ func NewRequest(nn *nnet3.Nnet, c Chunk) (*computation.Request, error) {
 		c.Frames = 150
 	}
 	c.Subsampling, c.Sequences = max(c.Subsampling, 1), max(c.Sequences, 1)
+	// Each number is bounded by itself before they are added and multiplied, which could overflow.
 	if c.Frames < 0 || c.ExtraLeft < 0 || c.ExtraRight < 0 || max(c.Frames, c.ExtraLeft, c.ExtraRight, c.Sequences) > maxFrames ||
 		int64(c.Frames+c.ExtraLeft+c.ExtraRight)*int64(c.Sequences) > maxFrames {
 		return nil, fmt.Errorf("%w: %d sequences of %d frames with %d and %d more; none may be negative, and there may be %d frames in all",

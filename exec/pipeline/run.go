@@ -56,6 +56,7 @@ func RunWith(ctx context.Context, c *computation.Computation, nn *nnet3.Nnet, re
 	if err := pass(ctx, computer, in.Inputs); err != nil {
 		return nil, err
 	}
+	// Taken before the backward part runs, which may use the memory of the outputs.
 	if res.Outputs, err = take(computer, req.Outputs, false); err != nil {
 		return nil, err
 	}

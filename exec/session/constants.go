@@ -164,6 +164,7 @@ func (s sharing) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *prof
 	if err := s.Optimizer.Rewrite(ctx, g, rec); err != nil {
 		return err
 	}
+	// Functions come and go. Without this the lists would keep an entry for every constant there ever was.
 	s.constants.prune()
 	var pairs []fgraph.Replacement
 	for v := range g.Variables() {

@@ -121,6 +121,8 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by i
 	if err != nil {
 		return nil, f.broken(ctx, args, err)
 	}
+	// Behind the outputs are the values that the graph was made for. If one is another now, the outputs before
+	// it are those of a wrong graph.
 	made := values[len(f.outputs):]
 	for i, d := range f.demands {
 		if d.Input >= 0 {

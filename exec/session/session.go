@@ -204,6 +204,8 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 			return f, false, nil
 		}
 	}
+	// Here, where only one goroutine at a time makes a function: the graph that it leaves behind serves all of
+	// them.
 	if err := s.generalize(ctx); err != nil {
 		return nil, false, err
 	}

@@ -97,6 +97,7 @@ func (s *Session) NewStateful(states ...State) (*Stateful, error) {
 	}
 	for i := range r.states {
 		st := &r.states[i]
+		// A size that other inputs begin with is the batch, so the open one that is left counts positions.
 		st.axis = slices.IndexFunc(shapeOf(find(g.Inputs, st.Input)).Dims, func(d *onnx.Dim) bool { return d.Value == nil && r.batch[d.Param] == nil })
 	}
 	return r, nil
@@ -192,6 +193,8 @@ func (r *Stateful) Run(ctx context.Context, inputs map[string]*array.Array) (map
 	r.runner.rooms = r.runner.rooms[:0]
 	for i := range r.states {
 		s := &r.states[i]
+		// Without a room the value itself is lent: if the output is the input as it is, nothing is copied. What
+		// the caller gave is never lent, because nobody may write behind it.
 		if s.grow(more, r.Limit); inputs[s.Input] == nil {
 			r.runner.rooms = append(r.runner.rooms, room{s.Output, cmp.Or(s.room, s.value)})
 		} else {
@@ -202,6 +205,7 @@ func (r *Stateful) Run(ctx context.Context, inputs map[string]*array.Array) (map
 	if err != nil {
 		return nil, err
 	}
+	// All outputs are looked at before one is kept: a run that fails leaves all states as they were.
 	for _, s := range r.states {
 		if out[s.Output] == nil {
 			return nil, fmt.Errorf("%w: the output %s has no value", lower.ErrInput, fileio.Excerpt(s.Output, 0))
@@ -268,6 +272,7 @@ func (r *Stateful) zeros(input string, inputs map[string]*array.Array) (*array.A
 	in := find(r.runner.s.source.file.Graph.Inputs, input)
 	var shape []int
 	for _, d := range shapeOf(in).Dims {
+		// An open size that no input tells is that of positions, of which there are none yet.
 		n := 0
 		if d.Value != nil && *d.Value >= 0 {
 			n = int(*d.Value)

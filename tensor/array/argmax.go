@@ -25,6 +25,7 @@ func (ws *Workspace) argExtreme(out, in *Array, axes Axes, sign int64) error {
 		return fmt.Errorf("%w: the position of an extreme of shape %v", ErrEmpty, in.Shape())
 	}
 	size := ws.Threads.Size()
+	// Few results don't keep all threads busy. Then they share the elements of each.
 	if blocks := (n + blockTerms - 1) / blockTerms; blocks > 1 && len(dst) < 2*size {
 		if parts := ws.partsOf(len(dst)*n*compared, blocks, 1); parts > 1 {
 			ws.argShared(dst, in, v, red, n, blocks, parts, sign)
@@ -52,6 +53,7 @@ func (ws *Workspace) argShared(dst []int64, in, v *Array, red reducedDims, n, bl
 			}
 		})
 		e := extremeOf{in: in, sign: sign}
+		// In the order of the elements, so that of equal ones the first wins, as it does without blocks.
 		for _, f := range found {
 			e.offer(f.best, f.at, f.where)
 		}
@@ -75,6 +77,7 @@ type extremeOf struct {
 // look looks at elements lo to hi of those that are reduced, of which the first has the offset at.
 func (e *extremeOf) look(at int, red *reducedDims, lo, hi int) {
 	w := walk(at, red.shape, red.strides, lo)
+	// Nothing is larger than a NaN: behind the first one, no element can change the result.
 	for i := lo; i < hi && e.best == e.best; i++ {
 		e.offer(float64(e.sign)*elementAt(e.in, w.at), w.at, i)
 		w.advance(1)

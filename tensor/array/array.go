@@ -181,6 +181,8 @@ func (a *Array) SetInt(i int, v int64) {
 		d[a.place(i)] = int32(v)
 	default:
 		if a.dtype.IsInteger() {
+			// Smaller integers are the last bits of an int32. They are cut here, because SetFloat makes one
+			// number of all that no int32 holds.
 			v = int64(int32(v))
 		}
 		a.SetFloat(i, float64(v))
@@ -284,6 +286,7 @@ func (a *Array) Cast(dtype DType) *Array {
 		return &c
 	}
 	c := New(dtype, a.Shape()...)
+	// Most constants have one element, which is not worth a program and a workspace.
 	if a.Len() == 1 && dtype.IsFloat() {
 		switch d := c.data.(type) {
 		case []float32:

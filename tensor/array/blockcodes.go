@@ -32,6 +32,8 @@ func NewBlockWeights(t *kernel.Threads, bits, terms int, ints bool, codes, scale
 func newColumnWeights(t *kernel.Threads, codes, scales, zeros *Array) *kernel.BlockWeights {
 	terms, columns := codes.Dim(0), codes.Dim(1)
 	block := kernel.LeastBlock
+	// All blocks of a column have one scale, so they may be as long as they like, if none is filled up with
+	// codes.
 	for block < kernel.LargestBlock/4 && terms%(2*block) == 0 {
 		block *= 2
 	}

@@ -15,6 +15,7 @@ func NewCodeWeights(w, zero *Array) *kernel.IntegerWeights {
 	if n > 0 {
 		k = w.Len() / n
 	}
+	// The difference of two bytes takes nine bits, so codes without their zeros are int16s.
 	zeros := make([]int16, n)
 	for j := range zeros {
 		zeros[j] = int16(zero.Int(j % zero.Len()))
@@ -64,6 +65,7 @@ func (ws *Workspace) MatMulCodes(c, a, zero *Array, w *kernel.IntegerWeights) er
 	rows := c.Len() / cols
 	most := max(integerBytes/max(terms, 1), minLastRows)
 	if ws.Threads != nil {
+		// The threads share a block, and each of them should have as many rows as one thread alone.
 		most *= ws.Threads.Size()
 	}
 	blocks := (rows + most - 1) / most

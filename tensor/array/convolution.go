@@ -185,6 +185,8 @@ func (c *convolution) gather(p *Array, item, group, first int) {
 // add adds patches to x.
 func (c *convolution) add(p *Array, item, group, first int) {
 	at, n := c.inputAt(item, group), p.shape[1]
+	// Divided by channels, and not by rows of patches as in gather: rows of one channel add to the same
+	// elements.
 	c.ws.pieces(p.Len()*gathered, c.in, 1, func(_ *Workspace, from, next int) {
 		if c.x.dtype == Float32 {
 			addPatches(Slice[float32](c.x)[at:], Slice[float32](p), n, c.in, c.slide, first, n, span{from, next})
@@ -241,6 +243,7 @@ func (c *convolution) forward() error {
 }
 
 func (c *convolution) backward() error {
+	// Patches overlap, so each of them is added.
 	c.x.zero()
 	if c.direct() {
 		if c.x.dtype == Float32 {

@@ -7,6 +7,7 @@ func (ws *Workspace) Cumulate(out, in *Array, axis int, products bool) {
 	if in.dtype != out.dtype {
 		in = in.Cast(out.dtype)
 	}
+	// In place from here on: each element is read before its sum overwrites it.
 	ws.Copy(out, in)
 	inner := 1
 	for _, n := range out.shape[axis+1 : out.ndim] {

@@ -77,6 +77,7 @@ func directWeights[T float](c *convolution) {
 			if r.lo >= r.hi {
 				continue
 			}
+			// In double precision: a weight sums up whole rows.
 			at, sum := r.lo*s.stride[2]-s.before[2]+k*s.dilation[2], 0.0
 			for _, g := range y[r.lo:r.hi] {
 				sum += float64(float64(g) * float64(x[at]))

@@ -11,9 +11,11 @@ func (a *Array) DiagonalTo(v *Array, offset, dim1, dim2 int) {
 			v.ndim++
 		}
 	}
+	// One step goes to the next row and column at once.
 	n := DiagonalLen(src.shape[dim1], src.shape[dim2], offset)
 	v.shape[v.ndim], v.strides[v.ndim] = n, src.strides[dim1]+src.strides[dim2]
 	v.ndim++
+	// The first element of an empty diagonal lies outside, where a view must not begin.
 	if v.Len() > 0 {
 		v.offset += max(offset, 0)*src.strides[dim2] + max(-offset, 0)*src.strides[dim1]
 	}

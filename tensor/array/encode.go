@@ -127,6 +127,8 @@ func decodeElements(dtype DType, shape []int, text string) (*Array, error) {
 	words := strings.Fields(text)
 	n := 1
 	for _, d := range shape {
+		// Divided and not multiplied: the product of the sizes in a text may overflow, or ask for any amount of
+		// memory.
 		if d > 0 && n > len(words)/d {
 			return nil, fmt.Errorf("array: %d elements for the shape %v", len(words), shape)
 		}
@@ -167,6 +169,7 @@ func (a *Array) decode(i int, text string) error {
 			size = 64
 		}
 		v, err := strconv.ParseFloat(text, size)
+		// For floats and doubles ParseFloat reports this.
 		if a.SetFloat(i, v); err == nil && a.dtype.IsHalf() && math.IsInf(a.Float(i), 0) && !math.IsInf(v, 0) {
 			return fmt.Errorf("%s is larger than all numbers of type %v", text, a.dtype)
 		}

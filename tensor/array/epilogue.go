@@ -87,6 +87,7 @@ const (
 // step takes one step of the program, if the product can do it.
 func (s *splitting) step(own *ownSteps) bool {
 	i := slices.IndexFunc(s.p.code, func(in instr) bool { return slices.Contains(in.args[:in.numArgs], s.value) })
+	// What something else reads as well has to be stored as it is.
 	if i < 0 || s.uses[s.value] != 1 || s.done[i] {
 		return false
 	}
@@ -98,6 +99,8 @@ func (s *splitting) step(own *ownSteps) bool {
 	if other == s.value {
 		other = in.args[1]
 	}
+	// The kernel has one order for its steps: bias, ReLU, scale and offset, residual, ReLU. What comes in
+	// another order is left.
 	stage := s.stage
 	switch {
 	case in.op == Add && s.kind(other) == RowArg && stage < biased:
@@ -272,6 +275,7 @@ func (c *completion) own(y *Array, args []*Array) error {
 	if c.steps.Offset, err = row(2, e.steps.offset); err != nil {
 		return err
 	}
+	// The kernel adds an offset wherever it scales. With zeros for it, -0 would become 0.
 	if c.steps.Scale != nil && c.steps.Offset == nil {
 		c.steps.Offset = c.ws.negativeZeros(len(c.steps.Scale))
 	}

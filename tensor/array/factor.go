@@ -33,6 +33,7 @@ func factor(a []float64, n int, swap func(i, k int), eliminate func(i, k int, f 
 				swap(pivot, k)
 			}
 		}
+		// The matrix is singular. Its callers find that by the zero, which stays on the diagonal.
 		if a[k*n+k] == 0 {
 			continue
 		}
@@ -142,6 +143,7 @@ func (ws *Workspace) Inverse(out, a *Array) error {
 	for k := range n {
 		v[k*n+k] = 1
 	}
+	// What is done to the rows of a is done to those of the identity, which becomes the inverse.
 	factor(u, n, func(i, k int) { swapRows(v, n, i, k) }, func(i, k int, f float64) { subtractRow(v, n, i, k, 0, f) })
 	for k := n - 1; k >= 0; k-- {
 		if u[k*n+k] == 0 {

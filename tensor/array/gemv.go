@@ -16,6 +16,7 @@ func (ws *Workspace) Gemv(alpha float64, a, x *Array, beta float64, y *Array, by
 	if a.shape[1] != x.shape[0] || a.shape[0] != y.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v into %v", a.Shape(), x.Shape(), y.Shape())
 	}
+	// A BLAS may leave out products with 0, and so lose NaN and infinities.
 	if !byBLAS || !otherBLAS(a.dtype) || a.Len() == 0 || x.strides[0] <= 0 || y.strides[0] <= 0 || !allFinite(a) || !allFinite(x) {
 		return ws.ownGemv(alpha, a, x, beta, y)
 	}

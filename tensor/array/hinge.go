@@ -68,6 +68,8 @@ func (p *Program) withHinges() []instr {
 		if in.hinge == nil {
 			continue
 		}
+		// It stands where the last step stood. Its arguments are there by then, and nobody else reads what lies
+		// between.
 		last := steps[len(steps)-1]
 		in.dst = code[last].dst
 		code[last] = in

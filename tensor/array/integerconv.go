@@ -66,6 +66,7 @@ func (ws *Workspace) IntegerConvLast(y, x, weights *Array, prepared *IntegerWeig
 	}
 	defer c.complete.end()
 	switch {
+	// Nothing has to be gathered: the positions are the rows of x.
 	case c.slide.plain():
 		return ws.integerRows(&c.complete, y.rowsAt(0, c.rows, c.out, c.out), x.rowsAt(0, c.rows, c.in, c.in), prepared.patches)
 	case c.slide.window() == 1:
@@ -159,6 +160,7 @@ func (c *lastConvolution) setPatches(dst, image *kernel.QuantizedRows, first, n 
 				switch {
 				case !ok || !ok2 || lo == hi:
 					dst.SetZeros(row, to, run)
+				// Most windows lie inside, where a line of theirs is one run.
 				case lo == 0 && hi == s.size[2] && s.dilation[2] == 1:
 					dst.SetRun(row, to, image, y*s.in[1]+z, left*c.in, run)
 				default:

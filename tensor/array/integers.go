@@ -23,6 +23,7 @@ func NewIntegerFactor(b *Array, p kernel.Precision) *IntegerFactor {
 		return nil
 	}
 	m := b.matrixAt(b.offset)
+	// The kernel scales rows, and here each column has a scale of its own.
 	t := m.turned()
 	if !rowsFit(t.shape[0], t.shape[1], t.strides[0], t.strides[1]) {
 		t = t.Clone()
@@ -31,6 +32,8 @@ func NewIntegerFactor(b *Array, p kernel.Precision) *IntegerFactor {
 	if !ok {
 		return nil
 	}
+	// The exact factor takes more memory than the integers. Most models never need it, so the first row that
+	// does makes it.
 	return &IntegerFactor{rows: m.shape[0], precision: p, weights: w, exact: sync.OnceValue(func() *Factor {
 		if !m.fitsFactor() {
 			m = *m.Clone()
@@ -106,10 +109,12 @@ func (ws *Workspace) integerRows(done *completion, c, a *Array, f *IntegerFactor
 		most = min(most, max(epilogueBytes/(4*cols), minLastRows))
 	}
 	if ws.Threads != nil {
+		// Threads divide a block among themselves, and each core has a cache.
 		most *= ws.Threads.Size()
 	}
 	blocks := (rows + most - 1) / most
 	for i := range blocks {
+		// All blocks are about equal. A short last one would leave threads without work.
 		first := i * rows / blocks
 		n := (i+1)*rows/blocks - first
 		if err := ws.integerBlock(done, c.rowsAt(first*c.strides[0], n, cols, c.strides[0]), a.rowsAt(first*a.strides[0], n, a.shape[1], a.strides[0]), first, f); err != nil {

@@ -158,6 +158,8 @@ func ordering[T number](t *[NumOpcodes]blockFunc[T]) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
 			x, y := a[i], b[i]
+			// If y is NaN, both comparisons fail and y stays. So NaN spreads from either side, and of zeros the
+			// first wins.
 			if x >= y || x != x {
 				y = x
 			}

@@ -285,6 +285,7 @@ func lastPatches[T float](dst, x []T, c *lastConvolution, group, first, n int) {
 // covered returns which elements of the window in the last dimension are in the input at position k.
 func (s *slide) covered(k int) (lo, hi int) {
 	first, step := k*s.stride[2]-s.before[2], s.dilation[2]
+	// (n + step - 1)/step rounded down is n/step rounded up: the first element that is not before the border.
 	lo = min(max(0, divideDown(-first+step-1, step)), s.size[2])
 	hi = min(max(lo, divideDown(s.in[2]-first+step-1, step)), s.size[2])
 	return lo, hi

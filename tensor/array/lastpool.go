@@ -92,6 +92,7 @@ func (p *lastPool) largest(some span, x, y []float32) {
 			if y = y[n*p.channels:]; len(taps) > 0 {
 				kernel.Largest(run, p.channels, data, p.stride[2]*p.channels, taps, n, p.channels)
 			} else {
+				// These windows lie in the margins alone.
 				fill(run, float32(math.Inf(-1)))
 			}
 			k += n

@@ -139,6 +139,8 @@ func (p *Program) parseValue(name, text string) error {
 	if _, _, ok := op.Types(types...); !ok {
 		return fmt.Errorf("%s of %v", name, types)
 	}
+	// Append converts arguments where their types differ. A listing has conversions as values of their own, and
+	// here they would shift the numbers of all that follow.
 	p.Append(op, args...)
 	if len(p.types) != n+1 {
 		return fmt.Errorf("%s of %v needs conversions", name, types)
@@ -152,6 +154,7 @@ func (p *Program) parseReturn(text string) (*Program, error) {
 		return nil, fmt.Errorf("array: program: return: %w", err)
 	}
 	n := len(p.types)
+	// Return adds a copy for such an output, which Listing would have written.
 	if p.Return(values...); len(p.types) != n {
 		return nil, fmt.Errorf("array: program: an output is not the result of an operation, or is listed twice")
 	}

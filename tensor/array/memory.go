@@ -15,6 +15,7 @@ const Alignment = 64
 
 // NewBlock returns a block.
 func NewBlock(bytes int) Block {
+	// A line more than asked for, so that the block can begin at one.
 	floats := kernel.NewFloats((bytes + Alignment) / 4)
 	past := int(uintptr(unsafe.Pointer(unsafe.SliceData(floats)))%Alignment) / 4
 	return Block{floats[(Alignment/4-past)%(Alignment/4):][:bytes/4]}
@@ -190,6 +191,7 @@ func (a *Array) Repeats() bool {
 		if least < 0 {
 			break
 		}
+		// No two elements meet as long as each step is longer than all shorter ones reach together.
 		if a.step(least) <= reach {
 			return a.Len() > 0
 		}

@@ -59,6 +59,7 @@ func (ws *Workspace) RepeatTo(out, counts *Array) error {
 		if n < 0 {
 			return fmt.Errorf("%w: count %d of element %d", ErrIndex, n, i)
 		}
+		// Both are bounded, so that the sum can't overflow.
 		if n >= 1<<maxShift || total >= 1<<maxShift {
 			return fmt.Errorf("%w: more than %d repetitions", ErrTooLarge, int64(1)<<maxShift)
 		}

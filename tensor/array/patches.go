@@ -24,6 +24,8 @@ func patchRow[T float](dst, plane []T, s *slide, k [MaxSpatial]int, first int) {
 	line, at := first/width, first%width
 	i, j := line/s.out[1], line%s.out[1]
 	for len(dst) > 0 {
+		// A line of the result, or what is left of it: in a line the elements of the input are equally far
+		// apart.
 		run := dst[:min(width-at, len(dst))]
 		y, ok := s.place(0, i, k[0])
 		x, ok2 := s.place(1, j, k[1])

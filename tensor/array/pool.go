@@ -116,6 +116,7 @@ func (p *pool) countCovered(w *Window, kind Pooling) {
 	if kind != PoolMean && kind != PoolPaddedMean {
 		return
 	}
+	// The elements of a window are a product over the dimensions, so each dimension is counted by itself.
 	for d := range w.Dims {
 		e := MaxSpatial - w.Dims + d
 		p.counts[e] = make([]float64, p.out[e])
@@ -190,6 +191,7 @@ func poolPlaces[T number](p *pool, some span, x []T, places []int64) {
 			part := row[r.lo:r.hi]
 			at += start
 			for i, best := range part {
+				// NaN is the largest of all, and of several NaN the first one stays.
 				if best < 0 {
 					part[i] = int64(at)
 				} else if v, most := x[at], x[best]; v > most || v != v && most == most {

@@ -249,6 +249,7 @@ const multiplied = 500
 func mulBools(c, a, b *Array) {
 	for i := range c.shape[0] {
 		for j := range c.shape[1] {
+			// "Or" of "and"s is true if the sum of products of ones and zeros is not 0.
 			var sum int64
 			for k := range a.shape[1] {
 				sum += a.Int(i*a.shape[1]+k) * b.Int(k*b.shape[1]+j)

@@ -168,6 +168,7 @@ func (p *Program) Inline(q *Program, inputs ...int) []int {
 		for i := range args {
 			args[i] = value(in.args[i])
 		}
+		// Append has made it a copy: what the value is broadcast to is no part of a program.
 		if in.op == Second {
 			in.op, args = Identity, args[:1]
 		}

@@ -40,6 +40,8 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 	var buf [blockSize]float64
 	for ; len(data) > 0; data = data[n:] {
 		row := data[:n]
+		// Less the largest element, all exponents are 0 or below: exp can't overflow, and the factor drops out
+		// of the quotient.
 		most := math.Inf(-1)
 		for _, v := range row {
 			most = max(most, float64(v)) // NaN stays
@@ -99,6 +101,8 @@ func softmaxGradRows[T float](dx, y []T, n int, logarithm bool) {
 			if logarithm {
 				sum += float64(d)
 			} else {
+				// The conversion keeps the compiler from fusing the product with the sum, so all machines round
+				// alike.
 				sum += float64(float64(d) * float64(y[j]))
 			}
 		}

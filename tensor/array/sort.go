@@ -54,6 +54,8 @@ func keyOfFloat[T float](v T) uint64 {
 		return math.MaxUint64
 	}
 	b := math.Float64bits(float64(v) + 0) // -0 becomes 0
+	// The bits of floats are in the order of absolute values, which is the wrong one for negative numbers.
+	// These are turned around, and the others go above them.
 	if b>>63 != 0 {
 		return ^b
 	}

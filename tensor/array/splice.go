@@ -9,6 +9,7 @@ func NewFactors(b *Array, rows []int, t *kernel.Threads) []*Factor {
 		return nil
 	}
 	m := b.matrixAt(b.offset)
+	// Longer sums are made piece by piece. Those of parts would be other pieces, with other bits.
 	if m.shape[0] > maxTerms {
 		return nil
 	}

@@ -27,6 +27,7 @@ func OfStrings(list []string, shape ...int) *Array {
 // array's own and must not be changed.
 func (a *Array) Strings() []string {
 	data, ok := a.data.([]string)
+	// Without strings data is nil, and the bounds are 0.
 	if !ok || a.Contiguous() {
 		return data[min(a.offset, len(data)):][:min(a.Len(), len(data))]
 	}

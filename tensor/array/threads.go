@@ -311,6 +311,7 @@ func (c *lastConvolution) inParts(parts, unit int, e *Epilogue, args []*Array, r
 	if parts <= 1 {
 		return run(c)
 	}
+	// As many parts for each thread, or some would wait for the last ones.
 	if size := c.ws.Threads.Size(); parts > size {
 		parts -= parts % size
 	}

@@ -75,6 +75,8 @@ func softplusBlock(dst, x, _ []float64) {
 	x = x[:len(dst)]
 	var buf [blockSize]float64
 	for len(dst) > 0 {
+		// log(1+exp(x)) = max(x, 0) + log1p(exp(-|x|)), in which exp can't overflow and log1p keeps small
+		// terms.
 		t := buf[:min(len(dst), blockSize)]
 		for i := range t {
 			t[i] = -math.Abs(x[i])

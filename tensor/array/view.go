@@ -238,6 +238,7 @@ func SliceRange(n int, start, stop *int, step int) Range {
 	}
 	r := Range{Start: clip(start, first), Step: step}
 	if left := clip(stop, end) - r.Start; left*sign > 0 {
+		// That is left/step rounded up, for steps of both signs: the last step may be cut off.
 		r.Count = (left-sign)/step + 1
 	}
 	return r

@@ -88,6 +88,7 @@ func (s *slide) become(w *Window, in, out []int) {
 
 // rangeOf returns the positions at which element k of the window is in the input.
 func (s *slide) rangeOf(d, k int) span {
+	// Position i belongs to first + i·step of the input. Both bounds are rounded up, as in covered.
 	first, step := k*s.dilation[d]-s.before[d], s.stride[d]
 	lo := min(max(0, divideDown(-first+step-1, step)), s.out[d])
 	hi := min(max(lo, divideDown(s.in[d]-first+step-1, step)), s.out[d])

@@ -29,6 +29,7 @@ func NewWinogradWeights(weights *Array, tile int) *WinogradWeights {
 		combined[k] = New(Float32, in, out)
 	}
 	for i := range n {
+		// Along one dimension of the window, and then what comes of it along the other.
 		var rows [3][6]float64
 		for a := range rows {
 			rows[a] = kernel.WinogradWeights(tile, float64(w[3*a*n+i]), float64(w[(3*a+1)*n+i]), float64(w[(3*a+2)*n+i]))
@@ -183,6 +184,7 @@ func (c *winograd) prepare(row, at, plane int) {
 	line := s.in[2] * c.in // elements
 	item, top := row/c.down, row%c.down*c.tile-s.before[1]
 	x := Slice[float32](c.x)[item*s.in[1]*line:][:s.in[1]*line]
+	// Tiles at the edge reach into the padding, which needs lines of zeros. All others read x where it is.
 	if top < 0 || top+c.points > s.in[1] {
 		for i := range c.points {
 			to := c.lines[i*line:][:line]
@@ -197,6 +199,7 @@ func (c *winograd) prepare(row, at, plane int) {
 	width := (c.across*c.tile + 2) * c.in
 	left := s.before[2] * c.in
 	n := min(line, width-left)
+	// Down first, for the whole width: neighbouring tiles have two columns in common, which are combined once.
 	c.enter.Combine(kernel.Lines{Data: c.combined[left:], Line: width}, kernel.Lines{Data: x[top*line:], Line: line}, 1, n)
 	for i := range c.points {
 		from := kernel.Lines{Data: c.combined[i*width:][:width], Line: c.in, Next: c.tile * c.in}

@@ -24,9 +24,12 @@ type call struct {
 func (c *call) run() (value, bool) {
 	if f := listFunctions[c.name]; f != nil {
 		x := f(c)
+		// Functions ask for their arguments one by one. Only behind them is it known which names mean nothing.
 		c.checkNames()
 		return x, true
 	}
+	// Before ops: a function may have the name of one, and arguments that the op does not have, such as an
+	// axis.
 	for _, table := range tables {
 		if f := table[c.name]; f != nil {
 			v := f(c)
@@ -42,6 +45,7 @@ func (c *call) run() (value, bool) {
 	if !ok {
 		return value{}, false
 	}
+	// What has no parameters may be written by people, with numbers and lists. With parameters it was printed.
 	if e, ok := op.(tensor.Elemwise); ok && e == tensor.OpFor(e.Op) {
 		return tensorValue(mapped(e.Op)(c)), true
 	}
@@ -67,6 +71,7 @@ func (c *call) made(v *fgraph.Variable, err error) *fgraph.Variable {
 	var own *tensor.Error
 	switch {
 	case errors.As(err, &own):
+		// It names the op that failed. To fail again would name only the call.
 		panic(own)
 	case err != nil:
 		fail(c.name, "%v", err)
@@ -86,6 +91,7 @@ func operands(op tensor.Op, args []value) []*fgraph.Variable {
 	in := make([]*fgraph.Variable, len(args))
 	for i, x := range args {
 		if inc, ok := op.(*tensor.IncSubtensorOp); ok && i == 1 && x.kind == kindNumber {
+			// A value of one element prints as a number. Here it gets the dimensions of the part back.
 			ndim := tensor.TypeOf(in[0]).NDim()
 			for d := range inc.NumIndexes() {
 				if !inc.IsSlice(d) {
@@ -122,6 +128,7 @@ func takesVector(op tensor.Op, i int) bool {
 // arg returns argument i, which may be given by name instead, and reports whether it is there.
 func (c *call) arg(i int, name string) (value, bool) {
 	x, ok := c.named[name]
+	// Also of arguments that are not given: they are what a wrong name is compared with.
 	c.known = append(c.known, name)
 	if i >= 0 && i < len(c.args) {
 		if ok {

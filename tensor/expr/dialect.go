@@ -66,6 +66,7 @@ func (d Dialect) OpText(op fgraph.Op) (string, error) {
 		return "Assert{" + strconv.Quote(op.Message) + "}", nil
 	}
 	text := op.String()
+	// Written only if reading gives it back: a text may say less than all of an op.
 	if known, ok := d.language().Op(text); !ok || !fgraph.OpsEqual(known, op) {
 		return "", fmt.Errorf("the op %s can't be written as text", text)
 	}
@@ -84,6 +85,7 @@ func (d Dialect) ParseOp(text string) (fgraph.Op, error) {
 	case name == attentionName:
 		return parseAttention(params)
 	case name == "Assert" && len(params) > 0:
+		// A message may have braces of its own, at which it was cut.
 		message, err := strconv.Unquote(strings.Join(params, "}{"))
 		return tensor.AssertOp{Message: message}, err
 	default:
@@ -104,6 +106,7 @@ func parseComposite(params []string) (fgraph.Op, error) {
 		out, in, _ := strings.Cut(text, ":")
 		o, err := strconv.ParseUint(out, 10, 31)
 		i, err2 := strconv.ParseUint(in, 10, 31)
+		// The op has inputs to overwrite in an int8, plus 1.
 		if err != nil || err2 != nil || int(o) >= p.NumOutputs() || int(i) >= min(p.NumInputs(), 127) {
 			return nil, fmt.Errorf("%w: no output and input of a Composite: %q", ErrSyntax, fileio.Excerpt(text, 0))
 		}
@@ -121,6 +124,7 @@ func (d Dialect) parseEpilogue(params []string) (fgraph.Op, error) {
 	}
 	text := params[1]
 	if len(params) > 2 {
+		// Braces are not nested in the text, so those of the product were cut as well.
 		text += "{" + strings.Join(params[2:], "}{") + "}"
 	}
 	if base, ok := d.language().Op(text); ok {

@@ -47,6 +47,7 @@ func mapValues(op array.Opcode, args []value) *fgraph.Variable {
 		fail(op.String(), "%d arguments, it takes %d", len(args), n)
 	}
 	if op == array.Switch {
+		// Without the condition: numbers take the type of the values, and not that of a bool.
 		rest := tensors(op.String(), args[1:])
 		return tensor.Switch(args[0].tensor(op.String()), rest[0], rest[1])
 	}
@@ -84,6 +85,7 @@ func ifElse(c *call) value {
 	sides := [2]value{c.need(1, "then_branch"), c.need(2, "else_branch")}
 	c.checkNames()
 	lists := [2][]value{{sides[0]}, {sides[1]}}
+	// A list on one side alone is a tensor, such as [1, 2].
 	if sides[0].kind == kindList && sides[1].kind == kindList {
 		lists = [2][]value{sides[0].list, sides[1].list}
 	}
@@ -110,6 +112,7 @@ func clip(c *call) *fgraph.Variable {
 	list := []value{c.need(0, "x")}
 	for i, name := range []string{"min", "max"} {
 		x, ok := c.arg(i+1, name)
+		// NumPy calls the bounds a_min and a_max.
 		if y, again := c.arg(-1, "a_"+name); again {
 			x, ok = y, true
 		}
@@ -120,6 +123,7 @@ func clip(c *call) *fgraph.Variable {
 	}
 	c.checkNames()
 	bounds := []array.Opcode{array.Identity, array.Maximum, array.Minimum}
+	// From behind, because entries are deleted.
 	for i := len(list) - 1; i > 0; i-- {
 		if list[i].kind == kindNone {
 			list, bounds = slices.Delete(list, i, i+1), slices.Delete(bounds, i, i+1)
@@ -142,6 +146,7 @@ func (c *call) reduce(r array.Reduction) *fgraph.Variable {
 	}
 	keep := c.keepDims()
 	c.checkNames()
+	// An empty list names no dimension, which ReduceOver would take for all of them.
 	if axes != nil && len(axes) == 0 {
 		return tensor.MustApply(tensor.Reduce{Op: r}, x)
 	}
@@ -224,6 +229,7 @@ func reshape(c *call) *fgraph.Variable {
 	}
 	if len(dims) == 1 && dims[0].kind == kindTensor && tensor.TypeOf(dims[0].v).NDim() == 1 {
 		if n := tensor.TypeOf(dims[0].v).Dim(0); n != tensor.Unknown {
+			// Whole: taken apart, the vector would be as many applies as it has elements.
 			return tensor.ReshapeTo(x, dims[0].v, n)
 		}
 	}
@@ -276,6 +282,8 @@ func concatenate(c *call) *fgraph.Variable {
 
 func stack(c *call) *fgraph.Variable {
 	list, axis := c.args, -1
+	// NumPy takes a list and the axis. In Theano's older form the tensors are the arguments, and the axis has a
+	// name.
 	if len(list) > 0 && len(list) <= 2 && list[0].kind == kindList {
 		list, axis = list[0].list, 1
 	}
@@ -295,6 +303,7 @@ func arange(c *call) *fgraph.Variable {
 	c.count(3)
 	integer := func(i int64) value { return value{kind: kindNumber, num: intNumber(i)} }
 	if _, named := c.named["stop"]; !named && len(c.args) == 1 {
+		// A single argument is the stop, though it stands in the place of the start.
 		c.args = []value{integer(0), c.args[0]}
 	}
 	args := [3]value{integer(0), c.need(1, "stop"), integer(1)}
@@ -304,6 +313,7 @@ func arange(c *call) *fgraph.Variable {
 	if x, ok := c.arg(2, "step"); ok {
 		args[2] = x
 	}
+	// The op counts in integers. A range of floats can only be a constant.
 	if a := floatRange(args); a != nil {
 		return tensor.Constant(a)
 	}
@@ -319,6 +329,7 @@ func changed(change func(p *tensor.Part, y *fgraph.Variable) *fgraph.Variable) f
 		x := c.need(0, "x")
 		v := x.tensor(c.name)
 		y := tensors(c.name, []value{tensorValue(v), c.need(1, "y")})[1]
+		// An index in this text has its part. Of a variable that was indexed elsewhere there is only the op.
 		part, ok := x.part, x.part != nil
 		if !ok {
 			part, ok = tensor.PartOf(v)

@@ -28,6 +28,7 @@ func (p *parser) index() value {
 	for {
 		t := p.peek()
 		switch {
+		// Two colons in a row are one sign.
 		case p.sign(":"), p.sign("::"):
 			if colons += len(t.text); colons > 2 {
 				p.fail("a slice has three parts")

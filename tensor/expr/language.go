@@ -131,6 +131,7 @@ func (l *Language) Must(defs ...Definition) *Language {
 }
 
 func (l *Language) add(d Definition) error {
+	// A name has to be one token, or no text could have it.
 	tokens, err := lex(d.Name)
 	_, isType := array.ParseDType(d.Name)
 	switch {
@@ -150,6 +151,7 @@ func (l *Language) add(d Definition) error {
 	if d.Is != nil {
 		l.is[d.Name] = d.Is
 	}
+	// Graphs are written to files by these names, so what is printed has to be read as the same op.
 	for _, op := range d.examples {
 		text := op.String()
 		if known, ok := l.Op(text); !ok || !strings.HasPrefix(text, d.Name) || !fgraph.OpsEqual(known, op) {

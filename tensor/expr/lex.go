@@ -110,6 +110,7 @@ func numberLength(text string) int {
 		if exponent < len(text) && (text[exponent] == '+' || text[exponent] == '-') {
 			exponent++
 		}
+		// Without digits the e is no exponent, but begins a name.
 		if end := digits(exponent); end > exponent {
 			n = end
 		}

@@ -156,6 +156,7 @@ func polygamma(c *call) *fgraph.Variable {
 
 // logSigmoid returns log(1/(1 + exp(-x))).
 func logSigmoid(x *fgraph.Variable) *fgraph.Variable {
+	// Far below 0 a sigmoid is 0, whose logarithm is infinite. This form has x there.
 	return tensor.Neg(tensor.Softplus(tensor.Neg(x)))
 }
 
@@ -168,6 +169,7 @@ func logit(x *fgraph.Variable) *fgraph.Variable {
 func sinc(x *fgraph.Variable) *fgraph.Variable {
 	zero := tensor.Map(array.Eq, x, tensor.Number(0, x))
 	x = tensor.Cast(x, tensor.TypeOf(x).DType().Float())
+	// Like NumPy: so close to 0 the quotient is 1, and nothing is divided by 0.
 	y := tensor.Mul(tensor.Number(math.Pi, x), tensor.Switch(zero, tensor.Number(1e-20, x), x))
 	return tensor.TrueDiv(tensor.Sin(y), y)
 }
@@ -212,6 +214,7 @@ func isClose(c *call) *fgraph.Variable {
 	in := tensors(c.name, list)
 	a, b := in[0], in[1]
 	near := tensor.Map(array.Le, tensor.Abs(tensor.Sub(a, b)), tensor.Add(in[3], tensor.Mul(in[2], tensor.Abs(b))))
+	// An infinite b would have everything near it.
 	close := tensor.Map(array.Or, tensor.Map(array.And, near, isFinite(b)), tensor.Map(array.Eq, a, b))
 	if nan && equalNaN.kind == kindNumber && equalNaN.num.f != 0 {
 		close = tensor.Map(array.Or, close, tensor.Map(array.And, tensor.Map(array.IsNan, a), tensor.Map(array.IsNan, b)))

@@ -28,6 +28,7 @@ func parseNumber(text string) (number, bool) {
 	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return number{array.Uint64, int64(u), float64(u)}, true
 	}
+	// What is too large is infinite, as in Python, and still a number.
 	f, err := strconv.ParseFloat(text, 64)
 	return number{array.Float64, 0, f}, err == nil || math.IsInf(f, 0)
 }
@@ -91,6 +92,7 @@ func (n number) negated() number {
 		n.dtype = array.Int64
 	case n.dtype == array.Uint64:
 		n.dtype = array.Float64
+	// It wrapped around to the same bits, which are 2^63 without a sign.
 	case n.dtype == array.Int64 && smallest:
 		n.dtype = array.Uint64
 	}
@@ -118,6 +120,7 @@ func folded(op array.Opcode, a, b number) (n *number, exact bool) {
 		return nil, true
 	}
 	float = float || op == array.TrueDiv || op == array.Pow && b.f < 0
+	// In floats first, which show whether the integers overflow.
 	f := compute(op, a.f, b.f)
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -170,12 +173,14 @@ func floatRange(args [3]value) *array.Array {
 		float = float || x.num.dtype == array.Float64
 		part[i] = x.num.f
 	}
+	// It may be NaN, and is compared below so that this is too many.
 	n := math.Ceil((part[1] - part[0]) / part[2])
 	if !float || !(n <= maxElements) || part[2] == 0 {
 		return nil
 	}
 	a := array.New(array.Float64, int(max(n, 0)))
 	for i := range a.Len() {
+		// Steps that were added up would add up their roundings, too.
 		a.SetFloat(i, part[0]+float64(float64(i)*part[2]))
 	}
 	return a

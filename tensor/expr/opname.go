@@ -85,6 +85,7 @@ var ops = map[string]maker{
 		bits, err := strconv.Atoi(b)
 		terms, err2 := strconv.Atoi(n)
 		op := tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: rounded}
+		// One spelling only, the one that is printed: an op must not have several names.
 		return op, err == nil && err2 == nil && op.String() == "BlockMatmul{"+params[0]+"}"
 	},
 	"cumsum":  onAxis(func(axis int8) tensor.Op { return tensor.CumulativeOp{Axis: axis} }),
@@ -296,6 +297,7 @@ func parseIndexes(params []string) (indexes []tensor.Index, ok bool) {
 		case "":
 			return nil
 		case "_":
+			// Any variable will do: the op makes an input of each bound that is no constant.
 			return fgraph.NewInput(tensor.ScalarType(array.Int64), text)
 		}
 		n, err := strconv.Atoi(text)

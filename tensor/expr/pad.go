@@ -28,6 +28,7 @@ func pad(c *call) *fgraph.Variable {
 		return tensor.PadValue(x, constants.tensor(c.name), margins...)
 	}
 	for d, v := range pairs(c.name, constants, n) {
+		// One dimension after the other, as in NumPy: a corner has the constant of the last of its dimensions.
 		x = padSide(x, v[0].tensor(c.name), d, margins[d].Before, tensor.Int(0))
 		x = padSide(x, v[1].tensor(c.name), d, tensor.Int(0), margins[d].After)
 	}

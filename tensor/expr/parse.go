@@ -93,7 +93,9 @@ func (p *parser) expression(priority int) value {
 			compared = true
 		}
 		p.next++
+		// One higher, so that operators of one priority associate to the left.
 		right := p.expression(b.priority + 1)
+		// What is applied now may fail, and that is reported at the operator, and not where reading has got to.
 		p.at = t.pos
 		if b.op == matrixProduct {
 			left = p.mark(tensorValue(mathematics["matmul"](&call{name: "matmul", args: []value{left, right}})))
@@ -119,6 +121,7 @@ func (p *parser) mark(x value) value {
 	for len(todo) > 0 {
 		a := todo[len(todo)-1].Owner()
 		todo = todo[:len(todo)-1]
+		// What has a position already was made for another part of the text, with all below it.
 		if a != nil && a.Origin() < 0 {
 			a.SetOrigin(p.at + 1)
 			todo = append(todo, a.Inputs()...)
@@ -135,6 +138,8 @@ func (p *parser) unary() value {
 	case p.sign("-"):
 		x := p.expression(unaryPriority)
 		p.at = t.pos
+		// It remains a number, whose type depends on what it meets. Its computation is what it is if it meets
+		// nothing.
 		if x.kind == kindNumber {
 			x.num = x.num.negated()
 			if x.v != nil {
@@ -272,6 +277,7 @@ var keywords = map[string]string{
 
 // name reads a variable, a constant of the language, or a call.
 func (p *parser) name(t token) value {
+	// Variables come first, so that one may be called T, or like a function.
 	if v := p.scope.byName[t.text]; v != nil {
 		return tensorValue(v)
 	}
@@ -324,6 +330,7 @@ func (p *parser) name(t token) value {
 func (p *parser) call(t token, first []value) value {
 	c := &call{lang: p.scope.lang, name: t.text, args: first}
 	for !p.sign(")") {
+		// There is a token behind each name: the end, if nothing else.
 		if name := p.peek(); name.kind == tokenName && p.tokens[p.next+1].text == "=" && p.tokens[p.next+1].kind == tokenSign {
 			p.next += 2
 			if c.named == nil {

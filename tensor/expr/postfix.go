@@ -34,6 +34,7 @@ func (p *parser) postfix(x value) value {
 			indexes := p.indexes()
 			p.at = t.pos
 			x = p.mark(index(x, indexes))
+		// Only if there are several outputs: in an index, x[a::2] goes on like this as well.
 		case t.text == "::" && x.kind == kindTensor && x.v.Owner() != nil && len(x.v.Owner().Outputs()) > 1:
 			p.next++
 			n := p.take()

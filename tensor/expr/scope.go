@@ -72,9 +72,11 @@ func (s *Scope) declareGroup(group string, offset int) error {
 	}
 	at := 0
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' }) {
+		// The fields have no positions, and an error needs a column.
 		at += strings.Index(names[at:], name)
 		column := offset + at + 1
 		at += len(name)
+		// What the lexer does not take for a name can't be used in an expression.
 		tokens, err := lex(name)
 		if err != nil || len(tokens) != 2 || tokens[0].kind != tokenName || strings.Contains(name, "{") {
 			return &SyntaxError{column, fmt.Sprintf("%q is not a name", fileio.Excerpt(name, 0)), nil}
@@ -113,6 +115,7 @@ func parseType(text string) (t tensor.Type, err error) {
 	case (rest == "csr" || rest == "csr matrix") && dtype >= array.Float32:
 		return tensor.CSRType(dtype), nil
 	}
+	// There is an error in any case. A size that is too large looks right, so the message has to tell.
 	for _, n := range strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) {
 		if _, err := strconv.ParseInt(n, 10, 32); errors.Is(err, strconv.ErrRange) {
 			return t, fmt.Errorf("%w: the size %s is too large, the largest one is %d", ErrSyntax, fileio.Excerpt(n, 0), math.MaxInt32)
@@ -180,6 +183,8 @@ func (s *Scope) parse(text string, use func(value)) (err error) {
 		return err
 	}
 	p := &parser{scope: s, tokens: tokens, shared: make(map[string]value)}
+	// Functions that build expressions panic with their errors, or each result in the middle of a text would
+	// need a check.
 	defer func() {
 		switch e := recover().(type) {
 		case nil:

@@ -52,6 +52,7 @@ func splitDims(c *call) *fgraph.Variable {
 func squeeze(c *call) *fgraph.Variable {
 	c.count(2)
 	x, axes := c.tensor(0, "a"), c.axes(1)
+	// An empty list names no dimension. Squeeze would take it for all that have size 1.
 	if axes != nil && len(axes) == 0 {
 		return x
 	}
@@ -113,6 +114,7 @@ func roll(c *call) *fgraph.Variable {
 	x, shift := c.tensor(0, "a"), c.need(1, "shift")
 	a, ok := c.arg(2, "axis")
 	if !ok || a.kind == kindNone {
+		// Without an axis, elements move from the end of a row to the next one.
 		return tensor.Reshape(tensor.Roll(flat(x), shift.size(c.name), 0), sizesOf(x, -1)...)
 	}
 	axes := a.integers(c.name)
@@ -136,6 +138,7 @@ func sizesOf(x *fgraph.Variable, one int) []*fgraph.Variable {
 		case d == one:
 			list[d] = tensor.Int(1)
 		case n != tensor.Unknown:
+			// A constant lets types be inferred from the size, which an apply of the shape would hide.
 			list[d] = tensor.Int(n)
 		default:
 			list[d] = tensor.ShapeI(x, d)
@@ -155,12 +158,14 @@ func take(c *call) *fgraph.Variable {
 	switch mode := c.text(3, "mode", "raise"); mode {
 	case "raise":
 	case "wrap":
+		// The result has the sign of n, so that negative indexes wrap as well.
 		i = tensor.Map(array.Mod, i, n)
 	case "clip":
 		i = tensor.Minimum(tensor.Maximum(i, tensor.Int(0)), tensor.Sub(n, tensor.Int(1)))
 	default:
 		fail(c.name, "the mode is raise, wrap or clip, not %q", mode)
 	}
+	// As an index, a tensor of bools would be a mask. Here they are 0 and 1.
 	if t := tensor.TypeOf(i); t.DType() == array.Bool {
 		i = tensor.Cast(i, array.Int64)
 	}

@@ -129,6 +129,7 @@ func diagonal(c *call) *fgraph.Variable {
 func trace(c *call) *fgraph.Variable {
 	c.count(5)
 	x := c.tensor(0, "a")
+	// Before the sum: in NumPy the type is also the one to sum in.
 	x = tensor.Cast(x, c.dtype(4, tensor.TypeOf(x).DType()))
 	return tensor.Trace(x, c.integer(1, "offset", 0), c.integer(2, "axis1", 0), c.integer(3, "axis2", 1))
 }
@@ -140,6 +141,7 @@ func linspace(c *call) *fgraph.Variable {
 	y := tensor.Linspace(ends[0], ends[1], c.integer(2, "num", 50), c.flag(3, "endpoint", true))
 	dtype, axis := c.dtype(-1, tensor.TypeOf(y).DType()), c.axis(-1, 0)
 	if !dtype.IsFloat() && dtype != array.Bool {
+		// The cast alone would round toward 0.
 		y = tensor.Map(array.Floor, y)
 	}
 	return tensor.MoveAxes(tensor.Cast(y, dtype), []int{0}, []int{axis})
@@ -158,6 +160,7 @@ func diff(c *call) *fgraph.Variable {
 		}
 		y := tensors(c.name, []value{tensorValue(x), v})[1]
 		if tensor.TypeOf(y).NDim() == 0 {
+			// A number stands for one element in each line along the axis.
 			y = tensor.Alloc(y, sizesOf(x, axis)...)
 		}
 		if name == "append" {
@@ -211,6 +214,7 @@ func split(c *call) value {
 	x, where := c.tensor(0, "x"), c.need(1, "splits_size")
 	var list []*fgraph.Variable
 	if where.kind == kindTensor && tensor.TypeOf(where.v).NDim() == 1 && parts > 0 && parts < tensor.MaxParts {
+		// Here the type needn't know how long the vector is, since the number of parts is given.
 		for i := range parts {
 			list = append(list, tensor.Subtensor(where.v, tensor.At(tensor.Int(i))))
 		}

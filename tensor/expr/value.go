@@ -88,11 +88,13 @@ func (x value) constant(what string) *array.Array {
 	}
 	dtype := array.Bool
 	for _, v := range level {
+		// A number that was computed from others has applies in the graph, which a constant would drop.
 		if v.kind != kindNumber || v.v != nil {
 			return nil
 		}
 		dtype = max(dtype, v.num.dtype)
 	}
+	// NumPy has floats for an empty list, and where neither int64 nor uint64 holds all of the numbers.
 	if len(level) == 0 || dtype == array.Uint64 && slices.ContainsFunc(level, func(v value) bool { return v.num.f < 0 }) {
 		dtype = array.Float64
 	}
@@ -121,12 +123,14 @@ func tensors(what string, list []value) []*fgraph.Variable {
 			}
 		}
 	}
+	// Numbers come second, since their type depends on all of the tensors.
 	for i, x := range list {
 		if x.kind == kindNumber {
 			d := x.num.dtype
 			if any {
 				d = x.num.fit(dtype)
 			}
+			// Among tensors it is a constant of their type, and alone what it was computed by.
 			if out[i] = x.num.in(d); !any && x.v != nil {
 				out[i] = x.v
 			}

@@ -128,6 +128,7 @@ func parseWindow(dims int, params []string) (w array.Window, rest []string, ok b
 	for d := range dims {
 		w.Stride[d], w.Dilation[d] = 1, 1
 	}
+	// In the order in which ops print them. Each may be missing.
 	list, params, ok := namedIntegers(params, "strides", dims, ok)
 	copy(w.Stride[:], list)
 	list, params, ok = namedIntegers(params, "dilations", dims, ok)

@@ -133,6 +133,7 @@ func (s *State) Put(n int, out []*array.Array) error {
 		s.Values[slot] = out[i]
 		s.bytes += int64(out[i].Bytes())
 	}
+	// Before anything is released: now the results and all that they were computed from are there.
 	if s.MaxBytes > 0 && s.bytes > s.MaxBytes {
 		return fmt.Errorf("%w: values of %d bytes", ErrMemory, s.bytes)
 	}

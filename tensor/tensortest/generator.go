@@ -156,6 +156,7 @@ func (g *Generator) step() bool {
 	if !ok {
 		return false
 	}
+	// Only now: a part that was dropped uses nothing.
 	for _, i := range from {
 		g.pool[i].used = true
 	}
@@ -172,6 +173,7 @@ func (g *Generator) step() bool {
 func (g *Generator) choose(ok func(item) bool) int {
 	for range 40 {
 		i := g.rng.IntN(len(g.pool))
+		// Late parts consist of others, so that expressions become deep and not only many.
 		if g.rng.IntN(3) > 0 {
 			i = max(i, g.rng.IntN(len(g.pool)))
 		}
@@ -259,6 +261,7 @@ func moderate(a *array.Array) bool {
 		return false
 	}
 	for i := range a.Len() {
+		// Not v >= 1e3, which is false for NaN.
 		if v := math.Abs(a.Float(i)); !(v < 1e3) || a.DType().IsFloat() && v != 0 && v < 1e-4 {
 			return false
 		}
@@ -319,6 +322,7 @@ func smooth(a *fgraph.Apply, in []*array.Array) bool {
 
 // smoothPair is smooth for operations on two arguments.
 func smoothPair(op array.Opcode, a *fgraph.Apply, in []*array.Array, near float64) bool {
+	// Both sides round alike, whatever the graph becomes, so that a comparison is decided.
 	if a.Inputs()[0] == a.Inputs()[1] && op != array.TrueDiv && op != array.IntDiv && op != array.Mod {
 		return true
 	}
@@ -335,13 +339,16 @@ func smoothPair(op array.Opcode, a *fgraph.Apply, in []*array.Array, near float6
 				d = v
 			case array.IntDiv, array.Mod:
 				if d = v; math.Abs(v) > near {
+					// The quotient jumps at every integer.
 					d = u/v - math.Round(u/v)
 				}
 			case array.Pow:
+				// Polynomials have no jump. Any other power is steep, infinite or NaN near 0.
 				if d = u; v == math.Round(v) && v >= 0 {
 					d = 1
 				}
 			case array.Arctan2:
+				// The angle is undecided at the origin, and jumps by 2π at the negative half of the axis.
 				d = max(math.Abs(u), math.Abs(v))
 				if v < 0 {
 					d = min(d, math.Abs(u))

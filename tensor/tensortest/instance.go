@@ -25,6 +25,7 @@ type instance struct {
 func (g *Generator) instance(pick picker) *variable {
 	m := &instance{g: g, pick: pick, vars: map[string]*variable{}, rests: map[string][]*variable{}, params: map[string]any{}}
 	v := m.make(g.Patterns[g.rng.IntN(len(g.Patterns))])
+	// Others may use what is below the root then, and a rule that matches must leave it as it is.
 	if v != nil && g.rng.IntN(3) == 0 {
 		g.shared = m.inner
 	}
@@ -135,6 +136,7 @@ func (m *instance) call(e *pattern.Call) *variable {
 func (m *instance) arguments(list []pattern.Expr, op pattern.Operator) (in []*variable, model *fgraph.Apply) {
 	model = m.g.applyOf(op.Match)
 	for k, arg := range list {
+		// Parameters such as axes have to fit the first argument, which is known now.
 		if k == 1 && op.Param != nil && in[0] != nil {
 			model = m.g.applyOn(in[0], op.Match, model)
 		}
@@ -157,6 +159,7 @@ func (m *instance) arguments(list []pattern.Expr, op pattern.Operator) (in []*va
 		}
 	}
 	if op.Commutes {
+		// Rules have to match in any order of the arguments.
 		m.g.rng.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
 	}
 	if len(list) == 1 && op.Param != nil && len(in) == 1 && in[0] != nil {

@@ -47,6 +47,8 @@ func (g *Generator) products(pick picker) *variable {
 	case 1:
 		return tensor.Tensordot(x, y, []int{last}, []int{max(0, m-2)})
 	case 2:
+		// They share i, the last dimension of x and the last but one of y. Letters before it are equal from the
+		// end, as in a product of stacks.
 		names := []string{"i", "bi", "abi", "dabi"}[last] + "," + []string{"i", "ij", "bij", "abij"}[m-1]
 		return tensor.Einsum(names+"->"+[]string{"", "b", "ba"}[g.rng.IntN(3)], x, y)
 	}

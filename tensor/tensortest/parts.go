@@ -46,6 +46,7 @@ func (g *Generator) motif(pick picker) *variable {
 		if g.rng.IntN(2) == 0 {
 			continue
 		}
+		// The indexes and products of a motif were written for these sizes.
 		if v := pick(func(it item) bool { return in.Type() == it.v.Type() && array.SameShape(it.value, g.values[in]) }); v != nil {
 			named[in.Name()] = v
 		}
@@ -76,6 +77,7 @@ func (g *Generator) fits(x *variable) func(item) bool {
 			return false
 		}
 		b, u := y.value, tensor.TypeOf(y.v)
+		// From the end, as broadcasting goes. A size of 1 repeats only if the type says that it is 1.
 		for d := 1; d <= min(a.NDim(), b.NDim()); d++ {
 			i, j := a.NDim()-d, b.NDim()-d
 			if a.Dim(i) != b.Dim(j) && t.Dim(i) != 1 && u.Dim(j) != 1 {
@@ -189,6 +191,7 @@ func (g *Generator) dimShuffle(pick picker) *variable {
 	t := tensor.TypeOf(x)
 	var order []int
 	for _, d := range g.rng.Perm(t.NDim()) {
+		// Only a dimension whose type says 1 can be dropped. That its size is 1 now is not enough.
 		if t.Dim(d) == 1 && g.rng.IntN(2) == 0 {
 			continue
 		}

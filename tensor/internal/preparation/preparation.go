@@ -63,9 +63,12 @@ func Forms(constant *array.Array) int {
 func prepared[T any](k key, do func() *T) *T {
 	for {
 		m := preparationOf(k)
+		// Who wants the same waits here for the first one, and finds what that made. Others go on.
 		m.Lock()
 		v, gone := fill(m, k, do)
 		m.Unlock()
+		// Nothing was made, or it is gone and its cleanup comes later. In either case the entry has no use any
+		// more, and the next round would find it again.
 		if v == nil {
 			forget(k, m)
 		}
@@ -85,6 +88,7 @@ func fill[T any](m *made, k key, do func() *T) (v *T, gone bool) {
 		return v, v == nil
 	}
 	if v = do(); v != nil {
+		// Only the functions that Once returned hold it. With the last of them it goes, and so does its entry.
 		m.value = weak.Make(v)
 		runtime.AddCleanup(v, func(m *made) { forget(k, m) }, m)
 	}
@@ -106,6 +110,7 @@ func preparationOf(k key) *made {
 func forget(k key, m *made) {
 	preparations.Lock()
 	defer preparations.Unlock()
+	// There may be a new entry by now: the cleanup of what is gone must leave it alone.
 	if preparations.made[k] == m {
 		delete(preparations.made, k)
 	}

@@ -51,6 +51,7 @@ func probe(s *step, elem onnx.DataType, opset int64) *Case {
 	if opset < s.since || s.until > 0 && opset > s.until {
 		return nil
 	}
+	// Not every draw suits the operator. With seeds, a probe is the same in each run.
 	for seed := range uint64(20) {
 		b := newBuilder(seed)
 		b.opset, b.sets, b.all, b.values = opset, 1, true, b.values[:1]
@@ -198,9 +199,11 @@ func (b *builder) fresh(elem onnx.DataType, shape [][]int) *value {
 
 // given makes an input of the model with values: element i of set k.
 func (b *builder) given(elem onnx.DataType, shape [][]int, at func(k, i int) float64) *value {
+	// Only the main graph can be given values. Graphs in nodes see its inputs by their names.
 	r := b.root()
 	v := &value{b.name("in"), elem, shape, true}
 	info := typed(v.name, elem, shape)
+	// A size that is another one in each set can't be declared, and the others needn't be.
 	if b.chance(0.2) || !v.fixed() {
 		for i, d := range info.Type.Tensor.Shape.Dims {
 			if b.chance(0.5) || !v.fixed() {

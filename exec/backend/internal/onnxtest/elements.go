@@ -38,6 +38,7 @@ func (b *builder) number(t onnx.DataType) float64 {
 	switch {
 	case t == onnx.Bool:
 		return float64(b.IntN(2))
+	// Of drawn normal numbers, no two are equal and none is 0.
 	case isFloat(t) && b.chance(0.3):
 		return float64(b.IntN(7) - 3)
 	case isFloat(t):

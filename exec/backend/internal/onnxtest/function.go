@@ -159,6 +159,7 @@ func (s *scope) node(k kind, op string, in []string, attributes ...*onnx.Attribu
 
 // constant adds a constant: a node or, where there can be one, an initializer.
 func (s *scope) constant(k kind, t *onnx.Tensor) string {
+	// A function has no initializers, but graphs in its nodes may have some.
 	if (s.function != nil && s.depth == 0) || s.chance(0.5) {
 		return s.node(k, "Constant", nil, &onnx.Attribute{Name: "value", Type: onnx.AttributeTensor, Tensor: t})
 	}
@@ -236,6 +237,7 @@ func (s *scope) attribute(name, purpose string, needed bool) *onnx.Attribute {
 	case s.function != nil && s.chance(0.7):
 		p := s.parameter(purpose)
 		p.needed = p.needed || needed
+		// A reference has the type of the value, and one is drawn only to know that.
 		return &onnx.Attribute{Name: name, Type: draw(s.drawing, name).Type, Ref: p.name}
 	case !needed && s.chance(0.3):
 		return nil

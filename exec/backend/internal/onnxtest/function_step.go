@@ -13,6 +13,7 @@ const maxCalls = 20
 
 // function draws a function, which may call those before.
 func (d *drawing) function(k int) *function {
+	// Two of the names are those of operators of ONNX, which only the domain tells from these functions.
 	f := &function{proto: &onnx.Function{Domain: local, Name: []string{"f", "g", "Relu", "If"}[d.IntN(4)], Opsets: []*onnx.Opset{{Version: 17}, {Domain: local, Version: 1}}}}
 	// A name that is in use gets an overload.
 	if slices.ContainsFunc(d.functions, func(g *function) bool { return g.proto.Name == f.proto.Name }) {
@@ -98,6 +99,7 @@ func (s *scope) step() string {
 		c := s.node(scalar, "Constant", nil, s.attribute("value", "value", true))
 		return s.node(matrix, "Mul", []string{x, c})
 	case 7:
+		// Every step ends with 2×3 elements, or others could not take it for a matrix.
 		t := s.node(other, "Transpose", []string{x}, s.attribute("perm", "perm", true))
 		return s.node(matrix, "Reshape", []string{t, s.ints(2, 3)})
 	case 8:
@@ -132,6 +134,8 @@ func (s *scope) call() string {
 		return ""
 	}
 	f := s.functions[s.IntN(len(s.functions))]
+	// Without a bound the nodes that a call means would grow exponentially, since each function may call the
+	// one before it twice.
 	if s.function != nil {
 		if s.function.size += 1 + f.size; s.function.size > maxCalls {
 			s.function.size -= 1 + f.size
@@ -169,6 +173,7 @@ func (s *scope) call() string {
 func (s *scope) branch() string {
 	n := &onnx.Node{Op: "If", Inputs: []string{s.some(truthful)}, Outputs: []string{s.name()}}
 	for _, name := range []string{"then_branch", "else_branch"} {
+		// Both branches may use the same names, since they don't see each other.
 		in := s.inside()
 		n.Attributes = append(n.Attributes, graph(name, in.graph(nil, []named{{in.result(in.steps(1 + s.IntN(3))), matrix, false}})))
 	}

@@ -135,7 +135,9 @@ func (in *inliner) attribute(a *onnx.Attribute, f frame) *onnx.Attribute {
 
 // call returns the nodes of a function, whose inputs and outputs are those of the node, and Identities for outputs.
 func (in *inliner) call(callee *onnx.Function, n *onnx.Node) []*onnx.Node {
+	// The body sees nothing of the caller but its inputs and attributes.
 	f := frame{make(map[string]string), make(map[string]*onnx.Attribute), false}
+	// Those of the call come second, and replace defaults.
 	for _, a := range slices.Concat(callee.Defaults, n.Attributes) {
 		f.attributes[a.Name] = a
 	}

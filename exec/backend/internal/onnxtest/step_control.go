@@ -40,6 +40,7 @@ func (b *builder) graph(inputs, outputs []*value, declared bool) *onnx.Graph {
 		g.Inputs = append(g.Inputs, info(v))
 	}
 	for _, v := range outputs {
+		// A value of the graph around can't be an output of this one, but its copy can.
 		out := b.node("Identity", []*value{v}, v.elem, v.shape)
 		g.Outputs = append(g.Outputs, info(out))
 	}
@@ -59,6 +60,7 @@ func (b *builder) like(x *value) *value {
 	v := x
 	for range 1 + b.IntN(3) {
 		list := steps()
+		// The element-wise steps come first in the list. Most of them keep shape and type.
 		s := &list[b.IntN(len(elementSteps))]
 		if !s.takes(b, v) {
 			continue
@@ -80,6 +82,7 @@ func (b *builder) condition() (*value, []bool) {
 	for k := range is {
 		is[k] = b.chance(0.6)
 	}
+	// A constant is the same in all sets, and in a body the condition is one.
 	if b.depth > 0 || b.chance(0.3) {
 		for k := range is {
 			is[k] = is[0]
@@ -109,6 +112,7 @@ func (b *builder) branch(op string, x *value) *value {
 	for _, name := range []string{"then_branch", "else_branch"} {
 		in := b.inside()
 		y := in.like(x)
+		// Either branch may be the one that runs.
 		exact = exact && y.exact
 		attributes = append(attributes, graph(name, in.graph(nil, []*value{y}, b.chance(0.5))))
 	}
@@ -131,6 +135,7 @@ func (b *builder) loop(op string, x *value) *value {
 	if b.opset >= 9 && b.chance(0.3) { // until a condition fails, which may be without another end
 		limits := b.each(func(int) []int { return []int{b.IntN(4)} })
 		for k := range rounds {
+			// The condition holds for what comes after a round, so that the round i = limit runs as well.
 			rounds[k] = min(rounds[k], limits[k][0]+1)
 		}
 		limit = b.integerOf(flat(limits))
@@ -178,6 +183,7 @@ func (b *builder) growing(_ string, x *value) *value {
 	in := b.inside()
 	i, more, state := in.input(onnx.Int64, b.same(), true), in.input(onnx.Bool, b.same(), true), in.input(x.elem, x.shape, false)
 	next := in.node("Concat", []*value{state, x}, x.elem, x.shape, integer("axis", 0))
+	// The state has another shape in each round, so none is declared.
 	g := in.graph([]*value{i, more, state}, []*value{more, next}, false)
 	shape := b.each(func(k int) []int {
 		s := slices.Clone(x.shape[k])

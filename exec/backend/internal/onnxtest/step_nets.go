@@ -27,6 +27,7 @@ func (b *builder) window(x *value, ceil bool) *window {
 	for i := range n {
 		w.kernel, strides, dilations = append(w.kernel, 1+b.IntN(3)), append(strides, 1+b.IntN(2)), append(dilations, pick(b, 1, 1, 2))
 		for _, at := range []int{i, i + n} {
+			// Smaller than the window, so that none lies in the padding alone.
 			pads[at] = b.IntN(w.kernel[i])
 		}
 	}
@@ -44,6 +45,7 @@ func (b *builder) window(x *value, ceil bool) *window {
 			size := dilations[i]*(w.kernel[i]-1) + 1
 			in := s[2+i] + pads[i] + pads[i+n]
 			switch {
+			// Here the result has ⌈in/stride⌉ positions, whatever the window is.
 			case auto == "SAME_UPPER" || auto == "SAME_LOWER":
 				s[2+i] = (in + strides[i] - 1) / strides[i]
 			case ceil:

@@ -30,6 +30,7 @@ func reducing(op string, elems []onnx.DataType, input int64) step {
 			return s
 		})
 		in, attributes := []*value{x}, []*onnx.Attribute{truth("keepdims", keep)}
+		// Before version 11 axes could not count from the end.
 		if b.opset >= 11 && b.chance(0.3) {
 			for i := range axes {
 				axes[i] -= x.rank()

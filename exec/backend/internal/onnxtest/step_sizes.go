@@ -172,6 +172,7 @@ func (b *builder) resize(op string, x *value) *value {
 	if mode == "nearest" {
 		attributes = append(attributes, text("nearest_mode", pick(b, "floor", "ceil", "round_prefer_floor", "round_prefer_ceil")))
 	}
+	// Before version 13 this input has to be there, though it may be empty.
 	roi := b.constant(onnx.Float, []int{0}, nil)
 	in := []*value{x, roi, scales}
 	if b.opset >= 13 && b.chance(0.5) {

@@ -29,6 +29,7 @@ var all struct {
 
 // steps returns all steps. Those of control flow take others in turn.
 func steps() []step {
+	// Not where the variable is declared: bodies are made of steps again, and Go refuses such a cycle.
 	all.once.Do(func() {
 		all.list = slices.Concat(elementSteps, shapeSteps, sizeSteps, reductionSteps, netSteps, quantizedSteps, controlSteps())
 	})
@@ -84,6 +85,7 @@ func (b *builder) step() {
 			continue
 		}
 		s.make(b, s.op, x)
+		// The node stays, but nothing is computed of what is large, or sizes would multiply.
 		b.pool = slices.DeleteFunc(b.pool, func(v *value) bool { return !v.small() })
 		return
 	}
