@@ -126,10 +126,6 @@ func unbroadcast(g, x *fgraph.Variable) *fgraph.Variable {
 	for d := range gt.NDim() {
 		switch {
 		case d < pad:
-			if gt.Dim(d) == 1 && pad == 0 {
-				next++
-				continue
-			}
 			sum = append(sum, d)
 		// If both have size 1 there is nothing to sum.
 		case xt.Dim(d-pad) == 1 && gt.Dim(d) != 1:

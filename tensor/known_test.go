@@ -83,6 +83,16 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestReshapeTooLarge gives no elements a shape whose number of elements is 0 only because it wraps.
+func TestReshapeTooLarge(t *testing.T) {
+	for _, shape := range [][]int64{{1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1 << 40, 1 << 40, -1}} {
+		nothing, sizes := tensor.Constant(array.New(array.Float64, 0)), tensor.Constant(array.Of(shape, len(shape)))
+		if out, err := tensor.Fold(t.Context(), tensor.ReshapeTo(nothing, sizes, len(shape)).Owner()); err == nil {
+			t.Errorf("%d: %v", shape, out)
+		}
+	}
+}
+
 // TestFuse makes one apply of several.
 func TestFuse(t *testing.T) {
 	x, y := tensor.Vector("x"), tensor.Vector("y")

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -117,18 +118,12 @@ func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 			return nil, argError(op, 1, "has the size %d", n)
 		default:
 			s.shape[i] = staticSize(n)
-			if known >= 0 {
-				known *= n
-			}
+			known = timesSize(known, n)
 		}
 	}
 	total := 1
 	for _, n := range x.shape[:x.ndim] {
-		if n == Unknown || total < 0 {
-			total = -1
-			break
-		}
-		total *= int(n)
+		total = timesSize(total, int(n))
 	}
 	switch {
 	case total < 0 || known < 0:
@@ -172,14 +167,17 @@ func (op reshapeOp) sizes(shape []int, in []*array.Array) error {
 		switch {
 		case n == -1 && rest < 0:
 			rest = i
-		case n < 0 || n > 1<<40 || known > 1<<40:
+		case n < 0:
 			return fmt.Errorf("%w: %v to %v", ErrShape, op, in[1])
 		default:
 			shape[i] = int(n)
-			known *= int(n)
+			known = timesSize(known, int(n))
 		}
 	}
 	total := x.Len()
+	if known < 0 {
+		return fmt.Errorf("%w: %v to %v, which no memory holds", ErrShape, op, in[1])
+	}
 	if rest >= 0 && known == 0 {
 		return fmt.Errorf("%w: %v to %v: the size -1 may be any, as another one is 0", ErrShape, op, in[1])
 	}
@@ -191,6 +189,14 @@ func (op reshapeOp) sizes(shape []int, in []*array.Array) error {
 		return fmt.Errorf("%w: %v of an array of shape %v to %v", ErrShape, op, x.Shape(), in[1])
 	}
 	return nil
+}
+
+// timesSize multiplies two sizes. The result is Unknown if one is or if it is more than any array has.
+func timesSize(m, n int) int {
+	if m < 0 || n < 0 || n > 0 && m > math.MaxInt/n {
+		return Unknown
+	}
+	return m * n
 }
 
 // LayOut implements Viewing.
