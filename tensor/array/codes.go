@@ -42,8 +42,12 @@ func (a *Array) bytes() (b []byte, signed bool) {
 	if a.dtype == Uint8 {
 		return Slice[uint8](a), false
 	}
-	s := Slice[int8](a)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)), true
+	return bytesOf(Slice[int8](a)), true
+}
+
+// bytesOf returns the memory of int8s.
+func bytesOf(s []int8) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
 // MatMulCodes sets c to the products of the rows of a, int8s or uint8s of which zero means 0, and one matrix.
