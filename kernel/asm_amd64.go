@@ -100,6 +100,9 @@ func blockInts4x4AVX512(t *codeTile)
 func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
 
 //go:noescape
+func bytesBlocks(dst *uint8, x *float32, blocks int)
+
+//go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
 //go:noescape

@@ -90,6 +90,9 @@ func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
 func blockInts4x4NEON(t *codeTile)
 
 //go:noescape
+func bytesBlocks(dst *uint8, x *float32, blocks int)
+
+//go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
 //go:noescape

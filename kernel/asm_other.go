@@ -76,6 +76,8 @@ func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
 
 func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
 
+func bytesBlocks(dst *uint8, x *float32, blocks int) { panic(errNoAssembly) }
+
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
 
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {

@@ -71,6 +71,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 
 	"AddVec":          func(a *arena, rows, cols int) { AddVec(a.out(cols), 2, a.in(cols)) },
 	"ScaleVec":        func(a *arena, rows, cols int) { ScaleVec(a.out(cols), 2, a.in(cols)) },
+	"BytesVec":        func(a *arena, rows, cols int) { BytesVec(make([]byte, cols), a.in(cols)) },
 	"MulVec":          func(a *arena, rows, cols int) { MulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"AddMulVec":       func(a *arena, rows, cols int) { AddMulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"MulAddVec":       func(a *arena, rows, cols int) { MulAddVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },
@@ -200,20 +201,26 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"QuantizedRows.SetCodes": func(a *arena, rows, cols int) {
 		var q QuantizedRows
-		q.SetCodes(Int8+Precision(a.r.IntN(2)), make([]byte, rows*cols), a.r.IntN(2) == 0, 3, rows, cols)
+		q.SetCodes(make([]byte, rows*cols), a.r.IntN(2) == 0, 3, rows, cols)
 	},
 	"NewIntegerWeights": func(a *arena, rows, cols int) {
 		w := NewIntegerWeights(make([]int16, rows*cols), rows, cols)
 		_, _ = w.Shape()
-		_ = w.Precision()
+		_ = w.Exact()
 	},
-	"IntegerWeights.Shape":     func(*arena, int, int) { NewIntegerWeights(nil, 0, 0).Shape() },
-	"IntegerWeights.Precision": func(*arena, int, int) { _ = NewIntegerWeights(nil, 0, 0).Precision() },
+	"IntegerWeights.Shape": func(*arena, int, int) { NewIntegerWeights(nil, 0, 0).Shape() },
+	"IntegerWeights.Exact": func(*arena, int, int) { _ = NewIntegerWeights(nil, 0, 0).Exact() },
 	"MulIntegers": func(a *arena, rows, cols int) {
 		w := NewIntegerWeights(make([]int16, cols*7), cols, 7)
 		var q QuantizedRows
-		q.SetCodes(w.Precision(), make([]byte, rows*7), false, 3, rows, 7)
+		q.SetCodes(make([]byte, rows*7), false, 3, rows, 7)
 		MulIntegers(make([]int32, rows*cols), &q, w, New(rows, cols), nil)
+	},
+	"MulExact": func(a *arena, rows, cols int) {
+		w := NewIntegerWeights(make([]int16, cols*7), cols, 7)
+		var q QuantizedRows
+		q.SetCodes(make([]byte, rows*7), false, 3, rows, 7)
+		MulExact(&q, w, Epilogue{}, a.to(rows, cols))
 	},
 	"QuantizedRows.SetPatches": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {}),
 	"QuantizedRows.SetRun": patchesEntry(func(p, q *QuantizedRows, rows, cols int) {

@@ -7,15 +7,15 @@ import (
 
 // SetCodes makes q rows of integers that are given: bytes, cols for each row, one row after the other,
 // which are signed or not, and of which zero means 0. It reuses the memory of q.
-func (q *QuantizedRows) SetCodes(p Precision, codes []byte, signed bool, zero int, rows, cols int) {
-	q.setCodes(currentQuantSet(), p, codes, signed, zero, rows, cols)
+func (q *QuantizedRows) SetCodes(codes []byte, signed bool, zero int, rows, cols int) {
+	q.setCodes(currentQuantSet(), codes, signed, zero, rows, cols)
 }
 
-func (q *QuantizedRows) setCodes(set quantSet, p Precision, codes []byte, signed bool, zero int, rows, cols int) {
-	if p != Int8 && p != Int16 || rows < 0 || cols < 0 || cols > 0 && len(codes)/cols < rows {
+func (q *QuantizedRows) setCodes(set quantSet, codes []byte, signed bool, zero int, rows, cols int) {
+	if rows < 0 || cols < 0 || cols > 0 && len(codes)/cols < rows {
 		panic(errShape)
 	}
-	q.place(set, p, cols, rows, cols)
+	q.place(set, Int8, cols, rows, cols)
 	q.clearGaps()
 	// What is signed is 128 more as a code, and so is its zero.
 	flip := byte(0)
@@ -25,7 +25,7 @@ func (q *QuantizedRows) setCodes(set quantSet, p Precision, codes []byte, signed
 	for i := range rows {
 		q.params[2*i], q.params[2*i+1] = 1, -float32(zero)
 	}
-	words := set.words(p)
+	words := set.words(Int8)
 	if set == quantDot && !words {
 		flip ^= 1 << 7
 	}
@@ -43,9 +43,8 @@ func (q *QuantizedRows) setCodes(set quantSet, p Precision, codes []byte, signed
 			copy(to, row)
 			continue
 		}
-		const each = 0x0101010101010101
 		for len(row) >= 8 {
-			binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(row)^each*uint64(flip))
+			binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(row)^eachByte*uint64(flip))
 			to, row = to[8:], row[8:]
 		}
 		for l, c := range row {
@@ -57,12 +56,21 @@ func (q *QuantizedRows) setCodes(set quantSet, p Precision, codes []byte, signed
 // IntegerWeights is the factor W of products of integers, packed. Any number of goroutines may multiply
 // with it.
 type IntegerWeights struct {
-	n, k      int
-	precision Precision
-	parts     []*QuantizedWeights // of the terms, such that sums of each are exact as float32s
+	n, k  int
+	parts []integerPart
 }
 
-// NewIntegerWeights packs W, n rows of k elements between -255 and 255, one row after the other.
+// An integerPart is some terms of W, such that sums are exact as float32s. Elements of a column whose zero
+// is far from the middle of the bytes, such as 0 or 146, are no bytes, but they are once they are shifted:
+//
+//	Σ x·w = Σ x·(w - shift) + shift·Σ x
+type integerPart struct {
+	codes *QuantizedWeights
+	shift *QuantizedWeights // of no terms: its sums of columns are the shifts; nil if all are 0
+}
+
+// NewIntegerWeights packs W, n rows of k elements, one row after the other. An element is between -255
+// and 255, and those of a row are at most 255 apart.
 func NewIntegerWeights(w []int16, n, k int) *IntegerWeights {
 	return newIntegerWeights(currentQuantSet(), w, n, k)
 }
@@ -71,16 +79,11 @@ func newIntegerWeights(set quantSet, w []int16, n, k int) *IntegerWeights {
 	if n < 0 || k < 0 || n > 0 && len(w)/n < k {
 		panic(errShape)
 	}
-	p := Int8
-	for _, v := range w[:n*k] {
-		if v < -255 || v > 255 {
-			panic(errShape)
-		}
-		if v < -128 || v > 127 {
-			p = Int16
-		}
+	q := &IntegerWeights{n: n, k: k}
+	shifts := make([]int16, n)
+	for j := range shifts {
+		shifts[j] = shiftOf(w[j*k:][:k])
 	}
-	q := &IntegerWeights{n: n, k: k, precision: p}
 	totals := make([]int, n)
 	for first := 0; first < k || first == 0 && k == 0; {
 		next := first
@@ -88,16 +91,15 @@ func newIntegerWeights(set quantSet, w []int16, n, k int) *IntegerWeights {
 		// Products are at most 255 times a weight. A float32 has all integers below 2²⁴.
 		for ; next < k; next++ {
 			fits := true
-			for j := range n {
-				v := int(w[j*k+next])
-				totals[j] += max(v, -v)
+			for j, shift := range shifts {
+				totals[j] += magnitude(w[j*k+next]-shift) + magnitude(shift)
 				fits = fits && 255*totals[j] < 1<<24
 			}
 			if !fits {
 				break
 			}
 		}
-		q.parts = append(q.parts, weightsOf(set, p, w, n, k, first, next))
+		q.parts = append(q.parts, partOf(set, w, shifts, k, first, next))
 		if first = next; k == 0 {
 			break
 		}
@@ -105,9 +107,27 @@ func newIntegerWeights(set quantSet, w []int16, n, k int) *IntegerWeights {
 	return q
 }
 
-// weightsOf packs terms [first, next) of W, with scales of 1.
-func weightsOf(set quantSet, p Precision, w []int16, n, k, first, next int) *QuantizedWeights {
-	q := &QuantizedWeights{n: n, k: next - first, precision: p, set: set}
+func magnitude(v int16) int { return int(max(v, -v)) }
+
+// shiftOf returns the number closest to 0 that elements are larger than bytes.
+func shiftOf(w []int16) int16 {
+	low, high := int16(0), int16(0)
+	for i, v := range w {
+		if i == 0 {
+			low, high = v, v
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	if low < -255 || high > 255 || high-low > 255 {
+		panic(errShape)
+	}
+	return max(high-127, 0) + min(low+128, 0)
+}
+
+// partOf packs terms [first, next) of W, with scales of 1.
+func partOf(set quantSet, w, shifts []int16, k, first, next int) integerPart {
+	n := len(shifts)
+	q := &QuantizedWeights{n: n, k: next - first, precision: Int8, set: set}
 	q.place()
 	codes := make([]int32, q.k)
 	for i := range set.strips(n) {
@@ -115,26 +135,101 @@ func weightsOf(set quantSet, p Precision, w []int16, n, k, first, next int) *Qua
 		for j := from * set.lanes(); j < min(to*set.lanes(), n); j++ {
 			sum := int64(0)
 			for l := range codes {
-				codes[l] = int32(w[j*k+first+l])
+				codes[l] = int32(w[j*k+first+l] - shifts[j])
 				sum += int64(codes[l])
 			}
 			q.setColumn(from*set.lanes(), (to-from)*set.lanes(), j, codes, 1, sum)
 		}
 	}
-	return q
+	part := integerPart{codes: q}
+	for j, shift := range shifts {
+		if shift == 0 {
+			continue
+		}
+		if part.shift == nil {
+			part.shift = &QuantizedWeights{n: n, precision: Int8, set: set}
+			part.shift.place()
+		}
+		part.shift.sum[j] = float32(shift)
+	}
+	return part
 }
-
-// Precision returns the precision that rows need.
-func (w *IntegerWeights) Precision() Precision { return w.precision }
 
 // Shape returns the number of columns of a product, and the length of the sums.
 func (w *IntegerWeights) Shape() (n, k int) { return w.n, w.k }
 
+// Exact reports whether all sums are exact as float32s.
+func (w *IntegerWeights) Exact() bool { return len(w.parts) == 1 }
+
+// MulExact sets y to ep of the product of rows from SetCodes, or of patches of them, and Wᵀ, which must be
+// exact. Elements of x count from the zero of their row. It changes what x remembers of its sums, so that
+// only one goroutine may multiply x at a time.
+func MulExact(x *QuantizedRows, w *IntegerWeights, ep Epilogue, y Matrix) {
+	if !w.Exact() || x.cols != w.k || y.Rows != x.rows || y.Cols != w.n {
+		panic(errShape)
+	}
+	w.parts[0].multiply(x, 0, ep, y)
+}
+
+// multiply computes the product of columns of x from col on.
+func (p *integerPart) multiply(x *QuantizedRows, col int, ep Epilogue, y Matrix) {
+	segments := [2]QuantizedSegment{{Rows: x, Step: 1, Col: col, W: p.codes}}
+	if p.shift == nil {
+		MulQuantized(segments[:1], ep, y)
+		return
+	}
+	segments[1] = QuantizedSegment{Rows: x.sumsOf(col, p.codes.k), Step: 1, W: p.shift}
+	MulQuantized(segments[:], ep, y)
+}
+
+// sumsOf returns rows without elements, whose offsets are the sums of k elements of each row of x.
+func (q *QuantizedRows) sumsOf(col, k int) *QuantizedRows {
+	if q.sums == nil {
+		q.sums = new(QuantizedRows)
+	}
+	q.sums.place(q.set, q.precision, 0, q.rows, 0)
+	size := q.set.codeSize(q.precision)
+	flip := uint64(0)
+	if q.set == quantDot {
+		flip = eachByte * 1 << 7
+	}
+	for i := range q.rows {
+		sum := byteSum(q.codes[i*q.stride+col*size:][:k*size], flip)
+		q.sums.params[2*i], q.sums.params[2*i+1] = 1, float32(sum)+float32(float32(k)*q.params[2*i+1])
+	}
+	return q.sums
+}
+
+// eachByte times a byte has it eight times.
+const eachByte = 0x0101010101010101
+
+// byteSum returns the sum of bytes of which some bits are inverted. The sum of words that are as small as
+// bytes is the same.
+func byteSum(b []byte, flip uint64) int {
+	const low = 0x00ff00ff00ff00ff
+	sum := uint64(0)
+	for len(b) >= 8 {
+		// Four sums of words, of at most 128 pairs of bytes.
+		words := uint64(0)
+		for range min(len(b)/8, 128) {
+			v := binary.LittleEndian.Uint64(b) ^ flip
+			words += v&low + v>>8&low
+			b = b[8:]
+		}
+		sum += words&0xffff + words>>16&0xffff + words>>32&0xffff + words>>48
+	}
+	for _, c := range b {
+		sum += uint64(c ^ byte(flip))
+	}
+	return int(sum)
+}
+
 // MulIntegers sets y, a row after the other, to the product of rows from SetCodes, or of patches of
 // them, and Wᵀ. Elements of x count from the zero of their row. Sums that need more than 32
-// bits wrap around. A scratch matrix has the shape of the product. Threads may be nil.
+// bits wrap around. A scratch matrix has the shape of the product. Threads may be nil. Only one goroutine
+// may multiply x at a time.
 func MulIntegers(y []int32, x *QuantizedRows, w *IntegerWeights, scratch Matrix, threads *Threads) {
-	if x.cols != w.k || x.precision != w.precision || scratch.Rows != x.rows || scratch.Cols != w.n || scratch.Stride != w.n || len(y) < x.rows*w.n {
+	if x.cols != w.k || scratch.Rows != x.rows || scratch.Cols != w.n || scratch.Stride != w.n || len(y) < x.rows*w.n {
 		panic(errShape)
 	}
 	if x.rows == 0 || w.n == 0 {
@@ -143,7 +238,7 @@ func MulIntegers(y []int32, x *QuantizedRows, w *IntegerWeights, scratch Matrix,
 	y = y[:x.rows*w.n]
 	col := 0
 	for i, part := range w.parts {
-		MulQuantized([]QuantizedSegment{{Rows: x, Step: 1, Col: col, W: part}}, Epilogue{Threads: threads}, scratch)
+		part.multiply(x, col, Epilogue{Threads: threads}, scratch)
 		sums := scratch.Data[:len(y)]
 		if i == 0 {
 			for l, v := range sums {
@@ -154,6 +249,6 @@ func MulIntegers(y []int32, x *QuantizedRows, w *IntegerWeights, scratch Matrix,
 				y[l] += int32(v)
 			}
 		}
-		col += part.k
+		col += part.codes.k
 	}
 }

@@ -13,9 +13,11 @@ func TestMulIntegers(t *testing.T) {
 		if trial%10 == 0 {
 			k = 1500 // several parts
 		}
-		signed, most, least := trial%2 == 0, 127, -128
-		if trial%3 == 0 {
-			least, most = -255, 255
+		signed, zeros := trial%2 == 0, make([]int, n)
+		for j := range zeros {
+			if zeros[j] = 128; trial%3 == 0 {
+				zeros[j] = r.IntN(256)
+			}
 		}
 		codes, w := make([]byte, rows*k), make([]int16, n*k)
 		for i := range codes {
@@ -25,9 +27,9 @@ func TestMulIntegers(t *testing.T) {
 			}
 		}
 		for i := range w {
-			w[i] = int16(least + r.IntN(most-least+1))
+			w[i] = int16(r.IntN(256) - zeros[i/k])
 			if trial%20 == 0 {
-				w[i] = int16(least)
+				w[i] = int16(-zeros[i/k])
 			}
 		}
 		zero := r.IntN(256)
@@ -39,9 +41,10 @@ func TestMulIntegers(t *testing.T) {
 		for _, set := range quantSets {
 			weights := newIntegerWeights(set, w, n, k)
 			var q QuantizedRows
-			q.setCodes(set, weights.Precision(), codes, signed, zero, rows, k)
+			q.setCodes(set, codes, signed, zero, rows, k)
 			y := make([]int32, rows*n)
 			MulIntegers(y, &q, weights, New(rows, n), nil)
+			want64 := make([]int64, rows*n)
 			for i := range rows {
 				for j := range n {
 					want := int64(0)
@@ -51,8 +54,33 @@ func TestMulIntegers(t *testing.T) {
 					if got := y[i*n+j]; got != int32(want) {
 						t.Fatalf("%v: %d×%d×%d, trial %d: element %d,%d is %d, want %d", set, rows, n, k, trial, i, j, got, want)
 					}
+					want64[i*n+j] = want
 				}
 			}
+			checkExact(t, &q, weights, want64)
+		}
+	}
+}
+
+// checkExact checks the product as float32s, with a scale and an offset for each column.
+func checkExact(t *testing.T, q *QuantizedRows, w *IntegerWeights, want []int64) {
+	t.Helper()
+	n, k := w.Shape()
+	if !w.Exact() {
+		if k < 500 {
+			t.Fatalf("%d terms are not exact", k)
+		}
+		return
+	}
+	ep := Epilogue{Scale: make([]float32, n), Offset: make([]float32, n)}
+	for j := range n {
+		ep.Scale[j], ep.Offset[j] = 1/float32(j+3), float32(j)-0.3
+	}
+	y := New(q.Rows(), n)
+	MulExact(q, w, ep, y)
+	for i, v := range y.Data {
+		if want := float32(float32(want[i])*ep.Scale[i%n]) + ep.Offset[i%n]; v != want {
+			t.Fatalf("%v: %d×%d×%d: element %d is %v, want %v", q.set, q.Rows(), n, k, i, v, want)
 		}
 	}
 }
@@ -63,7 +91,7 @@ func TestPatchesOfCodes(t *testing.T) {
 		for _, signed := range []bool{false, true} {
 			w := newIntegerWeights(set, []int16{3, -5, 7, 1}, 1, 4)
 			var q, p QuantizedRows
-			q.setCodes(set, w.Precision(), []byte{1, 2, 3, 4, 5}, signed, 2, 1, 5)
+			q.setCodes(set, []byte{1, 2, 3, 4, 5}, signed, 2, 1, 5)
 			p.SetPatches(&q, 1, 4)
 			p.SetZeros(0, 0, 1)
 			p.SetRun(0, 1, &q, 0, 2, 3)

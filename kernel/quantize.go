@@ -63,9 +63,10 @@ type QuantizedRows struct {
 	marked     int
 	count      atomic.Int64 // of marked rows while they are being found
 
-	low, perUnit float32 // for encodeStep
-	step         uint8   // of SetTogether
-	zero         uint16  // the code of zero, after SetPatches
+	low, perUnit float32        // for encodeStep
+	step         uint8          // of SetTogether
+	zero         uint16         // the code of zero, after SetPatches
+	sums         *QuantizedRows // see sumsOf
 }
 
 // codeSlack is how far kernels read beyond the last code of a row. Weights are zero there.

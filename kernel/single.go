@@ -116,6 +116,21 @@ func roundVec(dst, x, _ []float32) {
 	}
 }
 
+// BytesVec sets dst to the last 8 bits of the integers that x is rounded to towards zero: of two's complement,
+// those of an int8 and of a uint8. They are 0 for what is no int32, such as NaN. dst is at least as long as x.
+func BytesVec(dst []byte, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		bytesBlocks(&dst[0], &x[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		v := x[i]
+		if dst[i] = 0; v >= -1<<31 && v < 1<<31 {
+			dst[i] = byte(int32(v))
+		}
+	}
+}
+
 func erfcVec(dst, x, _ []float32) {
 	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {

@@ -2757,6 +2757,30 @@ next:
 	VZEROUPPER
 	RET
 
+// func bytesBlocks(dst *uint8, x *float32, blocks int)
+TEXT ·bytesBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VPCMPEQD Y13, Y13, Y13
+	VPSRLD $24, Y13, Y13
+next:
+	VCVTTPS2DQ 0(SI), Y0
+	VPAND Y13, Y0, Y0
+	VCVTTPS2DQ 32(SI), Y1
+	VPAND Y13, Y1, Y1
+	VPACKUSDW Y1, Y0, Y0
+	VPERMQ $0xd8, Y0, Y0
+	VEXTRACTI128 $1, Y0, X1
+	VPACKUSWB X1, X0, X0
+	VMOVDQU X0, (DI)
+	ADDQ $64, SI
+	ADDQ $16, DI
+	DECQ CX
+	JNZ next
+	VZEROUPPER
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI

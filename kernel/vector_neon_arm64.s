@@ -4588,6 +4588,40 @@ next:
 	FMOVQ F14, 176(R9)
 	RET
 
+// func bytesBlocks(dst *uint8, x *float32, blocks int)
+TEXT ·bytesBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $0x4f000000, R6 // 2³¹
+	VDUP R6, V8.S4
+next:
+	FMOVQ 0(R1), F0
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
+	WORD $0x4e291c00 // and v0.16b, v0.16b, v9.16b
+	FMOVQ 16(R1), F1
+	WORD $0x6ea1e509 // fcmgt v9.4s, v8.4s, v1.4s
+	WORD $0x4ea1b821 // fcvtzs v1.4s, v1.4s
+	WORD $0x4e291c21 // and v1.16b, v1.16b, v9.16b
+	FMOVQ 32(R1), F2
+	WORD $0x6ea2e509 // fcmgt v9.4s, v8.4s, v2.4s
+	WORD $0x4ea1b842 // fcvtzs v2.4s, v2.4s
+	WORD $0x4e291c42 // and v2.16b, v2.16b, v9.16b
+	FMOVQ 48(R1), F3
+	WORD $0x6ea3e509 // fcmgt v9.4s, v8.4s, v3.4s
+	WORD $0x4ea1b863 // fcvtzs v3.4s, v3.4s
+	WORD $0x4e291c63 // and v3.16b, v3.16b, v9.16b
+	WORD $0x4e411800 // uzp1 v0.8h, v0.8h, v1.8h
+	WORD $0x4e431842 // uzp1 v2.8h, v2.8h, v3.8h
+	WORD $0x4e021800 // uzp1 v0.16b, v0.16b, v2.16b
+	FMOVQ F0, (R0)
+	ADD $64, R1
+	ADD $16, R0
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0

@@ -249,3 +249,30 @@ func TestExtremes(t *testing.T) {
 		}
 	}
 }
+
+// Bytes are those of int32s, with all kernels.
+func TestBytesVec(t *testing.T) {
+	inf := float32(math.Inf(1))
+	special := []float32{0, float32(math.Copysign(0, -1)), 0.99, -0.99, 1, 127.5, 128, 255, 255.9, 256, 300, -1, -1.5, -128, -129, -300,
+		1 << 24, 1<<31 - 128, 1 << 31, -1 << 31, -1<<31 - 256, 1 << 40, -1 << 40, inf, -inf, float32(math.NaN())}
+	r := rand.New(rand.NewPCG(3, 4))
+	x := make([]float32, 1000)
+	for i := range x {
+		if x[i] = special[r.IntN(len(special))]; i%3 == 0 {
+			x[i] = float32(r.NormFloat64() * 200)
+		}
+	}
+	for _, n := range []int{0, 1, 15, 16, 17, 1000} {
+		dst := make([]byte, n)
+		BytesVec(dst, x[:n])
+		for i, got := range dst {
+			want := byte(0)
+			if v := float64(x[i]); math.Abs(v) < 1<<31 {
+				want = byte(int64(v))
+			}
+			if got != want {
+				t.Errorf("element %d of %d: %v is %d, want %d", i, n, x[i], got, want)
+			}
+		}
+	}
+}

@@ -13,16 +13,20 @@ import (
 
 // MatmulIntegerOp is the exact product of the rows of x and one matrix, both int8s or uint8s, as int32s:
 // inputs x, y, and what means 0 in each, a number for x and a number or one for each column for y. Sums
-// that need more bits wrap around. A constant y is prepared once, for all calls.
+// that need more bits wrap around. A constant y is prepared once, for all calls. With Float the int32s are
+// cast to float32s, which saves making them, and an epilogue may follow.
 type MatmulIntegerOp = matmulIntegerOp
 
-type matmulIntegerOp struct{}
+type matmulIntegerOp struct{ Float bool }
 
-// ConvLastIntegerOp is ConvLastOp for int8s or uint8s, without groups, with exact sums as int32s. The
-// inputs are those of MatmulIntegerOp. Padding is what means 0.
+// ConvLastIntegerOp is ConvLastOp for int8s or uint8s, without groups, with exact sums. The inputs and the
+// results are those of MatmulIntegerOp. Padding is what means 0.
 type ConvLastIntegerOp = convLastIntegerOp
 
-type convLastIntegerOp struct{ Window array.Window }
+type convLastIntegerOp struct {
+	Window array.Window
+	Float  bool
+}
 
 // MatmulInteger returns the exact product of the last dimension of x, of two or more, and a matrix y. zeroX
 // is a scalar, zeroY one, or a vector with a number for each column.
@@ -52,11 +56,28 @@ func ConvInteger(x, weights, zeroX, zeroY *fgraph.Variable, slide Slide) *fgraph
 	return DimShuffle(MustApply(op, DimShuffle(x, ToLast(n)...), foldedView(LastWeights(weights)), zeroX, zeroY), ToSecond(n)...)
 }
 
-func (matmulIntegerOp) String() string      { return "MatmulInteger" }
-func (op convLastIntegerOp) String() string { return convText("ConvLastInteger", op.Window, 1) }
+func (op matmulIntegerOp) String() string { return "MatmulInteger" + floatText(op.Float) }
+func (op convLastIntegerOp) String() string {
+	return convText("ConvLastInteger"+floatText(op.Float), op.Window, 1)
+}
+
+func floatText(float bool) string {
+	if float {
+		return "{float32}"
+	}
+	return ""
+}
+
+// sumType returns the type of the results of a product of codes.
+func sumType(float bool) array.DType {
+	if float {
+		return array.Float32
+	}
+	return array.Int32
+}
 
 // inferCodes returns the type of the result of an op on codes, given that of the product of floats.
-func inferCodes(op fgraph.Op, in []*fgraph.Variable, product func(floats []*fgraph.Variable) ([]fgraph.Type, error)) ([]fgraph.Type, error) {
+func inferCodes(op fgraph.Op, float bool, in []*fgraph.Variable, product func(floats []*fgraph.Variable) ([]fgraph.Type, error)) ([]fgraph.Type, error) {
 	if len(in) != 4 {
 		return nil, wrongCount(op, in, 4)
 	}
@@ -84,7 +105,7 @@ func inferCodes(op fgraph.Op, in []*fgraph.Variable, product func(floats []*fgra
 	if err != nil {
 		return nil, err
 	}
-	return one(NewType(array.Int32, types[0].(Type).Shape()...)), nil
+	return one(NewType(sumType(float), types[0].(Type).Shape()...)), nil
 }
 
 // preparedCodes returns what prepares the right-hand factor: once, if it and its zero are constants.
@@ -110,7 +131,7 @@ type codeWeights struct{ zero weak.Pointer[array.Array] }
 
 // Infer implements Op.
 func (op matmulIntegerOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	return inferCodes(op, in, func(floats []*fgraph.Variable) ([]fgraph.Type, error) {
+	return inferCodes(op, op.Float, in, func(floats []*fgraph.Variable) ([]fgraph.Type, error) {
 		y := TypeOf(in[1])
 		if n := y.NDim(); n < 2 || TypeOf(in[0]).NDim() != n {
 			return nil, argError(op, 1, "is a %v; as many dimensions as those of a %v, and at least two, are expected", y, in[0].Type())
@@ -133,7 +154,10 @@ func (matmulIntegerOp) base(in []*fgraph.Variable) Op {
 }
 
 // Compile implements Op.
-func (op matmulIntegerOp) Compile(a *fgraph.Apply) (Kernel, error) {
+func (op matmulIntegerOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compileProduct(a, nil) }
+
+// compileProduct implements multiplier.
+func (op matmulIntegerOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := preparedCodes(op, a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		x, y := in[0], in[1]
@@ -144,14 +168,17 @@ func (op matmulIntegerOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		var shape [array.MaxDims]int
 		copy(shape[:], x.Shape())
 		shape[d] = y.Dim(d)
-		if err := ws.New(out[0], array.Int32, shape[:d+1]...); err != nil {
+		if err := ws.New(out[0], sumType(op.Float), shape[:d+1]...); err != nil {
+			return err
+		}
+		if err := fitArgs(op, out[0], in[4:]); err != nil {
 			return err
 		}
 		w, err := prepared(ws, in)
 		if err != nil {
 			return err
 		}
-		return ws.MatMulCodes(out[0], x, in[2], w)
+		return ws.MatMulCodes(out[0], x, in[2], w, e, in[4:])
 	}, nil
 }
 
@@ -168,21 +195,25 @@ func (op matmulIntegerOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Var
 
 // Infer implements Op.
 func (op convLastIntegerOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	return inferCodes(op, in, convLastOp{op.Window, 1}.Infer)
+	return inferCodes(op, op.Float, in, convLastOp{op.Window, 1}.Infer)
 }
 
 // Compile implements Op.
 func (op convLastIntegerOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	return op.compileProduct(a, nil)
+}
+
+// compileProduct implements multiplier.
+func (op convLastIntegerOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := preparedCodes(op, a)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		w, err := prepared(ws, in)
 		if err != nil {
 			return err
 		}
-		// Zeros are no inputs of an epilogue.
-		return slideLast(op, convLastOp{op.Window, 1}, func(ws *array.Workspace, y *array.Array, factors []*array.Array, window array.Window) error {
-			return ws.ConvLastCodes(y, factors[0], in[2], factors[1], w, window)
-		})(ws, in[:2], out)
+		return slideLast(op, convLastOp{op.Window, 1}, 4, sumType(op.Float), func(ws *array.Workspace, y *array.Array, in []*array.Array, window array.Window) error {
+			return ws.ConvLastCodes(y, in[0], in[2], in[1], w, window, e, in[4:])
+		})(ws, in, out)
 	}, nil
 }
 

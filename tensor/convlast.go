@@ -93,13 +93,14 @@ func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
 		prepared = preparation.Once(w, lastWeights(op.Groups), func(t *kernel.Threads) *array.LastWeights { return array.NewLastWeights(w, op.Groups, t) })
 	}
-	return slideLast(op, op, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
+	return slideLast(op, op, 2, TypeOf(a.Out()).DType(), func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.ConvLast(y, in[0], in[1], prepared(ws), w, op.Groups, e, in[2:])
 	}), nil
 }
 
-// slideLast returns the kernel of an op that computes conv with run, which sets y.
-func slideLast(op fgraph.Op, conv convLastOp, run func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error) Kernel {
+// slideLast returns the kernel of an op that computes conv with run, which sets y, of a type. The op has
+// some inputs before those of an epilogue.
+func slideLast(op fgraph.Op, conv convLastOp, inputs int, dtype array.DType, run func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error) Kernel {
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var bufX, bufW, bufY, shape [array.MaxDims]int
 		n := conv.Window.Dims + 2
@@ -119,14 +120,10 @@ func slideLast(op fgraph.Op, conv convLastOp, run func(ws *array.Workspace, y *a
 		}
 		copy(shape[1:], y[2:])
 		shape[0], shape[n-1] = y[0], y[1]
-		dtype := in[0].DType()
-		if !dtype.IsFloat() {
-			dtype = array.Int32 // of exact sums
-		}
 		if err := ws.New(out[0], dtype, shape[:n]...); err != nil {
 			return err
 		}
-		if err := fitArgs(op, out[0], in[2:]); err != nil {
+		if err := fitArgs(op, out[0], in[inputs:]); err != nil {
 			return err
 		}
 		return run(ws, out[0], in, w)

@@ -28,7 +28,8 @@ type epilogueOp struct {
 }
 
 // NewEpilogue returns the op for a product, which is a [ConvLastOp], a [WinogradOp], a [MatmulOp], a
-// [SpliceMatmulOp], a [Dot22Op], an [IntegersOp] or a [BlockMatmulOp], and for a program with one output, of the type of the product. It
+// [SpliceMatmulOp], a [Dot22Op], an [IntegersOp], a [BlockMatmulOp], a [MatmulIntegerOp] or a
+// [ConvLastIntegerOp], and for a program with one output, of the type of the product. It
 // returns nil for others.
 func NewEpilogue(base Op, p *array.Program) *EpilogueOp {
 	b, ok := base.(multiplier)
@@ -112,7 +113,7 @@ func argKinds(a *fgraph.Apply, factors int) []array.ArgKind {
 		row, full := true, true
 		for d := range t.NDim() {
 			n, m := t.Dim(d), out.Dim(d)
-			row = row && (d == last && n == m && n != Unknown || d < last && n == 1)
+			row = row && (n == 1 || d == last && n == m && n != Unknown)
 			full = full && n == m && n != Unknown
 		}
 		switch {

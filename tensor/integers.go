@@ -85,7 +85,7 @@ func (op integersOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 		if w != nil {
 			prepared = preparation.Once(w, integerWeights(op.precision), func(*kernel.Threads) *array.IntegerWeights { return array.NewIntegerWeights(w, op.precision) })
 		}
-		return slideLast(op, conv, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
+		return slideLast(op, conv, 2, array.Float32, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 			return ws.IntegerConvLast(y, in[0], in[1], prepared(ws), w, e, in[2:])
 		}), nil
 	}

@@ -61,7 +61,7 @@ func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.Len() > 0 {
 		prepared = preparation.Once(w, winogradWeights(op.Tile), func(*kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
 	}
-	return slideLast(op, op.conv(), func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
+	return slideLast(op, op.conv(), 2, array.Float32, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.Winograd(y, in[0], in[1], prepared(ws), w, op.Tile, e, in[2:])
 	}), nil
 }

@@ -79,6 +79,44 @@ func productOfIntegers(a *apply) *variable {
 	return tensor.Mul(tensor.Cast(sums, array.Float32), tensor.Mul(tensor.DimShuffle(x.scale), scale))
 }
 
+// floatSums returns the pass float_sums: int32s that nothing reads but a cast to float32s are not made.
+func floatSums() rewrite.GraphRewriter {
+	return rewrite.Global{
+		Name: "float_sums", Class: profile.ClassFusion, Fn: castSums,
+		Doc: "a product of integers of 8 bits makes float32s where its sums are cast to them, and can complete these: cast{float32}(MatmulInteger(x, w, z, y)) → MatmulInteger{float32}(x, w, z, y)",
+	}
+}
+
+func castSums(_ context.Context, h *rewrite.Handle) error {
+	for _, a := range those(h.Graph(), func(op fgraph.Op) bool { return ofFloats(op) != nil }, nil) {
+		cast := onlyClient(a.Out())
+		if cast == nil || argument(cast.Out(), array.Cast) == nil || dtypeOf(cast.Out()) != array.Float32 {
+			continue
+		}
+		v := tensor.MustApply(ofFloats(a.Op()), a.Inputs()...)
+		v.Owner().SetOrigin(cast.Origin())
+		if _, err := h.Replace("", cast, fgraph.Replacement{Old: cast.Out(), New: v}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofFloats returns the product of integers whose sums are float32s for the one whose sums are int32s, or nil.
+func ofFloats(op fgraph.Op) tensor.Op {
+	switch op := op.(type) {
+	case tensor.MatmulIntegerOp:
+		if !op.Float {
+			return tensor.MatmulIntegerOp{Float: true}
+		}
+	case tensor.ConvLastIntegerOp:
+		if !op.Float {
+			return tensor.ConvLastIntegerOp{Window: op.Window, Float: true}
+		}
+	}
+	return nil
+}
+
 // A dequantized is (codes - zero)·scale, where codes and zero are integers of 8 bits.
 type dequantized struct{ codes, zero, scale *variable }
 

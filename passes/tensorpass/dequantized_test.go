@@ -84,6 +84,59 @@ func TestDequantizedProducts(t *testing.T) {
 	})
 }
 
+// TestFloatSums: sums of integers that are only cast to float32s are float32s, with the same bits, and others
+// stay.
+func TestFloatSums(t *testing.T) {
+	product := func(r *rand.Rand, x variable, n int) variable {
+		k := tensor.TypeOf(x).Dim(tensor.TypeOf(x).NDim() - 1)
+		return tensor.MatmulInteger(x, codes(r, array.Uint8, k, n), codes(r, array.Uint8), codes(r, array.Uint8))
+	}
+	checkDequantized(t, "float_sums", 0, []dequantizedCase{
+		{"a product", array.Uint8, []int{2, 5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Mul(tensor.Cast(product(r, x, 20), array.Float32), scales(r))
+		}, true},
+		{"a product of many terms", array.Uint8, []int{5, 7000}, func(r *rand.Rand, x variable) variable {
+			return tensor.Cast(product(r, x, 20), array.Float32)
+		}, true},
+		{"a convolution", array.Uint8, []int{2, 9, 8}, func(r *rand.Rand, x variable) variable {
+			x = tensor.DimShuffle(x, 0, 2, 1)
+			w := codes(r, array.Int8, 3, 9, 12)
+			op := tensor.ConvLastIntegerOp{Window: array.Window{Dims: 1, Size: [3]int{3}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}}
+			return tensor.Cast(tensor.MustApply(op, x, w, codes(r, array.Uint8), codes(r, array.Int8)), array.Float32)
+		}, true},
+		{"sums that have another use", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			sums := product(r, x, 20)
+			return tensor.Add(tensor.Cast(sums, array.Float32), tensor.Cast(tensor.Maximum(sums, tensor.Number(7, sums)), array.Float32))
+		}, false},
+		{"a cast to float64s", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Cast(product(r, x, 20), array.Float64)
+		}, false},
+	})
+}
+
+// TestEpiloguesOfIntegers: products of integers complete their sums, with the same bits.
+func TestEpiloguesOfIntegers(t *testing.T) {
+	product := func(r *rand.Rand, x variable, float bool) variable {
+		return tensor.MustApply(tensor.MatmulIntegerOp{Float: float}, x, codes(r, array.Uint8, 70, 20), codes(r, array.Uint8), codes(r, array.Uint8))
+	}
+	checkDequantized(t, "fuse_product_epilogue", 0, []dequantizedCase{
+		{"a scale", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Mul(product(r, x, true), tensor.PadLeft(scales(r), 2))
+		}, true},
+		{"a scale for each column", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			return tensor.Mul(product(r, x, true), scales(r, 1, 20))
+		}, true},
+		{"int32s", array.Uint8, []int{5, 70}, func(r *rand.Rand, x variable) variable {
+			sums := product(r, x, false)
+			return tensor.Maximum(sums, tensor.Number(7, sums))
+		}, false},
+		{"weights that are no constant", array.Uint8, []int{70, 70}, func(r *rand.Rand, x variable) variable {
+			sums := tensor.MustApply(tensor.MatmulIntegerOp{Float: true}, x, x, codes(r, array.Uint8), codes(r, array.Uint8))
+			return tensor.Mul(sums, tensor.PadLeft(scales(r), 2))
+		}, false},
+	})
+}
+
 // TestWeightCodes: what reads large weights that are dequantized reads their codes, with the same bits.
 func TestWeightCodes(t *testing.T) {
 	take := func(r *rand.Rand, w variable) variable {

@@ -71,25 +71,28 @@ func hasBetter(a, reader *apply) bool {
 // takesEpilogue reports whether products by an op can complete their results.
 func takesEpilogue(op fgraph.Op) bool {
 	switch op.(type) {
-	case tensor.MatmulOp, tensor.Dot22Op, tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp, tensor.BlockMatmulOp:
+	case tensor.MatmulOp, tensor.Dot22Op, tensor.ConvLastOp, tensor.WinogradOp, tensor.SpliceMatmulOp, tensor.IntegersOp, tensor.BlockMatmulOp,
+		tensor.MatmulIntegerOp, tensor.ConvLastIntegerOp:
 		return true
 	}
 	return false
 }
 
-// hasEpilogue reports whether an apply is a product of float32s with a constant factor. Others are
-// left to the passes that work in place, as Theano's are.
+// hasEpilogue reports whether an apply is a product with a constant factor whose sums are float32s. Others
+// are left to the passes that work in place, as Theano's are.
 func hasEpilogue(a *apply) bool {
-	if !takesEpilogue(a.Op()) {
+	if !takesEpilogue(a.Op()) || dtypeOf(a.Out()) != array.Float32 {
 		return false
 	}
-	var w *array.Array
-	if isMatrixProduct(a.Op()) {
-		w = tensor.FixedFactor(a.Inputs()[1])
-	} else {
-		w = tensor.ConstantOf(a.Inputs()[len(a.Inputs())-1])
+	in := a.Inputs()
+	last := tensor.ConstantOf(in[len(in)-1])
+	switch a.Op().(type) {
+	case tensor.MatmulIntegerOp, tensor.ConvLastIntegerOp:
+		return last != nil && tensor.ConstantOf(in[1]) != nil
+	case tensor.MatmulOp, tensor.Dot22Op:
+		last = tensor.FixedFactor(in[1])
 	}
-	return w != nil && w.DType() == array.Float32 && dtypeOf(a.Out()) == array.Float32
+	return last != nil && last.DType() == array.Float32
 }
 
 // withEpilogue returns what an element-wise apply computes from a product, as one op, or nil.

@@ -26,6 +26,7 @@ import (
 //   - multiply_rows_once multiplies once what is the same in many rows; order_product_terms puts the products first in sums.
 //   - channels_last moves the channels of convolutions, and of what lies between them.
 //   - integer_products multiplies integers that are dequantized first.
+//   - float_sums lets products of integers make floats.
 //   - weight_codes leaves large weights the integers that they are.
 //   - products_to_int8 and products_to_int16 multiply integers; limit_integer_error gives some more bits.
 //   - splice_products lets products read what is joined; fuse_product_epilogue lets products complete their results.
@@ -56,6 +57,8 @@ func Pass(name string) rewrite.GraphRewriter {
 		return winograd(usualCosts)
 	case "integer_products":
 		return integerProducts()
+	case "float_sums":
+		return floatSums()
 	case "weight_codes":
 		return weightCodes()
 	case "layer_norm":

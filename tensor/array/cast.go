@@ -1,5 +1,7 @@
 package array
 
+import "github.com/nnopt/nnopt/kernel"
+
 // runCast converts a block. Half floats take the way over float32s, for which there is a lane.
 func runCast(from, to DType, dst, a, wide *lane, n int) {
 	switch {
@@ -43,9 +45,21 @@ func runCast(from, to DType, dst, a, wide *lane, n int) {
 	case Uint64:
 		castNumbers(to, dst, a.u[:n])
 	case Float32:
-		castNumbers(to, dst, a.f[:n])
+		castFloats(to, dst, a.f[:n])
 	case Float64:
 		castNumbers(to, dst, a.d[:n])
+	}
+}
+
+// castFloats is castNumbers with vector code for bytes, which quantizing makes.
+func castFloats(to DType, dst *lane, a []float32) {
+	switch n := len(a); to {
+	case Int8:
+		kernel.BytesVec(bytesOf(dst.i8[:n]), a)
+	case Uint8:
+		kernel.BytesVec(dst.u8[:n], a)
+	default:
+		castNumbers(to, dst, a)
 	}
 }
 

@@ -40,6 +40,34 @@ func less(a, zero *Array) *Array {
 	return b
 }
 
+// checkFloatSums checks what run makes of sums as float32s, with an epilogue: the product times a number, more
+// a row, as the kernel does it, and the sigmoid of that.
+func checkFloatSums(t *testing.T, r *rand.Rand, sums *Array, run func(ws *Workspace, y *Array, e *Epilogue, args []*Array) error) {
+	t.Helper()
+	ones := slices.Repeat([]int{1}, sums.NDim())
+	rows := slices.Clone(ones)
+	rows[len(rows)-1] = sums.Dim(len(rows) - 1)
+	scale, bias := Full(Float32, 0.1*r.Float64(), ones...), New(Float32, rows...)
+	for i := range bias.Len() {
+		bias.SetFloat(i, r.NormFloat64())
+	}
+	args := []*Array{scale, bias}
+	p := NewProgram(Float32, Float32, Float32)
+	p.Return(p.Append(Sigmoid, p.Append(Add, 2, p.Append(Mul, 0, 1))))
+	want := New(Float32, sums.Shape()...)
+	new(Workspace).Map(p, []*Array{want}, []*Array{sums.Cast(Float32), scale, bias})
+	e := NewEpilogue(p, []ArgKind{AnyArg, RowArg, RowArg})
+	for _, threads := range []*kernel.Threads{nil, kernel.NewThreads(3)} {
+		divide.Always.Store(threads != nil)
+		got := New(Float32, sums.Shape()...)
+		err := run(&Workspace{Threads: threads}, got, e, args)
+		divide.Always.Store(false)
+		if err != nil || !Equal(got, want) {
+			t.Fatalf("%v, %v, want %v", got, err, want)
+		}
+	}
+}
+
 // TestCodes: products and convolutions of integers of eight bits are exact, for all types, shapes, windows
 // and zeros, with any number of threads.
 func TestCodes(t *testing.T) {
@@ -57,6 +85,9 @@ func TestCodes(t *testing.T) {
 			rows, k := r.IntN(20), r.IntN(100)
 			if trial%20 == 0 {
 				rows, k = 400, 900
+				if trial%40 == 0 { // several parts
+					rows, k = 150, 2000
+				}
 			}
 			a, za := randomCodes(r, tx, 0, rows, k)
 			b, zb := randomCodes(r, tw, zeros, k, out)
@@ -67,12 +98,15 @@ func TestCodes(t *testing.T) {
 			if trial%4 == 0 {
 				a = a.Transpose(1, 0).Clone().Transpose(1, 0)
 			}
-			if err := ws.MatMulCodes(got, a, za, NewCodeWeights(b, zb)); err != nil {
+			if err := ws.MatMulCodes(got, a, za, NewCodeWeights(b, zb), nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if !Equal(got.Cast(Float64), want) {
 				t.Fatalf("%d: %d×%d×%d of %v and %v is %v, want %v", trial, rows, out, k, tx, tw, got, want)
 			}
+			checkFloatSums(t, r, got, func(ws *Workspace, y *Array, e *Epilogue, args []*Array) error {
+				return ws.MatMulCodes(y, a, za, NewCodeWeights(b, zb), e, args)
+			})
 			continue
 		}
 		dims, in := 1+r.IntN(MaxSpatial), 1+r.IntN(20)
@@ -94,7 +128,7 @@ func TestCodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		prepared := NewCodeWeights(aw, zw)
-		if err := ws.ConvLastCodes(got, ax, zx, aw, prepared, w); err != nil {
+		if err := ws.ConvLastCodes(got, ax, zx, aw, prepared, w, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !Equal(got.Cast(Float64), want) {
@@ -102,11 +136,14 @@ func TestCodes(t *testing.T) {
 		}
 		divide.Always.Store(true)
 		again, shared := New(Int32, y...), Workspace{Threads: kernel.NewThreads(3)}
-		err := shared.ConvLastCodes(again, ax, zx, aw, prepared, w)
+		err := shared.ConvLastCodes(again, ax, zx, aw, prepared, w, nil, nil)
 		divide.Always.Store(false)
 		if err != nil || !Equal(again, got) {
 			t.Fatalf("%s: three threads compute %v, %v, not %v", name, again, err, got)
 		}
+		checkFloatSums(t, r, got, func(ws *Workspace, y *Array, e *Epilogue, args []*Array) error {
+			return ws.ConvLastCodes(y, ax, zx, aw, prepared, w, e, args)
+		})
 		if slices.Contains(y, 0) != (got.Len() == 0) {
 			t.Fatal(name)
 		}

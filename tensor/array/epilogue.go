@@ -33,7 +33,7 @@ type ArgKind uint8
 // The kinds of inputs.
 const (
 	AnyArg  ArgKind = iota
-	RowArg          // all rows of the product have the same
+	RowArg          // all rows of the product have the same, perhaps one number
 	FullArg         // it has the shape of the product
 )
 
@@ -259,7 +259,11 @@ func (c *completion) own(y *Array, args []*Array) error {
 		if input == 0 {
 			return nil, nil
 		}
-		a, err := c.contiguous(k, args[input-1])
+		a := args[input-1]
+		if a.Len() == 1 && c.cols > 1 {
+			return c.repeated(k, a)
+		}
+		a, err := c.contiguous(k, a)
 		if err != nil {
 			return nil, err
 		}
@@ -309,6 +313,17 @@ func (c *completion) contiguous(k int, a *Array) (*Array, error) {
 	var err error
 	c.copies[k], err = c.ws.scratchCopy(a)
 	return c.copies[k], err
+}
+
+// repeated returns the number of a for each column, in copy number k.
+func (c *completion) repeated(k int, a *Array) ([]float32, error) {
+	c.copies[k] = new(Array)
+	if err := c.ws.New(c.copies[k], Float32, c.cols); err != nil {
+		return nil, err
+	}
+	s := Slice[float32](c.copies[k])
+	fill(s, float32(a.Float(0)))
+	return s, nil
 }
 
 // of returns what a product of some rows and columns does itself, until it is called again.

@@ -96,10 +96,7 @@ func (c *lastConvolution) integerPositions(f *IntegerFactor) error {
 
 // sections calls f for some positions after others, whose patches have so many elements.
 func (c *lastConvolution) sections(terms int, f func(first, n int) error) error {
-	most := max(integerBytes/terms, minLastRows)
-	if c.complete.left != nil {
-		most = min(most, max(epilogueBytes/(4*c.out), minLastRows))
-	}
+	most := c.complete.mostRows(terms, c.out)
 	rows := c.rows - c.first
 	blocks := (rows + most - 1) / most
 	for i := range blocks {

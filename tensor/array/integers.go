@@ -93,6 +93,15 @@ func (ws *Workspace) IntegerMatMul(c, a, b *Array, prepared *IntegerFactor, e *E
 	return ws.integerRows(&done, &p, &rows, prepared)
 }
 
+// mostRows returns how many rows of so many terms and columns to compute at a time.
+func (c *completion) mostRows(terms, cols int) int {
+	most := max(integerBytes/max(terms, 1), minLastRows)
+	if c.left != nil {
+		most = min(most, max(epilogueBytes/(4*cols), minLastRows))
+	}
+	return most
+}
+
 // integerRows sets the rows of c to those of a times a factor, some at a time.
 func (ws *Workspace) integerRows(done *completion, c, a *Array, f *IntegerFactor) error {
 	if !rowsFit(a.shape[0], a.shape[1], a.strides[0], a.strides[1]) {
@@ -104,10 +113,7 @@ func (ws *Workspace) integerRows(done *completion, c, a *Array, f *IntegerFactor
 		a = t
 	}
 	rows, cols := c.shape[0], c.shape[1]
-	most := max(integerBytes/a.shape[1], minLastRows)
-	if done.left != nil {
-		most = min(most, max(epilogueBytes/(4*cols), minLastRows))
-	}
+	most := done.mostRows(a.shape[1], cols)
 	if ws.Threads != nil {
 		// Threads divide a block among themselves, and each core has a cache.
 		most *= ws.Threads.Size()

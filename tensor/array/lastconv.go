@@ -70,7 +70,8 @@ type lastConvolution struct {
 	ws       *Workspace
 	x, w, y  *Array // [N, spatial…, groups·in], [window…, in, groups·out], [N, positions…, groups·out]
 	prepared *LastWeights
-	integers *IntegerWeights // or these
+	integers *IntegerWeights        // or these
+	codes    *kernel.IntegerWeights // or these
 	complete completion
 	slide    *slide
 	groups   int
@@ -133,6 +134,11 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		return c.shared(e, args, (*lastConvolution).windows)
 	}
 	return c.shared(e, args, (*lastConvolution).gathered)
+}
+
+// completes reports whether products do steps of the epilogue themselves.
+func (c *lastConvolution) completes() bool {
+	return c.prepared != nil || c.integers != nil || c.codes != nil && direct(c.y, c.codes)
 }
 
 // contiguous returns a, or copy number k of it.

@@ -75,7 +75,10 @@ var ops = map[string]maker{
 		op, ok := single(params, 100)
 		return tensor.SpliceMatmulOp{N: int8(op)}, ok && op > 0
 	},
-	"Integers": integersOp, "MatmulInteger": plain(tensor.MatmulIntegerOp{}),
+	"Integers": integersOp, "MatmulInteger": func(params []string) (tensor.Op, bool) {
+		float := len(params) == 1 && params[0] == "float32"
+		return tensor.MatmulIntegerOp{Float: float}, float || len(params) == 0
+	},
 	"BlockMatmul": func(params []string) (tensor.Op, bool) {
 		if len(params) != 1 {
 			return nil, false

@@ -18,11 +18,15 @@ var windowOps = map[string]maker{
 	"ConvWeights":   convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvWeightsOp{Window: w, Groups: groups} }),
 
 	"ConvLastInteger": func(params []string) (tensor.Op, bool) {
+		float := len(params) > 0 && params[0] == "float32"
+		if float {
+			params = params[1:]
+		}
 		op, ok := convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvLastOp{Window: w, Groups: groups} })(params)
 		if !ok || op.(tensor.ConvLastOp).Groups != 1 {
 			return nil, false
 		}
-		return tensor.ConvLastIntegerOp{Window: op.(tensor.ConvLastOp).Window}, true
+		return tensor.ConvLastIntegerOp{Window: op.(tensor.ConvLastOp).Window, Float: float}, true
 	},
 
 	"Winograd": func(params []string) (tensor.Op, bool) {

@@ -71,6 +71,7 @@ func (g *vectors) arithmetic() {
 	// Of NaN and a number, VMAXPS returns its first operand, the largest number so far.
 	g.partial("max", "x *float32, blocks int, most *[1]float32", "VBROADCASTSS minusInf, Y14", "VMOVUPS x, Y0; VMAXPS Y14, Y0, Y14", g.storeLargest)
 	g.extremes()
+	g.bytes()
 	g.partial("dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14", func() {
 		g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) })
 	})
@@ -111,6 +112,35 @@ func (g *vectors) extremes() {
 			}
 		},
 	})
+}
+
+// bytes writes the function that keeps the last 8 bits of integers, which floats are rounded to towards zero.
+// Those of what no int32 is are 0, as they are of -2³¹.
+func (g *vectors) bytes() {
+	g.open("bytes", "dst *uint8, x *float32, blocks int", "DI", "SI", "CX")
+	if g.arm() {
+		g.line("\tMOVD $0x4f000000, %s // 2³¹\n\tVDUP %[1]s, V8.S4\n", scratch)
+		g.label("next")
+		g.parts(func(i int) {
+			g.p("VMOVUPS %d(SI), V%d", 16*i, i)
+			g.word("fcmgt.4s", "V9", "V8", g.vec(i)) // arm64 rounds large numbers to the largest integer
+			g.word("fcvtzs.4s", g.vec(i), g.vec(i))
+			g.word("and.16b", g.vec(i), g.vec(i), "V9")
+		})
+		g.word("uzp1.8h", "V0", "V0", "V1")
+		g.word("uzp1.8h", "V2", "V2", "V3")
+		g.word("uzp1.16b", "V0", "V0", "V2")
+		g.p("VMOVUPS V0, (DI)")
+	} else {
+		g.p("VPCMPEQD Y13, Y13, Y13; VPSRLD $24, Y13, Y13")
+		g.label("next")
+		g.parts(func(i int) {
+			g.p("VCVTTPS2DQ %d(SI), Y%d; VPAND Y13, Y%[2]d, Y%[2]d", 32*i, i)
+		})
+		g.p("VPACKUSDW Y1, Y0, Y0; VPERMQ $0xd8, Y0, Y0; VEXTRACTI128 $1, Y0, X1; VPACKUSWB X1, X0, X0; VMOVDQU X0, (DI)")
+	}
+	g.p("ADDQ $64, SI; ADDQ $16, DI; DECQ CX; JNZ next")
+	g.end()
 }
 
 // storeLargest stores the largest of partial results, of which none is NaN.

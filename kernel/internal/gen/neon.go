@@ -30,7 +30,7 @@ var words = map[string]uint32{
 	"fadd.4s": 0x4e20d400, "fsub.4s": 0x4ea0d400, "fmul.4s": 0x6e20dc00, "fdiv.4s": 0x6e20fc00, "faddp.4s": 0x6e20d400,
 	"fmla.4s": 0x4e20cc00, "fmls.4s": 0x4ea0cc00, "fcmeq.4s": 0x4e20e400, "fcmgt.4s": 0x6ea0e400,
 	"fmin.4s": 0x4ea0f400, "fmax.4s": 0x4e20f400, "scvtf.4s": 0x4e21d800,
-	"add.4s": 0x4ea08400, "sub.4s": 0x6ea08400, "cmtst.4s": 0x4ea08c00, "fcvtns.4s": 0x4e21a800,
+	"add.4s": 0x4ea08400, "sub.4s": 0x6ea08400, "cmtst.4s": 0x4ea08c00, "fcvtns.4s": 0x4e21a800, "fcvtzs.4s": 0x4ea1b800,
 	"fadd.2d": 0x4e60d400, "fsub.2d": 0x4ee0d400, "fmul.2d": 0x6e60dc00, "fdiv.2d": 0x6e60fc00, "fsqrt.2d": 0x6ee1f800, "fsqrt.4s": 0x6ea1f800, "frintn.4s": 0x4e218800,
 	"fmin.2d": 0x4ee0f400, "fmax.2d": 0x4e60f400, "fmla.2d": 0x4e60cc00, "fmls.2d": 0x4ee0cc00, "fcmeq.2d": 0x4e60e400, "fcmgt.2d": 0x6ee0e400,
 	"add.2d": 0x4ee08400, "sub.2d": 0x6ee08400, "cmtst.2d": 0x4ee08c00,
