@@ -122,7 +122,7 @@ func directLines[T float](c *lastConvolution) error {
 
 // splitLine copies every parts-th element of a line to a part of dst, from each of the first ones on. The
 // parts are each elements apart.
-func splitLine[T float](dst, line []T, each, parts int) {
+func splitLine[T any](dst, line []T, each, parts int) {
 	if parts == 1 {
 		copy(dst, line)
 		return
