@@ -140,10 +140,11 @@ func (ws *Workspace) takeBetween(out *Array, s *selection, lead []int) error {
 	if err := ws.New(out, s.rest.dtype, shape...); err != nil {
 		return err
 	}
-	inner := selection{places: s.places, rest: Array{dtype: s.rest.dtype, ndim: s.rest.ndim - uint8(k), data: s.rest.data}, size: s.size / count}
-	copy(inner.rest.shape[:], s.rest.shape[k:s.rest.ndim])
-	copy(inner.rest.strides[:], s.rest.strides[k:s.rest.ndim])
-	ws.take(out, &inner)
+	inner := Array{dtype: s.rest.dtype, ndim: s.rest.ndim - uint8(k), data: s.rest.data}
+	copy(inner.shape[:], s.rest.shape[k:s.rest.ndim])
+	copy(inner.strides[:], s.rest.strides[k:s.rest.ndim])
+	*s = selection{places: s.places, rest: inner, size: s.size / count}
+	ws.take(out, s)
 	return out.TransposeTo(out, order[:len(shape)]...)
 }
 
