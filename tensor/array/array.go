@@ -55,8 +55,13 @@ func Full(dtype DType, v float64, shape ...int) *Array {
 }
 
 func fill[T any](dst []T, v T) {
-	for i := range dst {
+	// Memory is moved faster than elements are set one by one.
+	n := min(len(dst), 16)
+	for i := range dst[:n] {
 		dst[i] = v
+	}
+	for ; n > 0 && n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
 	}
 }
 

@@ -5,6 +5,9 @@ import "github.com/nnopt/nnopt/kernel"
 // directLastForward computes a convolution of groups with one channel of the input, row by row of
 // the result. Sums have the order of directForward.
 func directLastForward[T float](c *lastConvolution) error {
+	if c.byLines() {
+		return directLines[T](c)
+	}
 	s := c.slide
 	m := c.groups * c.out
 	taps := make([]kernel.Tap, 0, s.window())
@@ -61,6 +64,75 @@ func directLastRun[T float](c *lastConvolution, y, x []T, taps []kernel.Tap, n i
 				sum += T(x[p*step+t.X+i/c.out] * w[t.W+i])
 			}
 			row[i] = sum
+		}
+	}
+}
+
+// Vectors have too few channels to fill them where there are less than leastChannels. Then they are of
+// positions, if a line has leastPositions.
+const leastChannels, leastPositions = 8, 16
+
+// byLines reports whether sums of all positions of a line are computed together.
+func (c *lastConvolution) byLines() bool {
+	return c.groups*c.out < leastChannels && c.slide.out[2] >= leastPositions
+}
+
+// directLines is directLastForward for few channels. An element of the window is multiplied by all
+// elements of a line that it meets, which are stride elements of a channel apart: so lines of the input are
+// split into a line for each channel and each remainder of the division by the stride.
+func directLines[T float](c *lastConvolution) error {
+	s, m := c.slide, c.groups*c.out
+	step, n := s.stride[2], s.out[2]
+	each := (s.in[2] + step - 1) / step // elements of a part of a line
+	if err := c.ws.New(&c.memory, c.x.dtype, m*n+each*step*c.groups); err != nil {
+		return err
+	}
+	defer c.ws.Release(&c.memory)
+	sums, split, w := Slice[T](&c.memory)[:m*n], Slice[T](&c.memory)[m*n:], Slice[T](c.w)
+	for line := c.first / n; line < c.rows/n; line++ {
+		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
+		x := Slice[T](c.x)[item*s.inputs()*c.groups:]
+		clear(sums)
+		s.rows(at, func(in, first int) {
+			splitLine(split, x[in*s.in[2]*c.groups:][:s.in[2]*c.groups], each, step*c.groups)
+			for e := range s.size[2] {
+				r := s.rangeOf(2, e)
+				if r.lo >= r.hi {
+					continue
+				}
+				from := r.lo*step - s.before[2] + e*s.dilation[2]
+				for i := range m {
+					part := from%step*c.groups + i/c.out
+					addScaled(sums[i*n+r.lo:i*n+r.hi], w[(first+e)*m+i], split[part*each+from/step:][:r.hi-r.lo])
+				}
+			}
+		})
+		y := Slice[T](c.y)[line*n*m:][:n*m]
+		for i := range m {
+			at := i
+			for _, v := range sums[i*n:][:n] {
+				y[at] = v
+				at += m
+			}
+		}
+		c.complete.run(line*n*m, n*m)
+	}
+	return nil
+}
+
+// splitLine copies every parts-th element of a line to a part of dst, from each of the first ones on. The
+// parts are each elements apart.
+func splitLine[T any](dst, line []T, each, parts int) {
+	if parts == 1 {
+		copy(dst, line)
+		return
+	}
+	for p := range min(parts, len(line)) {
+		part := dst[p*each:][:(len(line)-p+parts-1)/parts]
+		at := p
+		for i := range part {
+			part[i] = line[at]
+			at += parts
 		}
 	}
 }

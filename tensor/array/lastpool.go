@@ -24,10 +24,9 @@ func (ws *Workspace) PoolLast(y, x *Array, w Window, kind Pooling) error {
 			case x.dtype == Float32 && kind == PoolMax:
 				p.largest(some, Slice[float32](x), Slice[float32](y))
 			case x.dtype == Float32:
-				poolLast(p, some, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(p.channels))
+				poolLast(p, some, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(2*p.channels))
 			default:
-				add := func(sums, x []float64) { kernel.Float64Map("add")(sums, sums, x) }
-				poolLast(p, some, Slice[float64](x), Slice[float64](y), math.Inf(-1), float64Kernels[Maximum], add, ws.accumulators(p.channels))
+				poolLast(p, some, Slice[float64](x), Slice[float64](y), math.Inf(-1), float64Kernels[Maximum], addDoubles, ws.accumulators(2*p.channels))
 			}
 		})
 	})
@@ -44,7 +43,8 @@ type lastPool struct {
 }
 
 // poolLast computes some lines of the result.
-func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(dst, x, y []T), add func(sums []float64, x []T), sums []float64) {
+func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(dst, x, y []T), add func(sums []float64, x []T), doubles []float64) {
+	sums, counts, count := doubles[:p.channels], doubles[p.channels:], -1.0
 	lines, size := p.out[0]*p.out[1], p.inputs()*p.channels
 	y = y[some.lo*p.out[2]*p.channels:]
 	for line := some.lo; line < some.hi; line++ {
@@ -61,9 +61,13 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 			clear(sums)
 			p.window(line%lines, k, func(at int) { add(sums, data[at*p.channels:][:p.channels]) })
 			position[2] = k
-			n := p.count(position)
-			for c, sum := range sums {
-				row[c] = T(sum / n)
+			if n := p.count(position); n != count { // most positions have that of the one before
+				count = n
+				fill(counts, n)
+			}
+			divideBlock(sums, sums, counts)
+			for c, v := range sums {
+				row[c] = T(v)
 			}
 		}
 	}

@@ -11,10 +11,11 @@ type operand struct {
 	dense   bool         // blocks are contiguous
 	uniform bool         // all elements are equal
 	staged  bool         // an output that is written after the whole block has been computed
-	// A repeated operand is the same in each row of two dimensions. Its slot keeps the block that
-	// begins at an element of the row, and is as long as held.
-	repeated    bool
-	phase, held int
+	// A repeated operand is the same in each row of two dimensions, and a flat one has one element for each row
+	// of the last one. The slot of a repeated one keeps the block that begins at an element of the row, and
+	// that of a flat one the block of a row; held is how long it is.
+	repeated, flat bool
+	phase, held    int
 }
 
 // loop is the state of one run of a program.
@@ -120,6 +121,7 @@ func (lp *loop) begin(p *Program, out, in []*Array) {
 		}
 	}
 	lp.repeat()
+	lp.flatten()
 	lp.allot(p)
 }
 
@@ -134,6 +136,18 @@ func (lp *loop) repeat() {
 			o.repeated, o.held = true, 0
 			lp.size = whole
 		}
+	}
+}
+
+// flatten finds the operands that have one element for each row. If rows are longer than blocks, most blocks
+// have the element of the block before.
+func (lp *loop) flatten() {
+	if lp.ndim < 2 || lp.shape[lp.ndim-1] <= lp.size {
+		return
+	}
+	for i := range lp.operands {
+		o := &lp.operands[i]
+		o.flat, o.held = !o.uniform && o.steps[lp.ndim-1] == 0, 0
 	}
 }
 
@@ -199,10 +213,13 @@ func (lp *loop) block(p *Program, lo, n int) {
 		case o.dense:
 			kinds[o.dtype].point(&lp.lanes[k], o.Array, lo, n)
 		case o.repeated && o.held >= n && o.phase == lo%lp.shape[1]:
+		case o.flat && o.held >= n && o.phase == lp.row(lo) && lp.row(lo+n-1) == o.phase:
 		case !o.uniform:
 			o.phase, o.held = 0, 0
 			if o.repeated {
 				o.phase, o.held = lo%lp.shape[1], n
+			} else if row := lp.row(lo); o.flat && lp.row(lo+n-1) == row {
+				o.phase, o.held = row, n
 			}
 			kinds[o.dtype].gather(&lp.lanes[k], o, shape, o.steps[:lp.ndim], lo, n)
 		}
@@ -221,6 +238,9 @@ func (lp *loop) block(p *Program, lo, n int) {
 		}
 	}
 }
+
+// row returns which row of the last dimension has an element.
+func (lp *loop) row(i int) int { return i / lp.shape[lp.ndim-1] }
 
 // run executes the instruction on a block of n elements.
 func (in *instr) run(l []lane, n int) {

@@ -18,6 +18,9 @@ const (
 // the order of the window. Each window has an element in the input, except for sums and
 // PoolPaddedMean.
 func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
+	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && x.Len() > 0 && y.Len() > 0 {
+		return ws.poolTurned(y, x, w, kind)
+	}
 	return ws.pooled(y, x, func(x *Array) {
 		p := newPool(w, x, y, kind)
 		switch {
@@ -43,6 +46,41 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 			})
 		}
 	})
+}
+
+// leastTurnedChannels is how many channels fill vectors. Then it takes less time to move them behind the others
+// and back than to pool lines: 0.2 to 0.5 of it on a Zen 5 (2026-11-28).
+const leastTurnedChannels = 16
+
+// poolTurned is Pool by PoolLast.
+func (ws *Workspace) poolTurned(y, x *Array, w Window, kind Pooling) error {
+	last, err := ws.scratchCopy(x.lastChannels())
+	if err != nil {
+		return err
+	}
+	defer ws.Release(last)
+	to := y.lastChannels()
+	pooled := new(Array)
+	if err := ws.New(pooled, y.dtype, to.Shape()...); err != nil {
+		return err
+	}
+	defer ws.Release(pooled)
+	if err := ws.PoolLast(pooled, last, w, kind); err != nil {
+		return err
+	}
+	ws.Copy(to, pooled)
+	return nil
+}
+
+// lastChannels returns a view of [N, C, spatial…] as [N, spatial…, C].
+func (a *Array) lastChannels() *Array {
+	n := int(a.ndim)
+	var order [MaxDims]int
+	for d := 1; d < n-1; d++ {
+		order[d] = d + 1
+	}
+	order[n-1] = 1
+	return a.Transpose(order[:n]...)
 }
 
 // PoolPlaces sets y, which holds integers, to the places of the elements that PoolMax finds: of

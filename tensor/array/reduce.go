@@ -263,6 +263,9 @@ const quickTerms = 32
 // quickExtremes is extremes of float32s, of which several are compared at a time.
 func quickExtremes(r Reduction) folder[float32, float32] {
 	f := extremes(r, lowest32, -lowest32)
+	of := map[Reduction]Opcode{Max: Maximum, Min: Minimum}[r]
+	f.rows = func(acc, x []float32) { float32Kernels[of](acc, acc, x[:len(acc)]) }
+	f.join = f.rows
 	slow := f.run
 	f.run = func(acc float32, x []float32, step int) float32 {
 		if step != 1 || len(x) < quickTerms {

@@ -10,6 +10,9 @@ type selection struct {
 	// outer says that the elements of different subarrays are closer to each other than those of
 	// one, as in the columns of a matrix. Then they are visited in that order.
 	outer bool
+	// before is how many dimensions of rest have longer steps than those between subarrays, if they come
+	// first and the others have shorter ones, as the lines of an image whose columns are indexed.
+	before int
 }
 
 // selected returns the selection by integer arrays of one shape. The error wraps ErrIndex. The
@@ -53,10 +56,20 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (*selection, error) {
 	// is the inner one. Then the result has its dimensions in that order, too, and is transposed
 	// without a copy.
 	s.size, s.outer = s.rest.Len(), s.rest.ndim > 0 && n > 1
+	sorted, between := true, false
 	for d, step := range s.rest.strides[:s.rest.ndim] {
-		s.outer = s.outer && (max(step, -step) > nearest || s.rest.shape[d] <= 1)
+		one, longer := s.rest.shape[d] <= 1, max(step, -step) > nearest
+		s.outer = s.outer && (longer || one)
+		first := s.before == d
+		sorted, between = sorted && (first || one || !longer), between || longer && !one
+		if first && (longer || one) {
+			s.before = d + 1
+		}
 	}
 	s.outer = s.outer && s.size > 1
+	if !sorted || !between || s.outer || n <= 1 || s.size <= 1 {
+		s.before = 0
+	}
 	return s, nil
 }
 
@@ -76,6 +89,9 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 	}
 	var buf [2 * MaxDims]int
 	lead, rest := indexes[0].Shape(), s.rest.Shape()
+	if s.before > 0 {
+		return ws.takeBetween(out, s, lead)
+	}
 	first, last := lead, rest
 	if s.outer {
 		first, last = rest, lead
@@ -89,6 +105,47 @@ func (ws *Workspace) Take(out, a *Array, indexes ...*Array) error {
 		return nil
 	}
 	return out.TransposeTo(out, leadFirst(&buf, len(lead), len(rest))...)
+}
+
+// takeBetween is Take where the indexed dimensions lie between others, in the result as well, which is
+// transposed without a copy. So what is next to each other in memory is copied in one go.
+func (ws *Workspace) takeBetween(out *Array, s *selection, lead []int) error {
+	defer s.forget()
+	k, n := s.before, len(s.places)
+	outer, steps := s.rest.shape[:k], s.rest.strides[:k]
+	var buf, order [2 * MaxDims]int
+	shape := append(append(append(buf[:0], outer...), lead...), s.rest.Shape()[k:]...)
+	count := 1
+	for _, size := range outer {
+		count *= size
+	}
+	w := walk(0, outer, steps, 0)
+	for range count - 1 {
+		w.advance(1)
+		for _, p := range s.places[:n] {
+			s.places = append(s.places, p+w.at)
+		}
+	}
+	ws.places = s.places
+	for d := range shape {
+		switch {
+		case d < len(lead):
+			order[d] = d + k
+		case d < len(lead)+k:
+			order[d] = d - len(lead)
+		default:
+			order[d] = d
+		}
+	}
+	if err := ws.New(out, s.rest.dtype, shape...); err != nil {
+		return err
+	}
+	inner := Array{dtype: s.rest.dtype, ndim: s.rest.ndim - uint8(k), data: s.rest.data}
+	copy(inner.shape[:], s.rest.shape[k:s.rest.ndim])
+	copy(inner.strides[:], s.rest.strides[k:s.rest.ndim])
+	*s = selection{places: s.places, rest: inner, size: s.size / count}
+	ws.take(out, s)
+	return out.TransposeTo(out, order[:len(shape)]...)
 }
 
 // pick is Take of few single elements, which takes no longer than to look at where they are. It reports false if

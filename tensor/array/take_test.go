@@ -84,6 +84,29 @@ func reversed(n int) []int {
 }
 
 // TestTakeOutside: an index that is out of range is named, whatever it is an index of.
+// TestTakeBetween: columns of an image with channels last are copied pixel by pixel, and the result has the layout of
+// the image.
+func TestTakeBetween(t *testing.T) {
+	image := randomArray(rand.New(rand.NewPCG(3, 4)), Float32, 1, 3, 4, 5) // of 3 lines, 4 columns and 5 channels
+	columns := Of([]int64{0, 0, 3, 1, -1, 2}, 6)
+	var ws Workspace
+	got := new(Array)
+	if err := ws.Take(got, image.Transpose(2, 0, 1, 3), columns); err != nil {
+		t.Fatal(err)
+	}
+	if !got.Transpose(1, 2, 0, 3).Contiguous() {
+		t.Errorf("the result has the strides %v", got.strides[:got.ndim])
+	}
+	for i, column := range []int{0, 0, 3, 1, 3, 2} {
+		for k := range 15 {
+			line, channel := k/5, k%5
+			if v, want := got.Float((i*3+line)*5+channel), image.Float((line*4+column)*5+channel); v != want {
+				t.Fatalf("column %d, line %d, channel %d: %v, not %v", i, line, channel, v, want)
+			}
+		}
+	}
+}
+
 func TestTakeOutside(t *testing.T) {
 	var ws Workspace
 	for _, p := range []int64{5, -6, 1 << 40, -1 << 63} {

@@ -292,7 +292,7 @@ func (c *lastConvolution) divided(e *Epilogue, args []*Array, run func(c *lastCo
 // sharedDirect is shared for sums without products, line by line.
 func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	each := summedDirectly
-	if c.x.dtype == Float64 || c.out > 1 {
+	if c.x.dtype == Float64 || c.out > 1 && !c.byLines() {
 		each = multipliedDirectly
 	}
 	line := c.slide.out[2]

@@ -65,9 +65,10 @@ func addDoubles(acc, x []float64) { addBlock(acc, acc, x) }
 
 // Functions of vectors of float64s.
 var (
-	addBlock   = kernel.Float64Map("add")
-	expBlock   = kernel.Float64Map("exp")
-	log1pBlock = kernel.Float64Map("log1p")
+	addBlock    = kernel.Float64Map("add")
+	divideBlock = kernel.Float64Map("div")
+	expBlock    = kernel.Float64Map("exp")
+	log1pBlock  = kernel.Float64Map("log1p")
 )
 
 // softplusBlock is softplus for a block.
