@@ -24,8 +24,10 @@ type Ground struct {
 	Leaves []*fgraph.Variable
 	// Runs are lists of values of the leaves. Each term is computed in all runs.
 	Runs [][]any
-	// Guard is a function of rules that holds for all values of run 0, or "".
-	Guard string
+	// Guard is a function of rules that holds for all values of run 0, or "". Guarded returns a variable
+	// of the type of another for which it is known to hold.
+	Guard   string
+	Guarded func(v *fgraph.Variable) *fgraph.Variable
 	// All says that these are all values that there are.
 	All bool
 	// Constant returns the value of a constant.

@@ -26,8 +26,8 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 			return err
 		}
 		if r.Kept {
-			c.found = s.found(c, rule, r)
-			return nil
+			c.found, err = s.found(ctx, c, rule, r)
+			return err
 		}
 		if !c.cond && len(r.Wrong) > 0 {
 			c.wrong = s.renamed(c, r.Wrong)
@@ -131,8 +131,16 @@ func (s *search) renamed(c *candidate, values map[string]any) map[string]any {
 }
 
 // found returns what is known of a rule.
-func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Found {
-	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, sides: [2]*fgraph.Variable{c.left.v, c.right.v}}
+func (s *search) found(ctx context.Context, c *candidate, rule pattern.Rule, r rulecheck.Report) (*Found, error) {
+	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, sides: s.sides(c, rule.Cases[0].In.Guards)}
+	if c.cond {
+		// A rule with a guard for variables follows from others only where that is known to hold. Which
+		// variables need it, the check has found out.
+		left, err := s.follows(ctx, f)
+		if err != nil || left {
+			return nil, err
+		}
+	}
 	var types []string
 	for _, v := range c.vars {
 		if t := fmt.Sprint(v.Type()); !slices.Contains(types, t) {
@@ -143,8 +151,53 @@ func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Fou
 	f.Proved = s.space.All && r.Class == rulecheck.Exact
 	f.Rule.Name = nameOf(c.rewrite)
 	f.Rule.Doc = sentence(f.Rule.Cases[0])
-	f.Fires, f.Not = s.examples(c, f.Rule)
-	return f
+	f.Fires, f.Not = s.examples(f)
+	return f, nil
+}
+
+// sides returns both sides of a candidate, with variables for which the guard of run 0 holds where it is
+// asked for.
+func (s *search) sides(c *candidate, guards []pattern.Guard) [2]*fgraph.Variable {
+	made := make(map[*fgraph.Variable]*fgraph.Variable)
+	for i, v := range c.vars {
+		for _, g := range guards {
+			if g.Func == s.space.Guard && slices.Contains(g.Args, c.name(i)) {
+				made[v] = s.space.Guarded(v)
+			}
+		}
+	}
+	return [2]*fgraph.Variable{substitute(c.left.v, made), substitute(c.right.v, made)}
+}
+
+// substitute returns a variable computed from others than before.
+func substitute(v *fgraph.Variable, made map[*fgraph.Variable]*fgraph.Variable) *fgraph.Variable {
+	if len(made) == 0 {
+		return v
+	}
+	of := func(v *fgraph.Variable) *fgraph.Variable {
+		if w := made[v]; w != nil {
+			return w
+		}
+		return v
+	}
+	fgraph.Walk([]*fgraph.Variable{v}, func(v *fgraph.Variable) bool { return made[v] != nil }, func(a *fgraph.Apply) {
+		inputs := slices.Clone(a.Inputs())
+		for i, in := range inputs {
+			inputs[i] = of(in)
+		}
+		made[a.Out()] = fgraph.NewApply(a.Op(), inputs, a.Out().Type()).Out()
+	})
+	return of(v)
+}
+
+// follows reports whether a rule follows from those that there are.
+func (s *search) follows(ctx context.Context, f *Found) (bool, error) {
+	t, err := newTheory(s.d, onePair, s.rules)
+	if err != nil {
+		return false, err
+	}
+	equal, err := t.ask(ctx, [][2]*fgraph.Variable{f.sides})
+	return err == nil && equal[0], err
 }
 
 // nameOf makes a name of what a rule says.
@@ -180,8 +233,8 @@ func spoken(e pattern.Expr) string {
 
 // examples returns an expression that a rule replaces, and one like it that it leaves: with another
 // variable at one place.
-func (s *search) examples(c *candidate, rule pattern.Rule) (fires, not string) {
-	r, err := compiled(s.d, rule)
+func (s *search) examples(f *Found) (fires, not string) {
+	r, err := compiled(s.d, f.Rule)
 	if err != nil {
 		return "", ""
 	}
@@ -193,11 +246,11 @@ func (s *search) examples(c *candidate, rule pattern.Rule) (fires, not string) {
 		result, err := r.Transform(rewrite.NewContext(context.Background(), g), g.Outputs()[0].Owner())
 		return s.d.Sprint(v), err == nil && !result.Empty()
 	}
-	text, ok := try(c.left.v)
+	text, ok := try(f.sides[0])
 	if ok {
 		fires = text
 	}
-	for _, v := range s.others(c.left.v) {
+	for _, v := range s.others(f.sides[0]) {
 		if text, ok := try(v); !ok && text != "" {
 			return fires, text
 		}

@@ -112,11 +112,11 @@ func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, erro
 		}
 		// A false candidate has hidden the terms behind it: one of its sides did not stand for its
 		// class. So terms are told apart anew by the values that refuted it.
-		if len(s.known) == refuted || s.space.All {
+		if len(s.known) == refuted || s.space.All || s.late() {
 			break
 		}
 	}
-	s.result.Stopped = ctx.Err() != nil
+	s.result.Stopped = ctx.Err() != nil || s.late()
 	slices.SortStableFunc(s.result.Found, func(a, b Found) int {
 		switch x, y := a.Before-a.After, b.Before-b.After; {
 		case x > y:
@@ -188,7 +188,7 @@ func (s *search) round(ctx context.Context) (err error) {
 		return err
 	}
 	s.o.Progress(fmt.Sprintf("round %d: %d candidates, %d not known", s.result.Rounds, s.result.Candidates, len(list)))
-	for len(list) > 0 {
+	for len(list) > 0 && !s.late() {
 		picked, rest, err := s.pick(ctx, list)
 		if err != nil {
 			return err
@@ -205,6 +205,11 @@ func (s *search) round(ctx context.Context) (err error) {
 		}
 	}
 	return s.minimize(ctx)
+}
+
+// late reports whether what is left of the time is for dropping rules that follow from others.
+func (s *search) late() bool {
+	return s.o.Time > 0 && time.Since(s.began) > s.o.Time*7/8
 }
 
 // picks is how many candidates are checked at a time, on all processors.
@@ -260,6 +265,10 @@ func (s *search) accept(ctx context.Context, picked []*candidate) (added int) {
 		if f == nil {
 			continue
 		}
+		// Those that were checked at the same time may follow from each other.
+		if left, err := s.follows(ctx, f); err != nil || left {
+			continue
+		}
 		if r, err := compiled(s.d, f.Rule); err == nil {
 			s.rules = append(s.rules, r)
 			s.result.Found = append(s.result.Found, *f)
@@ -274,16 +283,13 @@ func (s *search) minimize(ctx context.Context) error {
 	for i := len(s.result.Found) - 1; i >= 0; i-- {
 		at := len(s.o.Known) + i
 		others := slices.Delete(slices.Clone(s.rules), at, at+1)
-		t, err := newTheory(s.d, onePair, others)
+		rules := s.rules
+		s.rules = others
+		left, err := s.follows(ctx, &s.result.Found[i])
 		if err != nil {
 			return err
 		}
-		f := s.result.Found[i]
-		equal, err := t.ask(ctx, [][2]*fgraph.Variable{f.sides})
-		if err != nil {
-			return err
-		}
-		if equal[0] {
+		if s.rules = rules; left {
 			s.rules = others
 			s.result.Found = slices.Delete(s.result.Found, i, i+1)
 		}

@@ -236,12 +236,12 @@ func (s *space) costOf(v *fgraph.Variable) (cost float64) {
 // add adds a term to the class of its values, as what stands for it or as a candidate.
 func (s *space) add(t *term) {
 	key, told := fmt.Appendf(nil, "%v", t.v.Type()), false
-	var first string
+	var first string // of run 0, unless that is not a value
 	for run, v := range t.values {
 		near, ok := s.Digest(run, v)
 		told = told || ok
 		key = fmt.Appendf(key, " %x", near)
-		if run == 0 {
+		if run == 0 && ok {
 			first = string(key)
 		}
 	}
@@ -256,7 +256,7 @@ func (s *space) add(t *term) {
 	t.id = len(s.classes)
 	s.classes[string(key)] = t
 	s.bySize[t.size] = append(s.bySize[t.size], t)
-	if s.Guard == "" {
+	if s.Guard == "" || first == "" {
 		return
 	}
 	if rep := s.conds[first]; rep != nil {

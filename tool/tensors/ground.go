@@ -161,7 +161,7 @@ func (g *ground) draw(r *rulecheck.Ground, rng *rand.Rand, known []map[string]an
 		r.Runs[0], r.Runs[1], r.Runs[2] = append(r.Runs[0], positive), append(r.Runs[1], any), append(r.Runs[2], special)
 	}
 	if float {
-		r.Guard = "nonnegative"
+		r.Guard, r.Guarded = "nonnegative", func(v *variable) *variable { return tensor.Map(array.Abs, v) }
 		r.Runs = r.Runs[:2] // what differs for special values the check says
 	}
 	r.Digest = func(run int, v any) (uint64, bool) {
