@@ -137,7 +137,7 @@ func (s *search) found(ctx context.Context, c *candidate, rule pattern.Rule, r r
 		// A rule with a guard for variables follows from others only where that is known to hold. Which
 		// variables need it, the check has found out.
 		left, err := s.follows(ctx, f)
-		if err != nil || left {
+		if c.follows = left; err != nil || left {
 			return nil, err
 		}
 	}

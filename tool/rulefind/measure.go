@@ -100,8 +100,8 @@ func (m *Completeness) Text() string {
 		fmt.Fprintf(&b, "%6d  %3.0f %%  %s\n", n, float64(100*n)/float64(max(m.Total, 1)), what)
 	}
 	share(m.Total, "identities")
-	share(m.Same, "that the passes of --query make one variable")
-	share(m.Derived, "that saturation with all rules that are text derives")
+	share(m.Same, "that the passes of --known make one variable")
+	share(m.Derived, "that saturation with its rules derives")
 	share(m.Either, "either")
 	if m.Unchecked > 0 {
 		fmt.Fprintf(&b, "%d that are missed were not checked, and may be false.\n", m.Unchecked)

@@ -114,6 +114,19 @@ func missing(t *testing.T, found []string, want ...string) {
 	}
 }
 
+// known returns options by which what was found is known.
+func known(t *testing.T, d rulecheck.Domain, o rulefind.Options, r *rulefind.Result) rulefind.Options {
+	t.Helper()
+	for _, f := range r.Found {
+		s, err := pattern.New(d.Vocabulary(), f.Rule, pattern.Shared())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Known = append(o.Known, s)
+	}
+	return o
+}
+
 // TestBoolean: the laws of truth values come out of three ops, each once, and what is found derives all
 // that there is. The same seed gives the same text.
 func TestBoolean(t *testing.T) {
@@ -131,13 +144,7 @@ func TestBoolean(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	for _, f := range r.Found {
-		s, err := pattern.New(vocabulary{}, f.Rule, pattern.Shared())
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Known = append(o.Known, s)
-	}
+	o = known(t, d, o, r)
 	again, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: o.Ops, Vars: 2, Size: 2})
 	if err != nil || again.Text("simplify", "saturate") != text {
 		t.Errorf("%v: another text for the same seed:\n%s", err, again.Text("simplify", "saturate"))
@@ -228,9 +235,15 @@ func TestProved(t *testing.T) {
 func TestField(t *testing.T) {
 	longtest.Only(t)
 	d := explorer(t)
-	r, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: []string{"add", "sub", "mul", "true_div", "neg"}, Constants: []pattern.Literal{"0", "1"}})
+	o := rulefind.Options{Ops: []string{"add", "sub", "mul", "true_div", "neg"}, Constants: []pattern.Literal{"0", "1"}}
+	r, err := rulefind.Search(t.Context(), d, o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m, err := rulefind.Measure(t.Context(), d, known(t, d, o, r)); err != nil || 100*m.Derived < 95*m.Total {
+		t.Errorf("of what was found follow %d of %d: %v", m.Derived, m.Total, err)
+	} else {
+		t.Logf("%d rules derive %d of %d", len(r.Found), m.Derived, m.Total)
 	}
 	found := rewrites(t, d, r.Text("canonicalize", "saturate"))
 	if len(found) > 30 {

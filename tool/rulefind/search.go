@@ -254,7 +254,7 @@ func (s *search) accept(ctx context.Context, picked []*candidate) (added int) {
 		if _, seen := s.verdict[c.text]; !seen {
 			s.result.Checked++
 			s.verdict[c.text] = c.found
-			if c.found == nil {
+			if c.found == nil && !c.follows {
 				s.result.Refuted++
 			}
 			if c.found == nil && c.wrong != nil {

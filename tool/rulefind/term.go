@@ -277,7 +277,8 @@ type candidate struct {
 	before, after float64
 	vars          []*fgraph.Variable // of the left side, by their new names
 	found         *Found             // what judge says: a rule,
-	wrong         map[string]any     // or values for which it is none
+	wrong         map[string]any     // or values for which it is none,
+	follows       bool               // or that it follows from others
 }
 
 // candidates makes rewrites of pairs, the small and general ones first. Those that differ by names only
