@@ -18,8 +18,8 @@ import (
 func ruleVerb() Verb {
 	return Verb{
 		Name:     "rule",
-		Args:     "check 'PATTERN => PATTERN'...",
-		Synopsis: "check rewrite rules: fire them and compare what they replace",
+		Args:     "check 'PATTERN => PATTERN'... | find",
+		Synopsis: "check rewrite rules, or find them: fire them and compare what they replace",
 		Detail: `
 Makes graphs that a rule matches, with inputs of several types, lets the rule fire, and computes both sides of many values. A line a rule
 says what it found:
@@ -36,7 +36,8 @@ promise, 1 if not, and 2 if a rule does not parse. A counterexample has the type
 inputs, and both sides.
 
 --file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules of the database, and finds rules of one
-group that undo each other.`,
+group that undo each other.
+` + FindDetail,
 		Examples: `
 $0 rule check --all
 $0 rule check --file=my.rules`,
@@ -48,6 +49,7 @@ $0 rule check --file=my.rules`,
 			fs.StringVar(&f.dialect, "dialect", "", "The dialect of the rules, where several have ops of the same names: "+strings.Join(cfg.checkableNames(), ", "))
 			fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object a line, for each rule")
 			fs.Uint64Var(&f.options.Seed, "srand", 0, "Seed of the choice of expressions and values")
+			f.search.declare(fs)
 			return f.run
 		},
 	}
@@ -60,6 +62,7 @@ type ruleFlags struct {
 	dialect     string
 	all, asJSON bool
 	options     rulecheck.Options
+	search      findFlags
 }
 
 // errRules says that a rule is not what it promises.
@@ -67,10 +70,22 @@ var errRules = errors.New("not every rule is what its tags promise")
 
 // run runs the verb.
 func (f *ruleFlags) run(ctx context.Context, c *Console, args []string) error {
-	if len(args) == 0 || args[0] != "check" {
-		return Usagef("\"rule check\" expected")
+	if len(args) == 0 || args[0] != "check" && args[0] != "find" {
+		return Usagef("\"rule check\" or \"rule find\" expected")
 	}
 	if err := f.restrict(); err != nil {
+		return err
+	}
+	if args[0] == "find" {
+		if err := WantArgs(args, 1, 1, ""); err != nil {
+			return err
+		}
+		if err := c.InVainIf(true, "for rule find", "file", "all", "json"); err != nil {
+			return err
+		}
+		return f.find(ctx, c)
+	}
+	if err := c.InVainIf(true, "for rule check", findNames...); err != nil {
 		return err
 	}
 	found, err := f.check(ctx, args[1:])

@@ -55,8 +55,18 @@ type Report struct {
 	Counterexample string `json:"counterexample"`
 	// Kept reports whether the rule is what its tags promise.
 	Kept bool `json:"-"`
+	// Wrong has the values of the inputs by name in a counterexample of that class.
+	Wrong map[string]any `json:"-"`
 
 	fired []fired
+}
+
+// Instances returns some expressions that the rule replaced, each with its replacement.
+func (r Report) Instances() (pairs [][2]*fgraph.Variable) {
+	for _, f := range r.fired {
+		pairs = append(pairs, [2]*fgraph.Variable{f.left, f.right})
+	}
+	return pairs
 }
 
 // fired is an expression that the rule replaced.

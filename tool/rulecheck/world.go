@@ -286,7 +286,14 @@ func (j *worldJudge) Report(trouble []string) Report {
 	case rank >= 100 && worst == Wrong || len(trouble) == 0 && rank >= 0:
 		r.Class, r.Kept = worst, j.permits(worst)
 		if worst != Rounding {
-			r.Counterexample = j.shrink(worst, *j.found[worst])
+			f := *j.found[worst]
+			r.Counterexample = j.shrink(worst, &f)
+			if worst == Wrong && f.text == "" {
+				r.Wrong = make(map[string]any)
+				for i, v := range f.in.Graph.Inputs() {
+					r.Wrong[v.Name()] = f.values[i]
+				}
+			}
 		}
 	case len(trouble) > 0:
 		r.Class, r.Kept, r.Counterexample = NeverFires, false, strings.Join(trouble, "; ")
@@ -305,7 +312,7 @@ func (j *worldJudge) permits(c Class) bool {
 }
 
 // shrink returns the text of the smallest example that it finds.
-func (j *worldJudge) shrink(class Class, f worldFinding) string {
+func (j *worldJudge) shrink(class Class, f *worldFinding) string {
 	if f.text != "" {
 		return fmt.Sprintf("%s: %s", fgraph.Sprint(0, f.in.Graph.Outputs()...), f.text)
 	}
@@ -360,7 +367,7 @@ func (j *worldJudge) example(class Class, in *Instance) []any {
 }
 
 // text prints the inputs with values, and both sides.
-func (j *worldJudge) text(f worldFinding) string {
+func (j *worldJudge) text(f *worldFinding) string {
 	format := func(t fgraph.Type, v any) string {
 		if j.Format == nil {
 			return fmt.Sprint(v)

@@ -81,10 +81,12 @@ and --eval, and both sides.
 
 --file reads a file of rules, or of lines PATTERN => PATTERN. --all checks the rules of the database, for
 tensors also those that are Go functions, on the expressions of their tests, and finds rules of one group that undo each other. --vars
-gives types to the names of patterns for tensors, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains them.`,
+gives types to the names of patterns for tensors, such as "x: float32 matrix; n: int64 scalar"; "$0 help expr" explains them.
+` + tool.FindDetail,
 		Examples: `
 $0 rule check '(neg (neg x)) => x'
-$0 rule check --file=my.rules`,
+$0 rule check --file=my.rules
+$0 rule find --ops=maximum,minimum,neg --time=30s`,
 	},
 	{
 		Name: "view",

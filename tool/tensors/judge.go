@@ -224,7 +224,14 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 	case rank >= 100 && worst.class == rulecheck.Wrong || len(trouble) == 0 && rank >= 0:
 		r.Class, r.Kept = worst.class, permits(c.tags, worst)
 		if r.Class != rulecheck.Rounding {
-			r.Counterexample = c.shrink(worst, c.found[worst])
+			f := c.found[worst]
+			r.Counterexample = c.shrink(worst, &f)
+			if worst.class == rulecheck.Wrong && f.text == "" {
+				r.Wrong = make(map[string]any)
+				for i, v := range f.in.circuit.inputs {
+					r.Wrong[v.Name()] = f.args[i]
+				}
+			}
 		}
 	case len(trouble) > 0:
 		r.Class, r.Kept, r.Counterexample = rulecheck.NeverFires, false, strings.Join(trouble, "; ")

@@ -265,13 +265,13 @@ func (in *instance) without(args []*array.Array, size, from, count int) []*array
 	return fewer
 }
 
-// shrink returns the text of the smallest example of a verdict that it finds.
-func (c *judge) shrink(v verdict, f finding) string {
+// shrink returns the text of the smallest example of a verdict that it finds, which it leaves in f.
+func (c *judge) shrink(v verdict, f *finding) string {
 	if f.text != "" {
 		return fmt.Sprintf("%s: %s", fgraph.Sprint(0, f.in.Graph.Outputs()...), f.text)
 	}
 	if f.redo != nil {
-		f = c.simpler(v, f)
+		*f = c.simpler(v, *f)
 	}
 	same := func(args []*array.Array) bool {
 		w, ok := f.in.judge(args)

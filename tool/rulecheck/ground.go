@@ -1,0 +1,132 @@
+package rulecheck
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/nnopt/nnopt/fgraph"
+)
+
+// An Explorer is a [Domain] whose terms can be told apart by their values, so that rules can be
+// searched for.
+type Explorer interface {
+	Domain
+	// Ground returns variables of some types with values. types is a list as the dialect writes it,
+	// separated by semicolons; "" means the simplest. each is how many variables there are of a type.
+	// known are further values by name: those for which a rule was wrong.
+	Ground(types string, each int, rng *rand.Rand, known []map[string]any) (*Ground, error)
+}
+
+// A Ground is what terms are made of, and how they are computed.
+type Ground struct {
+	Leaves []*fgraph.Variable
+	// Runs are lists of values of the leaves. Each term is computed in all runs.
+	Runs [][]any
+	// Guard is a function of rules that holds for all values of run 0, or "". Guarded returns a variable
+	// of the type of another for which it is known to hold.
+	Guard   string
+	Guarded func(v *fgraph.Variable) *fgraph.Variable
+	// All says that these are all values that there are.
+	All bool
+	// Constant returns the value of a constant.
+	Constant func(v *fgraph.Variable) any
+	// Compute computes the output of an apply with one output.
+	Compute func(ctx context.Context, a *fgraph.Apply, inputs []any) (any, error)
+	// Digest returns a number for a value of a run. It is equal for values that are the same up to
+	// rounding, and probably not for others. ok is false for values by which nothing can be told, such
+	// as NaNs.
+	Digest func(run int, v any) (near uint64, ok bool)
+	// Guards are functions that rules may need to hold for variables of a type, the weakest first.
+	Guards func(t fgraph.Type) []string
+}
+
+// groundRuns is how often terms of a [World] are computed.
+const groundRuns = 32
+
+// Ground draws values of a world.
+func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map[string]any) (*Ground, error) {
+	list := d.Types
+	if types != "" {
+		list = nil
+		for text := range strings.SplitSeq(types, ";") {
+			t, ok := d.typeNamed(strings.TrimSpace(text))
+			if !ok {
+				return nil, fmt.Errorf("rulecheck: there are no values of type %q", strings.TrimSpace(text))
+			}
+			list = append(list, t)
+		}
+	}
+	g := &Ground{Compute: d.computeOne, Constant: func(v *fgraph.Variable) any { return v.Data() }}
+	names := Namer{}
+	for _, t := range list {
+		for range each {
+			g.Leaves = append(g.Leaves, fgraph.NewInput(t, names.Next()))
+		}
+	}
+	for run := range groundRuns {
+		values := make([]any, len(g.Leaves))
+		for i, v := range g.Leaves {
+			values[i] = d.Random(v.Type(), run%4 == 3, rng)
+			if run < len(known) && known[run][v.Name()] != nil {
+				values[i] = known[run][v.Name()]
+			}
+		}
+		g.Runs = append(g.Runs, values)
+	}
+	// A world compares values, and has no digest: the first of equal values stands for all.
+	seen := make([][]any, groundRuns)
+	g.Digest = func(run int, v any) (uint64, bool) {
+		for i, w := range seen[run] {
+			if c := d.Compare(w, v); c == Exact || c == Rounding {
+				return uint64(i), true
+			}
+		}
+		seen[run] = append(seen[run], v)
+		return uint64(len(seen[run]) - 1), true
+	}
+	return g, nil
+}
+
+func (d *worldDomain) typeNamed(text string) (fgraph.Type, bool) {
+	for _, t := range d.Types {
+		if fmt.Sprint(t) == text {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// computeOne computes an apply in a graph of its own.
+func (d *worldDomain) computeOne(ctx context.Context, a *fgraph.Apply, inputs []any) (v any, err error) {
+	defer recovered(&err, errPanic)
+	var vars []*fgraph.Variable
+	for i, in := range a.Inputs() {
+		vars = append(vars, fgraph.NewInput(in.Type(), fmt.Sprintf("in%d", i)))
+	}
+	out := fgraph.NewApply(a.Op(), vars, a.Out().Type()).Out()
+	g, err := d.graph(vars, []*fgraph.Variable{out})
+	if err != nil {
+		return nil, err
+	}
+	values, err := d.Evaluate(ctx, g, inputs)
+	if err != nil {
+		return nil, err
+	}
+	return values[0], nil
+}
+
+// A Namer names the variables of rules: x, y, z, then u, v, w, then those with numbers.
+type Namer struct{ n int }
+
+// Next returns a new name.
+func (n *Namer) Next() string {
+	n.n++
+	if n.n <= len(letters) {
+		return letters[n.n-1 : n.n]
+	}
+	return fmt.Sprintf("x%d", n.n-len(letters))
+}
+
+const letters = "xyzuvwst"

@@ -1,0 +1,246 @@
+package tool
+
+import (
+	"context"
+	"flag"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/rulefind"
+)
+
+// FindDetail is what the help of the verb rule says of "rule find".
+const FindDetail = `
+"rule find" searches for rules: it enumerates terms over --ops, --vars variables of each type and --constants, tells them apart by
+values, leaves out what the database derives, and checks the rest. It prints a file of rules, those that save most first, each with
+what it saves, where it fires and where not; and progress to standard error. --from takes only terms whose ops read each other in a
+file of graphs. --complete says which of the identities the database knows, --redundant which of its rules others make superfluous.
+`
+
+// findFlags are the flags of rule find.
+type findFlags struct {
+	ops, constants, query string
+	from                  string
+	options               rulefind.Options
+	complete, redundant   bool
+}
+
+func (f *findFlags) declare(fs *flag.FlagSet) {
+	fs.StringVar(&f.ops, "ops", "", "find: the ops of terms, such as add,mul,sum{axis=0}; of --from the default")
+	fs.StringVar(&f.options.Types, "types", "", "find: the types of variables, separated by semicolons, such as \"float64; bool\"")
+	fs.StringVar(&f.constants, "constants", "", "find: the numbers in terms, such as 0,1")
+	fs.IntVar(&f.options.Size, "size", 2, "find: how many ops a term has at most")
+	fs.DurationVar(&f.options.Time, "time", time.Minute, "find: how long to search; 0 is without a limit. A search that is not ended by it depends on its flags only")
+	fs.StringVar(&f.from, "from", "", "find: only terms whose ops occur so in this file of graphs")
+	fs.StringVar(&f.query, "known", DefaultQuery, "find: leave out what this query of the database finds, and what its rules derive; none for nothing")
+	fs.BoolVar(&f.complete, "complete", false, "find: print which of the identities are known, and the cheapest that are not, in place of rules")
+	fs.BoolVar(&f.redundant, "redundant", false, "find: print the rules of the database that others make superfluous")
+}
+
+// findNames are those flags, which are in vain for rule check.
+var findNames = []string{"ops", "types", "constants", "size", "time", "from", "known", "complete", "redundant"}
+
+// find runs rule find.
+func (f *ruleFlags) find(ctx context.Context, c *Console) error {
+	dialects := f.cfg.checkable()
+	if len(dialects) == 0 {
+		return Usagef("no dialect says how its values are drawn and compared")
+	}
+	d := dialects[0]
+	for _, x := range dialects {
+		if f.dialect == "" && x.Name == "tensor" {
+			d = x
+		}
+	}
+	domain, err := d.Domain("")
+	if err != nil {
+		return err
+	}
+	explorer, ok := domain.(rulecheck.Explorer)
+	if !ok {
+		return Usagef("terms of %s can't be told apart by values", d.Name)
+	}
+	o := &f.search.options
+	o.Seed = f.options.Seed
+	if f.vars != "" {
+		if o.Vars, err = strconv.Atoi(f.vars); err != nil || o.Vars < 1 || o.Vars > 20 {
+			return Usagef("--vars=%s: the number of variables of a type expected, from 1 to 20", fileio.Excerpt(f.vars, 0))
+		}
+	}
+	o.Progress = func(text string) { c.Say("%s", text) }
+	entries, err := f.knowledge(d, o)
+	if err != nil {
+		return err
+	}
+	if f.search.redundant {
+		return f.printRedundant(ctx, c, explorer, entries)
+	}
+	if err := f.terms(c, d, o); err != nil {
+		return err
+	}
+	if f.search.complete {
+		m, err := rulefind.Measure(ctx, explorer, *o)
+		if err != nil {
+			return err
+		}
+		c.Print("%s", m.Text())
+		return nil
+	}
+	r, err := rulefind.Search(ctx, explorer, *o)
+	if err != nil {
+		return Usagef("%w", err)
+	}
+	c.Print("%s", r.Text(f.cfg.Group, f.equalities()))
+	c.Say("%d rules", len(r.Found))
+	return nil
+}
+
+// knowledge sets what is known: the rules of the database, and what a query of it makes equal.
+func (f *ruleFlags) knowledge(d *Dialect, o *rulefind.Options) ([]rulecheck.Entry, error) {
+	q, err := optdb.ParseQuery(f.search.query)
+	if err != nil {
+		return nil, Usagef("--known: %w", err)
+	}
+	if q.Empty() {
+		return nil, nil
+	}
+	db, err := f.cfg.Database()
+	if err != nil {
+		return nil, err
+	}
+	list := db.Entries()
+	entries := f.cfg.TextRules(d, list, nil)
+	if d.Rules != nil {
+		entries = d.Rules(f.cfg, list)
+	}
+	if d.Query != nil {
+		q = d.Query(q)
+	}
+	opt, err := db.Build(q)
+	if err != nil {
+		return nil, Usagef("--known: %w", err)
+	}
+	for _, e := range entries {
+		if opt.Selected(rewrite.Describe(e.Rule).Name) {
+			o.Known = append(o.Known, e.Rule)
+		}
+	}
+	domain, err := d.Domain("")
+	o.Same = func(ctx context.Context, l, r *fgraph.Variable) bool {
+		g, err := domain.Graph([]*fgraph.Variable{l, r})
+		if err != nil || opt.Rewrite(ctx, g, nil) != nil {
+			return false
+		}
+		outs := g.Outputs()
+		return outs[0] == outs[1] || sameConstant(outs[0], outs[1])
+	}
+	return entries, err
+}
+
+func sameConstant(v, w *fgraph.Variable) bool {
+	return v.IsConstant() && w.IsConstant() && v.Type() == w.Type() && fgraph.EqualData(v.Type(), v.Data(), w.Data())
+}
+
+// equalities returns the group for rules that only say that two forms are equal: that of saturation.
+func (f *ruleFlags) equalities() string {
+	db, err := f.cfg.Database()
+	if err != nil {
+		return f.cfg.Group
+	}
+	for _, l := range db.Outline() {
+		if l.Database && l.Class == profile.ClassSaturation {
+			return l.Name
+		}
+	}
+	return f.cfg.Group
+}
+
+// terms sets the ops, numbers and the limits of terms.
+func (f *ruleFlags) terms(c *Console, d *Dialect, o *rulefind.Options) error {
+	for number := range strings.SplitSeq(f.search.constants, ",") {
+		if number = strings.TrimSpace(number); number != "" {
+			if _, err := strconv.ParseFloat(number, 64); err != nil {
+				return Usagef("--constants: %s is no number", fileio.Excerpt(number, 0))
+			}
+			o.Constants = append(o.Constants, pattern.Literal(number))
+		}
+	}
+	o.Ops = splitOps(f.search.ops)
+	if f.search.from != "" {
+		s, err := readSubject(f.cfg, c, f.search.from, newSelection(f.cfg, "none"))
+		if err != nil {
+			return err
+		}
+		only := occurring(s.File.Graphs(), d.vocabulary(), o)
+		o.Allowed = only
+	}
+	if len(o.Ops) == 0 {
+		return Usagef("--ops=OP,OP or --from=FILE expected")
+	}
+	return nil
+}
+
+// splitOps splits a list at its commas, except for those within braces.
+func splitOps(text string) (ops []string) {
+	depth := 0
+	for op := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		depth += strings.Count("{", string(r)) - strings.Count("}", string(r))
+		return depth == 0 && (r == ',' || r == ' ')
+	}) {
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// An edge is an op that reads another one.
+type edge struct{ reader, read string }
+
+// occurring returns which applies terms may have: those whose op reads ops as in graphs. It sets the ops
+// unless there are some.
+func occurring(graphs []*fgraph.FunctionGraph, v pattern.Vocabulary, o *rulefind.Options) func(*fgraph.Apply) bool {
+	edges := make(map[edge]bool)
+	given := len(o.Ops) > 0
+	for _, g := range graphs {
+		for a := range g.Ordered() {
+			name := a.Op().String()
+			if op, ok := v.Operator(name); ok && !given && op.Make != nil && !slices.Contains(o.Ops, name) {
+				o.Ops = append(o.Ops, name)
+			}
+			for _, in := range a.Inputs() {
+				if in.Owner() != nil {
+					edges[edge{name, in.Owner().Op().String()}] = true
+				}
+			}
+		}
+	}
+	return func(a *fgraph.Apply) bool {
+		for _, in := range a.Inputs() {
+			if in.Owner() != nil && !edges[edge{a.Op().String(), in.Owner().Op().String()}] {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// printRedundant prints the rules of the database that follow from others.
+func (f *ruleFlags) printRedundant(ctx context.Context, c *Console, d rulecheck.Explorer, entries []rulecheck.Entry) error {
+	list, err := rulefind.Redundant(ctx, d, entries, func(text string) { c.Say("%s", text) })
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		c.Print("%s %-40s %d instances follow from other rules\n", map[bool]string{true: "+", false: " "}[r.Together], r.Name, r.Instances)
+	}
+	c.Say("%d of %d rules are superfluous; those with + can go together", len(list), len(entries))
+	return nil
+}

@@ -1,0 +1,112 @@
+package rulefind
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/passes/saturate"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+)
+
+// A theory is what rules say.
+type theory struct {
+	domain rulecheck.Explorer
+	pass   saturate.Pass
+}
+
+// The limits of saturation: for many pairs at once, which drops most of what follows, and for one.
+var (
+	manyPairs = saturate.Pass{Nodes: 8000, Laps: 4, Matches: 2000}
+	onePair   = saturate.Pass{Nodes: 4000, Laps: 8, Matches: 1000}
+)
+
+// batch is how many pairs are asked about at once.
+const batch = 128
+
+// newTheory compiles rules; those that are no text are left out.
+func newTheory(d rulecheck.Explorer, limits saturate.Pass, rules []rewrite.NodeRewriter) (*theory, error) {
+	t := &theory{domain: d, pass: limits}
+	for _, r := range rules {
+		if saturate.Check(r) == nil {
+			t.pass.Rules = append(t.pass.Rules, r)
+		}
+	}
+	if len(t.pass.Rules) == 0 {
+		return t, nil
+	}
+	return t, t.pass.Prepare()
+}
+
+// compiled returns a rule as saturation takes it.
+func compiled(d rulecheck.Explorer, r pattern.Rule) (rewrite.NodeRewriter, error) {
+	return pattern.New(d.Vocabulary(), r, pattern.Shared())
+}
+
+// derives reports which of the pairs follow.
+func (t *theory) derives(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
+	equal := make([]bool, 0, len(pairs))
+	for len(pairs) > 0 {
+		n := min(batch, len(pairs))
+		list, err := t.ask(ctx, pairs[:n])
+		if err != nil {
+			return nil, err
+		}
+		equal, pairs = append(equal, list...), pairs[n:]
+	}
+	return equal, nil
+}
+
+// ask asks about some pairs at once. Where rules make everything equal, which shows in two inputs that
+// are, the pairs are halved until the term that is to blame is alone.
+func (t *theory) ask(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
+	if len(t.pass.Rules) == 0 {
+		return make([]bool, len(pairs)), ctx.Err()
+	}
+	var outputs []*fgraph.Variable
+	for _, p := range pairs {
+		outputs = append(outputs, p[0], p[1])
+	}
+	g, err := t.domain.Graph(outputs)
+	if err != nil {
+		return nil, err
+	}
+	equal, err := t.pass.Equal(ctx, g)
+	if !errors.Is(err, saturate.ErrCollapsed) {
+		return equal, err
+	}
+	if len(pairs) == 1 {
+		return []bool{false}, nil
+	}
+	left, err := t.ask(ctx, pairs[:len(pairs)/2])
+	if err != nil {
+		return nil, err
+	}
+	right, err := t.ask(ctx, pairs[len(pairs)/2:])
+	return append(left, right...), err
+}
+
+// underived returns the candidates that do not follow from rules.
+func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, rules []rewrite.NodeRewriter, list []*candidate) ([]*candidate, error) {
+	t, err := newTheory(d, limits, rules)
+	if err != nil {
+		return nil, err
+	}
+	pairs := make([][2]*fgraph.Variable, len(list))
+	for i, c := range list {
+		pairs[i] = [2]*fgraph.Variable{c.left.v, c.right.v}
+	}
+	equal, err := t.derives(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	var left []*candidate
+	for i, c := range list {
+		if !equal[i] {
+			left = append(left, c)
+		}
+	}
+	return left, nil
+}

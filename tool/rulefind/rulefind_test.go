@@ -1,0 +1,254 @@
+package rulefind_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/rulefind"
+	"github.com/nnopt/nnopt/tool/tensors"
+)
+
+// A toy is an op on numbers from 0 to most, which is their type.
+type (
+	toy  string
+	most int
+)
+
+func (o toy) String() string              { return string(o) }
+func (m most) String() string             { return fmt.Sprintf("0..%d", int(m)) }
+func (m most) Accepts(t fgraph.Type) bool { return m == t }
+
+// toys are the ops: those of truth values, and step, which is the identity but for one number.
+var toys = map[string]func(x, y int) int{
+	"And": func(x, y int) int { return x & y }, "Or": func(x, y int) int { return x | y }, "Xor": func(x, y int) int { return x ^ y },
+	"Not": func(x, _ int) int { return 1 - x },
+	"Step": func(x, _ int) int {
+		if x == 77 {
+			return 78
+		}
+		return x
+	},
+}
+
+type vocabulary struct{}
+
+func (vocabulary) Equal(pattern.Literal, *fgraph.Variable) bool { return false }
+func (vocabulary) Constant(pattern.Literal, *fgraph.Variable) (*fgraph.Variable, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (vocabulary) Operator(name string) (pattern.Operator, bool) {
+	n := 2
+	if name == "Not" || name == "Step" {
+		n = 1
+	}
+	return pattern.Operator{Match: pattern.Is(toy(name)), MinInputs: n, MaxInputs: n, Commutes: n == 2, Tracks: []rewrite.Track{rewrite.TrackOp(toy(name))},
+		Make: func(m pattern.Making) (*fgraph.Variable, error) {
+			return fgraph.NewApply(toy(name), m.Inputs, m.Inputs[0].Type()).Out(), nil
+		}}, toys[name] != nil
+}
+
+// world has the numbers up to m.
+func world(m most) rulecheck.Explorer {
+	return rulecheck.World{
+		Rules: vocabulary{}, Types: []fgraph.Type{m},
+		Random: func(_ fgraph.Type, _ bool, rng *rand.Rand) any { return rng.IntN(int(m) + 1) },
+		Evaluate: func(_ context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
+			values := make(map[*fgraph.Variable]any)
+			for i, v := range g.Inputs() {
+				values[v] = inputs[i]
+			}
+			for a := range g.Ordered() {
+				x, y := values[a.Inputs()[0]].(int), values[a.Inputs()[len(a.Inputs())-1]].(int)
+				values[a.Out()] = toys[a.Op().String()](x, y)
+			}
+			var outputs []any
+			for _, v := range g.Outputs() {
+				outputs = append(outputs, values[v])
+			}
+			return outputs, nil
+		},
+		Compare: func(x, y any) rulecheck.Class {
+			if x == y {
+				return rulecheck.Exact
+			}
+			return rulecheck.Wrong
+		},
+	}.Domain().(rulecheck.Explorer)
+}
+
+// rewrites returns the rules of a text, which must parse and be what they promise.
+func rewrites(t *testing.T, d rulecheck.Domain, text string) (list []string) {
+	t.Helper()
+	rules, err := pattern.ParseRules("found.rules", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, r := range rules {
+		report, err := rulecheck.Check(t.Context(), d, r, rulecheck.Options{Seed: 3})
+		if err != nil || !report.Kept || r.Doc == "" {
+			t.Errorf("%v is %s: %s %v", r, report.Class, report.Counterexample, err)
+		}
+		list = append(list, r.Cases[0].String())
+	}
+	return list
+}
+
+// missing fails for rules that were not found.
+func missing(t *testing.T, found []string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !slices.Contains(found, w) {
+			t.Errorf("%s is not among\n%s", w, strings.Join(found, "\n"))
+		}
+	}
+}
+
+// known returns options by which what was found is known.
+func known(t *testing.T, d rulecheck.Domain, o rulefind.Options, r *rulefind.Result) rulefind.Options {
+	t.Helper()
+	for _, f := range r.Found {
+		s, err := pattern.New(d.Vocabulary(), f.Rule, pattern.Shared())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Known = append(o.Known, s)
+	}
+	return o
+}
+
+// TestBoolean: the laws of truth values come out of three ops, each once, and what is found derives all
+// that there is. The same seed gives the same text.
+func TestBoolean(t *testing.T) {
+	d := world(1)
+	o := rulefind.Options{Ops: []string{"And", "Or", "Not"}, Vars: 2, Size: 2}
+	r, err := rulefind.Search(t.Context(), d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Text("simplify", "saturate")
+	found := rewrites(t, d, text)
+	missing(t, found, "(And x x) => x", "(Or x x) => x", "(Not (Not x)) => x", "(And x (Or x y)) => x", "(Or x (And x y)) => x")
+	for _, want := range []string{"# And(x, x) is x.\nfound_And_x_x_is_x: simplify\n", "    # fires: And(x, x)\n    # does not: And(y, x)\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	o = known(t, d, o, r)
+	again, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: o.Ops, Vars: 2, Size: 2})
+	if err != nil || again.Text("simplify", "saturate") != text {
+		t.Errorf("%v: another text for the same seed:\n%s", err, again.Text("simplify", "saturate"))
+	}
+	m, err := rulefind.Measure(t.Context(), d, o)
+	if err != nil || m.Total == 0 || m.Derived < m.Total {
+		t.Errorf("of what was found follow %d of %d: %v", m.Derived, m.Total, err)
+	}
+	if more, err := rulefind.Search(t.Context(), d, o); err != nil || len(more.Found) > 0 {
+		t.Errorf("what is known was found again: %v\n%s", err, more.Text("", ""))
+	}
+}
+
+// TestRefuted: a rule that is wrong for one number of a hundred is refuted, and that number tells terms
+// apart from then on: behind the false rule there is a true one.
+func TestRefuted(t *testing.T) {
+	d := world(99)
+	r, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: []string{"Step"}, Vars: 1, Size: 2, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := rewrites(t, d, r.Text("simplify", "saturate"))
+	if r.Refuted != 1 || r.Rounds != 2 || !slices.Equal(found, []string{"(Step (Step x)) => (Step x)"}) {
+		t.Errorf("%d refuted in %d rounds: %q", r.Refuted, r.Rounds, found)
+	}
+}
+
+// TestStop: a search that is cancelled keeps what it has found.
+func TestStop(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d := world(1)
+	r, err := rulefind.Search(ctx, d, rulefind.Options{Ops: []string{"And", "Or", "Xor", "Not"}, Vars: 2, Progress: func(text string) {
+		if strings.Contains(text, " checked") {
+			cancel()
+		}
+	}})
+	if err != nil || !r.Stopped || len(r.Found) == 0 {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	rewrites(t, d, r.Text("simplify", "saturate"))
+}
+
+// TestRedundant: a rule that follows from two others is superfluous, and they are not.
+func TestRedundant(t *testing.T) {
+	d := world(1)
+	var entries []rulecheck.Entry
+	for _, text := range []string{"(Not (Not x)) => x", "(And x x) => x", "(Not (Not (And x x))) => x"} {
+		w, err := pattern.ParseRewrite(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := pattern.New(vocabulary{}, pattern.Rule{Name: text, Cases: []pattern.Rewrite{w}}, pattern.Shared())
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, rulecheck.Entry{Rule: s})
+	}
+	list, err := rulefind.Redundant(t.Context(), d, entries, nil)
+	if err != nil || len(list) != 1 || list[0].Name != "(Not (Not (And x x))) => x" || !list[0].Together {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// explorer is the dialect of tensors.
+func explorer(t *testing.T) rulecheck.Explorer {
+	t.Helper()
+	return tensors.Domain(nil, nil, nil).(rulecheck.Explorer)
+}
+
+// TestProved: rules of bools are compared for all values, and those with numbers need a guard.
+func TestProved(t *testing.T) {
+	d := explorer(t)
+	r, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: []string{"and", "xor"}, Types: "bool", Vars: 1, Size: longtest.Of(1, 2), Constants: []pattern.Literal{"1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := rewrites(t, d, r.Text("canonicalize", "saturate"))
+	missing(t, found, "(and x x) => x", "(and x 1) && bool(x) => x")
+	for _, f := range r.Found {
+		if !f.Proved {
+			t.Errorf("%v is not proved", f.Rule)
+		}
+	}
+}
+
+// TestField: the axioms of a field come out of five ops.
+func TestField(t *testing.T) {
+	longtest.Only(t)
+	d := explorer(t)
+	o := rulefind.Options{Ops: []string{"add", "sub", "mul", "true_div", "neg"}, Constants: []pattern.Literal{"0", "1"}}
+	r, err := rulefind.Search(t.Context(), d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := rulefind.Measure(t.Context(), d, known(t, d, o, r)); err != nil || 100*m.Derived < 95*m.Total {
+		t.Errorf("of what was found follow %d of %d: %v", m.Derived, m.Total, err)
+	} else {
+		t.Logf("%d rules derive %d of %d", len(r.Found), m.Derived, m.Total)
+	}
+	found := rewrites(t, d, r.Text("canonicalize", "saturate"))
+	if len(found) > 30 {
+		t.Errorf("%d rules are not few", len(found))
+	}
+	missing(t, found, "(add x 0) => x", "(mul x 1) => x", "(sub x x) => 0", "(true_div x x) => 1",
+		"(add x (add y z)) <=> (add y (add x z))", "(mul x (mul y z)) <=> (mul y (mul x z))", "(add x (mul x y)) <=> (mul x (add y 1))")
+}
