@@ -3,6 +3,7 @@ package ir
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -137,11 +138,7 @@ func (t Type) with(elements []Dim) Type {
 	if !t.holds(len(elements)) {
 		return t
 	}
-	list := make([]Dim, len(elements))
-	for i, d := range elements {
-		list[i] = held(t.elem, d)
-	}
-	return t.WithData(list)
+	return t.WithData(lists.Map(elements, func(d Dim) Dim { return held(t.elem, d) }))
 }
 
 // held returns an element as integers of a type have it. Sizes are taken to be below 2^31 where a model

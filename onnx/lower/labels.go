@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -154,10 +155,7 @@ func (c *call) zipMap() []*value {
 	x := c.rows()
 	keys := array.Of([]int64(nil), 0)
 	if a := c.attribute("classlabels_strings"); a != nil {
-		texts := make([]string, len(a.Strings))
-		for i, text := range a.Strings {
-			texts[i] = string(text)
-		}
+		texts := lists.Map(a.Strings, func(text []byte) string { return string(text) })
 		keys = array.OfStrings(texts, len(texts))
 	} else if a := c.attribute("classlabels_int64s"); a != nil {
 		keys = array.Of(a.Ints, len(a.Ints))
