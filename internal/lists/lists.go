@@ -9,3 +9,12 @@ func Map[S ~[]T, T, U any](s S, f func(T) U) []U {
 	}
 	return out
 }
+
+// Range returns 0, 1, …, n-1.
+func Range[T ~int | ~int32 | ~int64](n int) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = T(i)
+	}
+	return out
+}

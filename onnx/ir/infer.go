@@ -35,13 +35,7 @@ func (c *Call) elemOf(inputs ...int) onnx.DataType {
 }
 
 // all returns the indices of the inputs.
-func (c *Call) all() []int {
-	list := make([]int, c.NumInputs())
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
+func (c *Call) all() []int { return lists.Range[int](c.NumInputs()) }
 
 // ranked returns the shape of an input. If it has none, the first result has elements of a type and any shape, and
 // Infer ends.

@@ -126,11 +126,7 @@ func (e *evaluator) drawn(ctx context.Context, draw int, precision func(lower.Co
 			}
 		}
 	}
-	var outs []kernel.Matrix
-	for _, v := range e.g.Outputs() {
-		outs = append(outs, values[v.ID()])
-	}
-	return outs, nil
+	return lists.Map(e.g.Outputs(), func(v *fgraph.Variable) kernel.Matrix { return values[v.ID()] }), nil
 }
 
 // apply computes the output of an apply.
