@@ -175,7 +175,7 @@ func partsOf(s, delimiter string, most int) []string {
 }
 
 // formatted returns numbers as strings.
-func (c *call) formatted(x variable, from onnx.DataType) variable {
+func (c *call) formatted(x variable) variable {
 	return c.nodeRoutine("Format", func(in []*array.Array) ([]*array.Array, error) {
 		list := make([]string, in[0].Len())
 		for i := range list {
