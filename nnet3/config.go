@@ -12,6 +12,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
@@ -313,10 +314,7 @@ func (c *configReader) component(l *configLine) {
 func (c *configReader) unknownType(typ string) error {
 	text := fileio.Excerpt(typ, 0)
 	const suffix = "Component" // all types have it, so it must not count as similarity
-	var names []string
-	for _, t := range c.nn.types.Types() {
-		names = append(names, strings.TrimSuffix(t, suffix))
-	}
+	names := lists.Map(c.nn.types.Types(), func(t string) string { return strings.TrimSuffix(t, suffix) })
 	if near := spell.Nearest(strings.TrimSuffix(typ, suffix), names); near != "" {
 		return fmt.Errorf("type %q is %w; did you mean %s?", text, ErrUnsupported, near+suffix)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // A Fault is something that is wrong with a model.
@@ -268,10 +269,7 @@ func (c *checker) body(f *Function) {
 // recursion looks for functions that call themselves, also through others.
 func (c *checker) recursion(index map[callee]int) {
 	functions := c.model.Functions
-	all := make([]int, len(functions))
-	for i := range all {
-		all[i] = i
-	}
+	all := lists.Range[int](len(functions))
 	DepthFirst(all, func(i int) []int { return callsOf(functions[i], index) }, func(circle []int) {
 		c.in(circle[0], functions[circle[0]], func() { c.circle(circle) })
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/errlist"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -203,9 +204,5 @@ func settle(list []*Entry, orders []order) []*Entry {
 }
 
 func entryNames(list []*Entry) string {
-	names := make([]string, len(list))
-	for i, e := range list {
-		names[i] = e.Name
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lists.Map(list, func(e *Entry) string { return e.Name }), ", ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -398,11 +399,7 @@ func (d *store) fault(entry string, err error, format string, args ...any) error
 func (d *store) tags(e *Entry) []string { return append([]string{e.Name, d.name}, e.Tags...) }
 
 func (d *store) names() []string {
-	names := make([]string, len(d.entries))
-	for i, e := range d.entries {
-		names[i] = e.Name
-	}
-	return names
+	return lists.Map(d.entries, func(e *Entry) string { return e.Name })
 }
 
 // databases returns the database and all databases in it, each once, outer ones

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
@@ -65,11 +66,7 @@ func (o *Optimizer) Passes(dialect string) []string {
 	if !ok {
 		return []string{o.name}
 	}
-	names := make([]string, len(s.Members))
-	for i, m := range s.Members {
-		names[i] = m.Name
-	}
-	return names
+	return lists.Map(s.Members, func(m rewrite.Member) string { return m.Name })
 }
 
 // MakeRules makes the rules for graphs of the dialect of g, unless a run before needed them.

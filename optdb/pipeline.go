@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -306,10 +307,7 @@ func (c *choice) configure(list []given) []error {
 	}
 	var faults []error
 	for _, g := range list {
-		var names []string
-		for _, s := range conf.Settings() {
-			names = append(names, s.Name)
-		}
+		names := lists.Map(conf.Settings(), func(s rewrite.Setting) string { return s.Name })
 		if !slices.Contains(names, g.name) {
 			faults = append(faults, c.db.fault(c.entry.Name, ErrSetting, "%s%s; it has %s", fileio.Excerpt(g.name, 0), didYouMean(g.name, names), strings.Join(names, ", ")))
 			continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
@@ -210,10 +211,7 @@ func printDOT(c *Console, f *graphfile.File, title string) error {
 			name = fmt.Sprintf("segment %d", i+1)
 		}
 		c.Print("%s\n", g.LabelledDOT(name, func(a *fgraph.Apply) string {
-			var types []string
-			for _, v := range a.Outputs() {
-				types = append(types, v.Type().String())
-			}
+			types := lists.Map(a.Outputs(), func(v *fgraph.Variable) string { return v.Type().String() })
 			return a.Op().String() + "\n" + strings.Join(types, ", ")
 		}))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/optdb"
 )
 
@@ -91,10 +92,7 @@ func (f *passesFlags) build() (*Selection, *optdb.Optimizer, error) {
 	if f.dialect != "" {
 		i := slices.IndexFunc(f.cfg.Dialects, func(d *Dialect) bool { return d.Name == f.dialect })
 		if i < 0 {
-			var names []string
-			for _, d := range f.cfg.Dialects {
-				names = append(names, d.Name)
-			}
+			names := lists.Map(f.cfg.Dialects, func(d *Dialect) string { return d.Name })
 			return nil, nil, Usagef("--dialect: there is no dialect %s, only %s", fileio.Excerpt(f.dialect, 0), strings.Join(names, ", "))
 		}
 		s.Completing(f.cfg.Dialects[i].Query)

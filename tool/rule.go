@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
@@ -205,11 +206,7 @@ func (cfg *Config) checkable() []*Dialect {
 }
 
 func (cfg *Config) checkableNames() []string {
-	var names []string
-	for _, d := range cfg.checkable() {
-		names = append(names, d.Name)
-	}
-	return names
+	return lists.Map(cfg.checkable(), func(d *Dialect) string { return d.Name })
 }
 
 // restrict leaves the dialect that a flag names.

@@ -60,7 +60,7 @@ type LoadReport struct {
 var errBehind = errors.New("streams fall too far behind")
 
 // check returns an error unless the load makes sense.
-func (l *Load) check(s *Streamer) error {
+func (l *Load) check() error {
 	frames := l.frames()
 	switch {
 	case l.Streams < 1 || l.Streams > 1<<16:
@@ -91,7 +91,7 @@ func (s *Streamer) ChunkTime(l Load) time.Duration {
 // those of a real clock, and arrival is when a frame was due, also if its stream was still waiting
 // for earlier rows.
 func (b *Batcher) Measure(ctx context.Context, l Load) (*LoadReport, error) {
-	if err := l.check(b.s); err != nil {
+	if err := l.check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

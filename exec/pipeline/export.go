@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -70,10 +71,7 @@ func ExportLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Re
 		}
 		o.Metadata = append(o.Metadata, entry("chunk", strconv.Itoa(k+1)), entry("next_chunk", strconv.Itoa(next+1)))
 		for i, t := range chunk.Taken {
-			var rows []index.Index
-			for _, r := range t.Rows {
-				rows = append(rows, r.Index)
-			}
+			rows := lists.Map(t.Rows, func(r index.Cindex) index.Index { return r.Index })
 			name := stateName(i)
 			o.Metadata = append(o.Metadata, entry("node."+name, nn.Nodes[t.Rows[0].Node].Name), entry("rows."+name, rowsText(rows)))
 		}
@@ -122,10 +120,7 @@ func (c *LoopChunk) portName(node string, output bool) string {
 // exportOptions describes a request in the metadata of a model.
 func exportOptions(nn *nnet3.Nnet, req *computation.Request) export.Options {
 	o := export.Options{Name: "nnet3", Producer: "nnopt"}
-	var names []string
-	for _, out := range req.Outputs {
-		names = append(names, out.Name)
-	}
+	names := lists.Map(req.Outputs, func(out computation.IoSpecification) string { return out.Name })
 	// Not every network has a context: some need all of the future.
 	if left, right, err := compile.Context(nn, names...); err == nil {
 		o.Metadata = append(o.Metadata, entry("left_context", strconv.Itoa(left)), entry("right_context", strconv.Itoa(right)))

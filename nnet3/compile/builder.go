@@ -128,7 +128,7 @@ func (b *builder) expand(v int32) error {
 	// row of a node shows that, and raises the limit on edges by as much as the wanted rows can
 	// need.
 	b.limits.expanded(c.Node, int(x.count))
-	b.countUse(v, first)
+	b.countUse(first)
 	// Rows that need all of their dependencies have their status as soon as one is missing or the
 	// last one is known: a counter suffices, and the others need not be examined. Rows with a
 	// choice are judged as a whole later. waiting counts what is still unknown in both cases.
@@ -181,8 +181,8 @@ func (b *builder) dependency(node int32, ix index.Index) int32 {
 	return d
 }
 
-// countUse counts the edges of v, which is usable, from edge first on.
-func (b *builder) countUse(v, first int32) {
+// countUse counts the edges of a usable vertex, the last ones, from edge first on.
+func (b *builder) countUse(first int32) {
 	g := b.graph
 	for _, d := range g.deps[first:] {
 		x := &g.vertices[d]

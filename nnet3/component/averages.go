@@ -3,6 +3,8 @@ package component
 import (
 	"math"
 	"slices"
+
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // averages visits a vector of sums, which files divide by a count. The count comes later in files,
@@ -25,20 +27,12 @@ func divided(sums []float64, count float64) []float32 {
 	if count == 0 {
 		count = 1
 	}
-	v := make([]float32, len(sums))
-	for i, s := range sums {
-		v[i] = float32(s / count)
-	}
-	return v
+	return lists.Map(sums, func(s float64) float32 { return float32(s / count) })
 }
 
 // doubles returns v in double precision.
 func doubles(v []float32) []float64 {
-	d := make([]float64, len(v))
-	for i, x := range v {
-		d[i] = float64(x)
-	}
-	return d
+	return lists.Map(v, func(x float32) float64 { return float64(x) })
 }
 
 // multiply makes sums of averages.
@@ -53,9 +47,5 @@ func rootMeans(sumsq []float64, count float64) []float32 {
 	if count == 0 {
 		count = 1
 	}
-	rms := make([]float32, len(sumsq))
-	for i, s := range sumsq {
-		rms[i] = float32(math.Sqrt(s / count))
-	}
-	return rms
+	return lists.Map(sumsq, func(s float64) float32 { return float32(math.Sqrt(s / count)) })
 }

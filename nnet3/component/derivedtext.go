@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -119,11 +120,7 @@ func (p *Product) sources() []*weights {
 			whole = c
 		}
 	}
-	list := make([]*weights, len(whole.blocks))
-	for i, b := range whole.blocks {
-		list[i] = b.w
-	}
-	return list
+	return lists.Map(whole.blocks, func(b productBlock) *weights { return b.w })
 }
 
 // locate returns the matrix that w is a part of, and its first column there.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -239,11 +240,7 @@ func (d *Descriptor) Nodes(dst []int) []int {
 
 // Map returns a copy with f applied to every Forward, from the nodes upwards.
 func (d Descriptor) Map(f func(Forward) Forward) Descriptor {
-	parts := make([]Sum, len(d.Parts))
-	for i, p := range d.Parts {
-		parts[i] = p.mapped(f)
-	}
-	return Descriptor{parts}
+	return Descriptor{lists.Map(d.Parts, func(p Sum) Sum { return p.mapped(f) })}
 }
 
 func (s Sum) mapped(f func(Forward) Forward) Sum {
@@ -251,10 +248,7 @@ func (s Sum) mapped(f func(Forward) Forward) Sum {
 		s.Forward = s.Forward.mapped(f)
 		return s
 	}
-	args := make([]Sum, len(s.Args))
-	for i, a := range s.Args {
-		args[i] = a.mapped(f)
-	}
+	args := lists.Map(s.Args, func(a Sum) Sum { return a.mapped(f) })
 	if s.Args != nil {
 		s.Args = args
 	}
@@ -263,10 +257,7 @@ func (s Sum) mapped(f func(Forward) Forward) Sum {
 
 func (f Forward) mapped(change func(Forward) Forward) Forward {
 	if f.Src != nil {
-		src := make([]Forward, len(f.Src))
-		for i, a := range f.Src {
-			src[i] = a.mapped(change)
-		}
+		src := lists.Map(f.Src, func(a Forward) Forward { return a.mapped(change) })
 		f.Src = src
 	}
 	return change(f)

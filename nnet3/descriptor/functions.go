@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 
 	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -151,10 +152,7 @@ func (p *parser) sum(pos int, args [][]Sum) []Sum {
 	}
 	out := make([]Sum, len(args[0]))
 	for i := range out {
-		terms := make([]Sum, 0, len(args))
-		for _, a := range args {
-			terms = append(terms, a[i])
-		}
+		terms := lists.Map(args, func(a []Sum) Sum { return a[i] })
 		// Kaldi prints Sum(a, Sum(b, c)) for a sum of three, so nested sums at the end become one
 		// list. Elsewhere the nesting is an order of additions, and stays.
 		if last := terms[len(terms)-1]; last.Kind == Add {

@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
@@ -15,10 +16,7 @@ func (w *writer) steps(f *component.Formula, operands []value) ([]value, error) 
 			values, operands = append(values, operands[0]), operands[1:]
 			continue
 		}
-		args := make([]value, len(s.Args))
-		for i, a := range s.Args {
-			args[i] = values[a-1]
-		}
+		args := lists.Map(s.Args, func(a component.Term) value { return values[a-1] })
 		v, err := w.step(s, args)
 		if err != nil {
 			return nil, err

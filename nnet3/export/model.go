@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -147,10 +148,7 @@ func (m *modeller) outputs(p *lower.Program, o Options) {
 
 // apply makes nodes of an apply.
 func (m *modeller) apply(a *fgraph.Apply) error {
-	inputs := make([]value, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		inputs[i] = m.values[v]
-	}
+	inputs := lists.Map(a.Inputs(), func(v *fgraph.Variable) value { return m.values[v] })
 	var y value
 	switch op := a.Op().(type) {
 	case lower.Propagate:

@@ -3,6 +3,7 @@ package export
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
@@ -73,10 +74,7 @@ func (w *writer) take(v value, axis int, which []int32) value {
 			}
 		}
 	}
-	list := make([]int, len(which))
-	for i, k := range which {
-		list[i] = int(k)
-	}
+	list := lists.Map(which, func(k int32) int { return int(k) })
 	v.name, v.dims = w.node("Gather", []string{v.name, w.integers(list...)}, intAttribute("axis", axis+1)), dims
 	return v
 }

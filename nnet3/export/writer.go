@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/onnx"
 )
@@ -119,10 +120,7 @@ func appendFloats(data []byte, values []float32) []byte {
 
 // constant returns the initializer with these elements: the same for the same.
 func (w *writer) constant(suffix string, t onnx.DataType, dims []int, data []byte) string {
-	sizes := make([]int64, len(dims))
-	for i, d := range dims {
-		sizes[i] = int64(d)
-	}
+	sizes := lists.Map(dims, func(d int) int64 { return int64(d) })
 	hash := maphash.Bytes(w.seed, data)
 	for _, other := range w.tensors[hash] {
 		if other.DataType == t && slices.Equal(other.Dims, sizes) && slices.Equal(other.Raw, data) {

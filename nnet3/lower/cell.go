@@ -3,6 +3,8 @@ package lower
 import (
 	"iter"
 	"slices"
+
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // grid cuts a value into cells, along the edges of its reads and of its terms.
@@ -130,10 +132,7 @@ func (s *Storage) listReads(v *value) {
 		}
 		return
 	}
-	order := make([]int32, len(v.reads))
-	for k := range order {
-		order[k] = int32(k)
-	}
+	order := lists.Range[int32](len(v.reads))
 	slices.SortStableFunc(order, func(a, b int32) int { return int(v.reads[b].event - v.reads[a].event) })
 	// Only the last read of a cell ends its life, unless terms may be placed. Going from the last
 	// event to the first, a cell that was covered need not be visited again. next is a union-find
@@ -141,10 +140,7 @@ func (s *Storage) listReads(v *value) {
 	// is covered in almost constant time; without it thousands of reads times thousands of rows
 	// would be visited.
 	// By cell: the first cell of the column, from this one down, that no last read covers yet.
-	next := make([]int32, len(g.cells)+len(g.cols)-1)
-	for i := range next {
-		next[i] = int32(i)
-	}
+	next := lists.Range[int32](len(g.cells) + len(g.cols) - 1)
 	free := func(i, j int) int {
 		k := g.at(i, j)
 		for next[k] != k {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
@@ -254,10 +255,7 @@ func (l *lowering) move(cmd *computation.Command) error {
 		groups := l.groupPairs(c.IndexesMulti[cmd.Vector()])
 		// Read everything before anything is cut: the sources may be rows of the matrix that is
 		// written.
-		values := make([]*fgraph.Variable, len(groups))
-		for i, g := range groups {
-			values[i] = l.read(g.sub)
-		}
+		values := lists.Map(groups, func(g rowGroup) *fgraph.Variable { return l.read(g.sub) })
 		if cmd.Type == computation.CopyRowsMulti {
 			l.pieces.cut(m, r)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
@@ -243,11 +244,7 @@ func (r *programReader) cindexes(text string) (list []index.Cindex, err error) {
 // Graphs returns the graphs of the programs, in order. As the graphs of one graphfile.File they are
 // written and read as a chain.
 func (ch *Chain) Graphs() []*fgraph.FunctionGraph {
-	list := make([]*fgraph.FunctionGraph, len(ch.Programs))
-	for i, p := range ch.Programs {
-		list[i] = p.Graph
-	}
-	return list
+	return lists.Map(ch.Programs, func(p *Program) *fgraph.FunctionGraph { return p.Graph })
 }
 
 // ChainOf returns the chain of the programs of graphs, such as those of a file.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -155,21 +156,13 @@ func (b *Builder) transpose(x variable, perm ...int64) variable {
 
 // swapped exchanges the last two dimensions.
 func (b *Builder) swapped(x variable) variable {
-	perm := identity(b.rankOf(x))
+	perm := lists.Range[int64](b.rankOf(x))
 	n := len(perm)
 	if n < 2 {
 		return x
 	}
 	perm[n-1], perm[n-2] = perm[n-2], perm[n-1]
 	return b.transpose(x, perm...)
-}
-
-func identity(n int) []int64 {
-	list := make([]int64, n)
-	for i := range list {
-		list[i] = int64(i)
-	}
-	return list
 }
 
 // slice takes the elements from one to the one before another, along an axis.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -371,10 +372,7 @@ func (c *contraction) inputsOf(a *fgraph.Apply) []*fgraph.Variable {
 // order sorts applies and groups, as little as that needs, and returns their heads. If groups depend on
 // themselves, it returns some of those instead.
 func (c *contraction) order(applies []*fgraph.Apply) (order []*fgraph.Apply, cyclic []*group) {
-	heads := make([]*fgraph.Apply, len(applies))
-	for i, a := range applies {
-		heads[i] = c.head(a)
-	}
+	heads := lists.Map(applies, c.head)
 	needs := func(head *fgraph.Apply) (list []*fgraph.Apply) {
 		for _, v := range c.inputsOf(head) {
 			if v.Owner() != nil {

@@ -3,6 +3,7 @@ package ir
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -114,7 +115,7 @@ func unfold(b *Builder) []variable {
 	}
 	first := b.do("Range", Int64(0), b.sub(b.size(x, axis), int(size-1)), Int64(step))
 	y := b.do("Gather", x, b.add(b.unsqueeze(first, 1), b.upTo(Int64(size))), Int("axis", int64(axis)))
-	perm := slices.Delete(identity(n+1), axis+1, axis+2)
+	perm := slices.Delete(lists.Range[int64](n+1), axis+1, axis+2)
 	return []variable{b.transpose(y, append(perm, int64(axis+1))...)}
 }
 
@@ -126,7 +127,7 @@ func dynamicPads(b *Builder) []variable {
 	}
 	pads, n := b.integers(2), int64(b.rankOf(y)-2)
 	ends := b.sub(b.rest(b.do("Shape", y), 0, 2), b.slice(pads, 0, n, 2*n))
-	return []variable{b.do("Slice", y, b.slice(pads, 0, 0, n), ends, identity(int(n + 2))[2:])}
+	return []variable{b.do("Slice", y, b.slice(pads, 0, 0, n), ends, lists.Range[int64](int(n + 2))[2:])}
 }
 
 // expertWeights returns the weights of experts, [experts, inputs, outputs], that are quantized, in blocks of a row or whole rows.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -58,7 +59,7 @@ func fusedMatMul(b *Builder) []variable {
 	factor := func(k int, rows, batch string) variable {
 		x := b.x(k)
 		if b.Op.Int(batch, 0) != 0 {
-			perm := identity(b.rankOf(x))
+			perm := lists.Range[int64](b.rankOf(x))
 			n := len(perm)
 			x = b.transpose(x, slices.Concat(perm[1:n-1], []int64{0, int64(n - 1)})...)
 		}

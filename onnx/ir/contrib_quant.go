@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -28,7 +29,7 @@ var contribQuantization = []Operator{
 	quantized("QLinearReduceMean", 4, 5, func(b *Builder) variable {
 		axes := b.Ints("axes")
 		if axes == nil {
-			axes = identity(b.rankOf(b.x(0)))
+			axes = lists.Range[int64](b.rankOf(b.x(0)))
 		}
 		return b.do("ReduceMean", b.dequantized(0, 1, 2), axes, b.keep("keepdims"))
 	}, 3),
@@ -156,7 +157,7 @@ func (b *Builder) channelsSecond(x variable, compute func(variable) variable) va
 }
 
 func (b *Builder) withChannelsSecond(x variable, compute func(variable) variable) variable {
-	perm := identity(b.rankOf(x))
+	perm := lists.Range[int64](b.rankOf(x))
 	n := len(perm)
 	if n < 3 {
 		b.Fail("%d dimensions", n)

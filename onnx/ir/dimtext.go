@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // split divides a text at separators, of one byte, that are outside of parentheses and quotes.
@@ -74,11 +76,7 @@ func trustedDims(text string) []Dim {
 		return dims
 	}
 	parts := split(text, ",")
-	dims := make([]Dim, len(parts))
-	for i, p := range parts {
-		dims[i] = trustedDim(p)
-	}
-	return dims
+	return lists.Map(parts, trustedDim)
 }
 
 // trustedDim reads what String returned.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/internal/half"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -27,11 +28,7 @@ func elementTexts(x *Value) ([]string, bool) {
 		return nil, false
 	}
 	if x.Tensor.DataType == onnx.String {
-		var list []string
-		for _, s := range x.Tensor.Strings {
-			list = append(list, strconv.Quote(string(s)))
-		}
-		return list, true
+		return lists.Map(x.Tensor.Strings, func(s []byte) string { return strconv.Quote(string(s)) }), true
 	}
 	var list []string
 	if ints, ok := x.Ints(); ok {

@@ -3,6 +3,7 @@ package ir
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -34,13 +35,7 @@ func (c *Call) elemOf(inputs ...int) onnx.DataType {
 }
 
 // all returns the indices of the inputs.
-func (c *Call) all() []int {
-	list := make([]int, c.NumInputs())
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
+func (c *Call) all() []int { return lists.Range[int](c.NumInputs()) }
 
 // ranked returns the shape of an input. If it has none, the first result has elements of a type and any shape, and
 // Infer ends.
@@ -137,11 +132,7 @@ func (t Type) with(elements []Dim) Type {
 	if !t.holds(len(elements)) {
 		return t
 	}
-	list := make([]Dim, len(elements))
-	for i, d := range elements {
-		list[i] = held(t.elem, d)
-	}
-	return t.WithData(list)
+	return t.WithData(lists.Map(elements, func(d Dim) Dim { return held(t.elem, d) }))
 }
 
 // held returns an element as integers of a type have it. Sizes are taken to be below 2^31 where a model

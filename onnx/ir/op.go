@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -152,11 +153,7 @@ func (op *Op) textWith(attribute func(*onnx.Attribute) string, bodies []string) 
 }
 
 func listText[T any](list []T, format func(T) string) string {
-	parts := make([]string, len(list))
-	for i, x := range list {
-		parts[i] = format(x)
-	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return "[" + strings.Join(lists.Map(list, format), ",") + "]"
 }
 
 // attributeText returns the value of an attribute. What has no short form is the encoded message.

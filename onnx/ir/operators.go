@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -69,11 +70,7 @@ func (l *Operators) Apply(op *Op, inputs ...*fgraph.Variable) (*fgraph.Apply, er
 	if err != nil {
 		return nil, err
 	}
-	list := make([]fgraph.Type, len(types))
-	for i, t := range types {
-		list[i] = t
-	}
-	return fgraph.NewApply(op, in, list...), nil
+	return fgraph.NewApply(op, in, lists.Map(types, func(t Type) fgraph.Type { return t })...), nil
 }
 
 // written returns inputs without those that are left out at the end, where nothing need be written for one.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -69,10 +70,7 @@ func Constant(x *Value, name string) *fgraph.Variable {
 	if x.Tensor == nil {
 		return fgraph.NewConstant(Type{opaque: "sparse"}, x, name)
 	}
-	dims := make([]Dim, len(x.Tensor.Dims))
-	for i, d := range x.Tensor.Dims {
-		dims[i] = Known(d)
-	}
+	dims := lists.Map(x.Tensor.Dims, Known)
 	t := NewType(x.Tensor.DataType, dims...)
 	if len(dims) <= 1 && x.Len() <= maxData {
 		if list, ok := x.Ints(); ok {
@@ -82,13 +80,7 @@ func Constant(x *Value, name string) *fgraph.Variable {
 	return fgraph.NewConstant(t, x, name)
 }
 
-func knowns(list []int64) []Dim {
-	dims := make([]Dim, len(list))
-	for i, n := range list {
-		dims[i] = Known(n)
-	}
-	return dims
-}
+func knowns(list []int64) []Dim { return lists.Map(list, Known) }
 
 // Int64s returns a constant of integers, with one dimension.
 func Int64s(list ...int64) *fgraph.Variable { return int64s([]int64{int64(len(list))}, list) }

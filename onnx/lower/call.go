@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
@@ -138,11 +139,7 @@ func (c *call) list(name string) []int {
 	if a == nil {
 		return nil
 	}
-	list := make([]int, len(a.Ints))
-	for i, v := range a.Ints {
-		list[i] = int(v)
-	}
-	return list
+	return lists.Map(a.Ints, func(v int64) int { return int(v) })
 }
 
 // optional returns an input, nil if it is left out.
@@ -208,11 +205,7 @@ func (c *call) axis(axis, n int) int {
 }
 
 func (c *call) axes(list []int, n int) []int {
-	axes := make([]int, len(list))
-	for i, a := range list {
-		axes[i] = c.axis(a, n)
-	}
-	return axes
+	return lists.Map(list, func(a int) int { return c.axis(a, n) })
 }
 
 // axesOr returns the axes of an attribute, or all of n if there is none.
@@ -254,13 +247,7 @@ func asDim(v *fgraph.Variable, d, n int) *fgraph.Variable {
 }
 
 // sizes makes integer scalars of numbers.
-func sizes(list []int) []*fgraph.Variable {
-	vars := make([]*fgraph.Variable, len(list))
-	for i, n := range list {
-		vars[i] = tensor.Int(n)
-	}
-	return vars
-}
+func sizes(list []int) []*fgraph.Variable { return lists.Map(list, tensor.Int) }
 
 // reshape gives a tensor another shape.
 func (c *call) reshape(v *fgraph.Variable, shape []int) *fgraph.Variable {

@@ -17,7 +17,7 @@ func (c *call) cast(to onnx.DataType) []*value {
 	case from:
 		return []*value{c.in[0]}
 	case onnx.String:
-		return c.out(c.formatted(x, from), to)
+		return c.out(c.formatted(x), to)
 	case onnx.Bool:
 		return c.out(truth(x), to)
 	case onnx.Int4, onnx.Uint4, onnx.Int2, onnx.Uint2:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -359,11 +360,7 @@ func scoring[T float32 | float64](e *forest[float64]) func(x *array.Array) (labe
 }
 
 func numbersAs[T float32 | float64, U float32 | float64](list []U) []T {
-	as := make([]T, len(list))
-	for i, v := range list {
-		as[i] = T(v)
-	}
-	return as
+	return lists.Map(list, func(v U) T { return T(v) })
 }
 
 func (f *forest[T]) run(a *array.Array) (labels, scores *array.Array, err error) {

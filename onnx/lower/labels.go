@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -77,7 +78,7 @@ func (c *call) otherwise(elem onnx.DataType) int64 {
 // encodeLabels replaces each element that is a key by its value.
 func (c *call) encodeLabels() []*value {
 	if list := c.labels("classes"); list.elem != onnx.Undefined { // of the first version
-		return c.mapBothWays(list, labelling{onnx.Int64, numbersTo(len(list.codes))})
+		return c.mapBothWays(list, labelling{onnx.Int64, lists.Range[int64](len(list.codes))})
 	}
 	keys, values, otherwise := c.labels("keys"), c.labels("values"), c.labels("default")
 	missing := c.otherwise(values.elem)
@@ -103,15 +104,6 @@ func (c *call) mapBothWays(names, numbers labelling) []*value {
 		return c.lookUp(names, numbers, c.otherwise(onnx.Int64))
 	}
 	return c.lookUp(numbers, names, c.otherwise(names.elem))
-}
-
-// numbersTo returns the numbers from 0 on.
-func numbersTo(n int) []int64 {
-	list := make([]int64, n)
-	for i := range list {
-		list[i] = int64(i)
-	}
-	return list
 }
 
 // lookUp replaces each element by the value of its key, the first of equal ones.
@@ -156,10 +148,7 @@ func (c *call) zipMap() []*value {
 	x := c.rows()
 	keys := array.Of([]int64(nil), 0)
 	if a := c.attribute("classlabels_strings"); a != nil {
-		texts := make([]string, len(a.Strings))
-		for i, text := range a.Strings {
-			texts[i] = string(text)
-		}
+		texts := lists.Map(a.Strings, func(text []byte) string { return string(text) })
 		keys = array.OfStrings(texts, len(texts))
 	} else if a := c.attribute("classlabels_int64s"); a != nil {
 		keys = array.Of(a.Ints, len(a.Ints))

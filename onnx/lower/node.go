@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -36,11 +37,7 @@ func (op *nodeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) != op.inputs {
 		return nil, fmt.Errorf("%v needs %d arguments, not %d", op, op.inputs, len(in))
 	}
-	types := make([]fgraph.Type, len(op.types))
-	for i, t := range op.types {
-		types[i] = t
-	}
-	return types, nil
+	return lists.Map(op.types, func(t tensor.Type) fgraph.Type { return t }), nil
 }
 
 // Compile copies the results to memory of the workspace. The results of constants are computed once, and their

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -275,10 +276,7 @@ func (r *resizing) along(x variable, d int, places []float64, scale float64) var
 	if count > maxTaps || count*len(places) > maxMade {
 		r.fail("%w: each element is a sum of %d", ErrUnsupported, count)
 	}
-	weights := make([][]float64, len(places))
-	for i, at := range places {
-		weights[i] = r.weights(at, n, first, count, wide)
-	}
+	weights := lists.Map(places, func(at float64) []float64 { return r.weights(at, n, first, count, wide) })
 	var sum variable
 	for k := range count {
 		list := make([]float64, len(places))

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -40,11 +41,7 @@ func (op roundsOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if n := 2 + op.carried + op.scanned + op.fixed; len(in) != n {
 		return nil, fmt.Errorf("%v needs %d arguments, not %d", op, n, len(in))
 	}
-	types := make([]fgraph.Type, len(op.types))
-	for i, t := range op.types {
-		types[i] = t
-	}
-	return types, nil
+	return lists.Map(op.types, func(t tensor.Type) fgraph.Type { return t }), nil
 }
 
 // TakesHalves reports that the body is given half floats as they are.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -188,21 +189,11 @@ func (c *call) size(d ir.Dim) variable {
 }
 
 // scalars returns dims as integer scalars.
-func (c *call) scalars(dims []ir.Dim) []variable {
-	vars := make([]variable, len(dims))
-	for i, d := range dims {
-		vars[i] = c.size(d)
-	}
-	return vars
-}
+func (c *call) scalars(dims []ir.Dim) []variable { return lists.Map(dims, c.size) }
 
 // numbers makes dims of numbers.
 func numbers(list []int) []ir.Dim {
-	dims := make([]ir.Dim, len(list))
-	for i, n := range list {
-		dims[i] = ir.Known(int64(n))
-	}
-	return dims
+	return lists.Map(list, func(n int) ir.Dim { return ir.Known(int64(n)) })
 }
 
 // inferred returns the sizes of the result that ir has found. It reports false if the graph is not for any sizes, or

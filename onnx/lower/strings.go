@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -159,10 +160,7 @@ func (c *call) refuseStrings() error {
 
 // texts returns the numbers of strings of an attribute, which last.
 func (c *call) texts(list [][]byte) []int64 {
-	texts := make([]string, len(list))
-	for i, text := range list {
-		texts[i] = string(text)
-	}
+	texts := lists.Map(list, func(text []byte) string { return string(text) })
 	numbers, err := c.strings.of(texts)
 	if err != nil {
 		c.fail("%w", err)

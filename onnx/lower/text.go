@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -46,11 +47,7 @@ var textual = map[string]func(c *call) []*value{
 			c.fail("%w: %w", ErrUnsupported, err)
 		}
 		return c.out(c.eachString("RegexFullMatch", c.x(0), array.Bool, func(list []string) (*array.Array, error) {
-			matches := make([]bool, len(list))
-			for i, text := range list {
-				matches[i] = r.MatchString(text)
-			}
-			return array.Of(matches, len(list)), nil
+			return array.Of(lists.Map(list, r.MatchString), len(list)), nil
 		}), onnx.Bool)
 	},
 	"StringNormalizer": (*call).normalizeStrings,
@@ -180,7 +177,7 @@ func partsOf(s, delimiter string, most int) []string {
 }
 
 // formatted returns numbers as strings.
-func (c *call) formatted(x variable, from onnx.DataType) variable {
+func (c *call) formatted(x variable) variable {
 	return c.nodeRoutine("Format", func(in []*array.Array) ([]*array.Array, error) {
 		list := make([]string, in[0].Len())
 		for i := range list {

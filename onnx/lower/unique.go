@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -62,10 +63,7 @@ func uniqueOf(p uniqueness, in []*array.Array) ([]*array.Array, error) {
 			compare = rowOrder(array.Slice[float64](x), size)
 		}
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Range[int](n)
 	slices.SortStableFunc(order, compare)
 	// The first of equal rows comes first, since the sort is stable.
 	var groups [][]int

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
@@ -162,10 +163,4 @@ func multipliedOnce(a *fgraph.Apply, op lower.Propagate, p *component.Product, o
 	return runProduct(a, op, q, pre, []*fgraph.Variable{rest, spread}, o.Rows)
 }
 
-func everyRow(n int32) []int32 {
-	rows := make([]int32, n)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows
-}
+func everyRow(n int32) []int32 { return lists.Range[int32](int(n)) }

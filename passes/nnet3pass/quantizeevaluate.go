@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -111,10 +112,7 @@ func (e *evaluator) drawn(ctx context.Context, draw int, precision func(lower.Co
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		in := make([]kernel.Matrix, len(a.Inputs()))
-		for i, v := range a.Inputs() {
-			in[i] = values[v.ID()]
-		}
+		in := lists.Map(a.Inputs(), func(v *fgraph.Variable) kernel.Matrix { return values[v.ID()] })
 		out, err := e.apply(a, in, precision)
 		if err != nil {
 			return nil, err
@@ -128,11 +126,7 @@ func (e *evaluator) drawn(ctx context.Context, draw int, precision func(lower.Co
 			}
 		}
 	}
-	var outs []kernel.Matrix
-	for _, v := range e.g.Outputs() {
-		outs = append(outs, values[v.ID()])
-	}
-	return outs, nil
+	return lists.Map(e.g.Outputs(), func(v *fgraph.Variable) kernel.Matrix { return values[v.ID()] }), nil
 }
 
 // apply computes the output of an apply.

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/rewrite"
@@ -71,11 +72,7 @@ func isZero(v *fgraph.Variable) bool {
 
 // outputTypes returns the types of the outputs of a.
 func outputTypes(a *fgraph.Apply) []fgraph.Type {
-	types := make([]fgraph.Type, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		types[i] = v.Type()
-	}
-	return types
+	return lists.Map(a.Outputs(), (*fgraph.Variable).Type)
 }
 
 // origin returns the number of the command that v comes from, or -1 if v is an input of the graph.

@@ -2,6 +2,7 @@ package onnxpass
 
 import (
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 )
 
@@ -19,10 +20,7 @@ func conform(old, x *fgraph.Variable) *fgraph.Variable {
 	if a == nil || a.Graph() != nil || !ok || both == ir.TypeOf(x) {
 		return x
 	}
-	types := make([]fgraph.Type, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		types[i] = v.Type()
-	}
+	types := lists.Map(a.Outputs(), (*fgraph.Variable).Type)
 	types[x.Index()] = both
 	return retyped(a, types).Outputs()[x.Index()]
 }

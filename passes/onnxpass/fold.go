@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -60,10 +61,7 @@ func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		}
 		return c.Miss("it can't be computed: %v", err), nil
 	}
-	folded := make([]*fgraph.Variable, len(results))
-	for i, x := range results {
-		folded[i] = ir.Constant(x, "")
-	}
+	folded := lists.Map(results, func(x *ir.Value) *fgraph.Variable { return ir.Constant(x, "") })
 	for i, v := range a.Outputs() {
 		if !v.Type().Accepts(folded[i].Type()) {
 			return c.Miss("output %d would be %v, and is %v", i, folded[i].Type(), v.Type()), nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/pattern"
@@ -35,20 +36,11 @@ var indexFunctions = []pattern.Function{
 }
 
 // compose returns the order of dimensions after a Transpose by q and then one by p.
-func compose(p, q []int64) []int64 {
-	r := make([]int64, len(p))
-	for i, k := range p {
-		r[i] = q[k]
-	}
-	return r
-}
+func compose(p, q []int64) []int64 { return lists.Map(p, func(k int64) int64 { return q[k] }) }
 
 // orderOf returns the attributes of a Transpose.
 func orderOf(perm []int64) Attributes {
-	parts := make([]string, len(perm))
-	for i, k := range perm {
-		parts[i] = fmt.Sprint(k)
-	}
+	parts := lists.Map(perm, func(k int64) string { return fmt.Sprint(k) })
 	return Attributes("perm=ints[" + strings.Join(parts, ",") + "]")
 }
 

@@ -139,12 +139,12 @@ func (v vocabulary) channels(a pattern.Args, c, n *fgraph.Variable, axis int) (*
 	if err != nil {
 		return nil, err
 	}
-	return v.compute(a, "Expand", nil, flat, ir.Int64s(size))
+	return v.compute(a, "Expand", flat, ir.Int64s(size))
 }
 
 // compute makes an apply and computes it.
-func (v vocabulary) compute(a pattern.Args, name string, attributes []*onnx.Attribute, inputs ...*fgraph.Variable) (*fgraph.Variable, error) {
-	x, err := v.operators.Make(name, attributes, inputs...)
+func (v vocabulary) compute(a pattern.Args, name string, inputs ...*fgraph.Variable) (*fgraph.Variable, error) {
+	x, err := v.operators.Make(name, nil, inputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool
 	if x, err = v.operators.Make("Mul", nil, x, y); err != nil {
 		return nil, err
 	}
-	return v.compute(a, "Reshape", nil, x, ir.Int64s(dims...))
+	return v.compute(a, "Reshape", x, ir.Int64s(dims...))
 }
 
 // scaledFloats returns the product of weights, seen as a tensor of a shape, and factors, whose sizes are
@@ -273,7 +273,7 @@ func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
 	}
 	switch op := opOf(n); op.Type {
 	case "MatMul":
-		return v.compute(a, "MatMul", nil, c, w)
+		return v.compute(a, "MatMul", c, w)
 	case "Gemm":
 		row, err := v.operators.Make("Unsqueeze", nil, c, ir.Int64s(0))
 		if err != nil {
@@ -283,7 +283,7 @@ func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
 		if row, err = v.operators.Make("Gemm", []*onnx.Attribute{ir.Int("transB", op.Int("transB", 0)), ir.Float("alpha", op.Float("alpha", 1))}, row, w); err != nil {
 			return nil, err
 		}
-		return v.compute(a, "Squeeze", nil, row, ir.Int64s(0))
+		return v.compute(a, "Squeeze", row, ir.Int64s(0))
 	case "Conv":
 		g := groupsOf(n)
 		sum := w
@@ -312,7 +312,7 @@ func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
 		if err != nil {
 			return nil, err
 		}
-		return v.compute(a, "Reshape", nil, products, ir.Int64s(dims[0]))
+		return v.compute(a, "Reshape", products, ir.Int64s(dims[0]))
 	}
 	return nil, fmt.Errorf("%w: %s", errNotComputed, opOf(n))
 }
@@ -375,7 +375,7 @@ func (v vocabulary) slope(a pattern.Args) (*fgraph.Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.compute(a, "Div", nil, in[1], root)
+	return v.compute(a, "Div", in[1], root)
 }
 
 // offset returns bias - mean*slope of a batch normalization of constants.
@@ -389,7 +389,7 @@ func (v vocabulary) offset(a pattern.Args) (*fgraph.Variable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.compute(a, "Sub", nil, in[2], product)
+	return v.compute(a, "Sub", in[2], product)
 }
 
 // smallerProduct reports whether the product of two weights, of a MatMul [k, m] and [m, n] or of
@@ -437,5 +437,5 @@ func (v vocabulary) mixOutputs(a pattern.Args) (*fgraph.Variable, error) {
 	if x, err = v.operators.Make("MatMul", nil, x, y); err != nil {
 		return nil, err
 	}
-	return v.compute(a, "Reshape", nil, x, ir.Int64s(append([]int64{out[0]}, dims[1:]...)...))
+	return v.compute(a, "Reshape", x, ir.Int64s(append([]int64{out[0]}, dims[1:]...)...))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/pattern"
 )
@@ -61,10 +62,7 @@ func spatialPads(n *fgraph.Variable) (pads []int64, value float64, ok bool) {
 	}
 	// Axes that the Pad does not name get nothing.
 	all := make([]int64, 2*rank)
-	axes := make([]int64, rank)
-	for i := range axes {
-		axes[i] = int64(i)
-	}
+	axes := lists.Range[int64](rank)
 	if len(in) == 4 && !ir.IsOmitted(in[3]) {
 		if axes, known = ir.NumbersOf(in[3]); !known {
 			return nil, 0, false

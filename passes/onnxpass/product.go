@@ -202,7 +202,7 @@ func (m mover) scaled(c *fgraph.Variable) *fgraph.Variable {
 	if err != nil {
 		return nil
 	}
-	y, err := m.compute(m.args, "Mul", nil, c, s)
+	y, err := m.compute(m.args, "Mul", c, s)
 	if err != nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/hugepages"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/rewrite"
@@ -186,10 +187,7 @@ func joinColumns(list []*fgraph.Variable, rows, columns int64) (*fgraph.Variable
 	if t.Rank() == 1 {
 		shape = shape[1:]
 	}
-	names := make([]string, len(list))
-	for i, v := range list {
-		names[i] = v.Name()
-	}
+	names := lists.Map(list, (*fgraph.Variable).Name)
 	x, err := onnx.NewTensor(strings.Join(names, "+"), t.Elem(), shape, joined)
 	if err != nil {
 		return nil, err

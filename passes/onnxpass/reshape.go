@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/pattern"
@@ -197,11 +198,7 @@ func kept(n int, without []int) []int {
 }
 
 func int64sOf(list []int) *fgraph.Variable {
-	wide := make([]int64, len(list))
-	for i, n := range list {
-		wide[i] = int64(n)
-	}
-	return ir.Int64s(wide...)
+	return ir.Int64s(lists.Map(list, func(n int) int64 { return int64(n) })...)
 }
 
 var fuseSqueezes = rewrite.Rule{

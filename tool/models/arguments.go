@@ -15,6 +15,7 @@ import (
 	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -255,10 +256,7 @@ func present(t ir.Type) (of ir.Type, optional bool) {
 
 // inputNames lists the inputs of a model.
 func inputNames(m *onnx.Model) string {
-	var names []string
-	for _, in := range m.Graph.Inputs {
-		names = append(names, fileio.Excerpt(in.Name, 0))
-	}
+	names := lists.Map(m.Graph.Inputs, func(in *onnx.ValueInfo) string { return fileio.Excerpt(in.Name, 0) })
 	if len(names) > 20 {
 		names = append(names[:20], "…")
 	}

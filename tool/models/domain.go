@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -132,10 +133,7 @@ var special = []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math
 func random(t fgraph.Type, limits bool, rng *rand.Rand) any {
 	u := t.(ir.Type)
 	dims, _ := u.Shape()
-	shape := make([]int, len(dims))
-	for i, d := range dims {
-		shape[i] = sizeOf(d, rng)
-	}
+	shape := lists.Map(dims, func(d ir.Dim) int { return sizeOf(d, rng) })
 	a, err := lower.NewArray(u.Elem(), shape...)
 	if err != nil {
 		return err
@@ -280,9 +278,5 @@ func paramsOf(family string) []any {
 	default:
 		list = []string{"", "axis=0", "axis=1", "axis=-1", "axis=2"}
 	}
-	all := make([]any, len(list))
-	for i, text := range list {
-		all[i] = onnxpass.Attributes(text)
-	}
-	return all
+	return lists.Map(list, func(text string) any { return onnxpass.Attributes(text) })
 }

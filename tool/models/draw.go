@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -48,8 +49,8 @@ func (d *drawer) Argument(name string, asked bool) (*fgraph.Variable, error) {
 	return fgraph.NewInput(t, name), nil
 }
 
-// lists are sizes, axes and the like that are drawn where an operator asks for some.
-var lists = [][]int64{
+// listed are sizes, axes and the like that are drawn where an operator asks for some.
+var listed = [][]int64{
 	{0}, {1}, {-1}, {0, 1}, {1, 2}, {-1, -2}, {2, 3}, {2}, {-1, 0}, {3, 2}, {6, -1}, {0, -1}, {2, 3}, {1, 2, 3}, {2, 3, 4}, {0, 0, -1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1},
 	{4}, {3}, {-2}, {1, 3, 4, 4}, {1 << 62}, {}, {2, 1, 3}, {0, 0}, {0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 1, 1}, {0, 0, 0, 0, 0, 0, 0, 0},
 }
@@ -64,11 +65,7 @@ func (d *drawer) fitting(asked bool) (*fgraph.Variable, error) {
 	}
 	rank := len(dims)
 	float := func(dims ...int64) (*fgraph.Variable, error) {
-		known := make([]ir.Dim, len(dims))
-		for i, n := range dims {
-			known[i] = ir.Known(n)
-		}
-		return d.constant(ir.NewType(onnx.Float, known...), d.op == "BatchNormalization" && k == 4)
+		return d.constant(ir.NewType(onnx.Float, lists.Map(dims, ir.Known)...), d.op == "BatchNormalization" && k == 4)
 	}
 	channels, ok := int64(0), false
 	if rank > 1 {
@@ -121,10 +118,10 @@ func (d *drawer) lists(k int) bool {
 	return strings.HasPrefix(d.op, "Reduce") && k == 1
 }
 
-// list makes a list of integers: one of lists, or one that follows from the sizes of the first input.
+// list makes a list of integers: one of listed, or one that follows from the sizes of the first input.
 func (d *drawer) list(dims []ir.Dim) (*fgraph.Variable, error) {
 	if d.tape.Draw(4) == 0 {
-		return ir.Int64s(lists[d.tape.Draw(len(lists))]...), nil
+		return ir.Int64s(listed[d.tape.Draw(len(listed))]...), nil
 	}
 	kinds := d.kinds(dims)
 	return ir.Int64s(kinds[d.tape.Draw(len(kinds))]...), nil
@@ -174,10 +171,7 @@ func (d *drawer) operand(dims []ir.Dim, channels int64, known bool) (*fgraph.Var
 		kinds = append(kinds, []int64{channels, 1, 1}, []int64{1, channels, 1, 1}, []int64{channels, 1, 1})
 	}
 	shape := kinds[d.tape.Draw(len(kinds))]
-	list := make([]ir.Dim, len(shape))
-	for i, n := range shape {
-		list[i] = ir.Known(n)
-	}
+	list := lists.Map(shape, ir.Known)
 	elem := ir.TypeOf(d.inputs[0]).Elem()
 	return d.constant(ir.NewType(elem, list...), false)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -82,10 +83,7 @@ func (s *spread) move(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	inputs := make([]any, len(s.inputs))
-	for i, v := range s.inputs {
-		inputs[i] = s.moved(v)
-	}
+	inputs := lists.Map(s.inputs, s.moved)
 	s.what = "inputs move"
 	if !slices.ContainsFunc(s.inputs, movable) {
 		s.what = "constants move, since no input is a float,"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -25,11 +26,7 @@ type (
 )
 
 func (l list) String() string {
-	parts := make([]string, len(l))
-	for i, a := range l {
-		parts[i] = a.String()
-	}
-	return "sequence(" + strings.Join(parts, ", ") + ")"
+	return "sequence(" + strings.Join(lists.Map(l, (*array.Array).String), ", ") + ")"
 }
 
 func (nothing) String() string { return none }

@@ -67,13 +67,13 @@ func (f *copyFlags) copy(ctx context.Context, c *tool.Console, in, out string) e
 	}
 	switch {
 	case f.vectors:
-		return copyTable(ctx, c, o, in, out, kaldiio.VectorHolder(), (*kaldiio.Writer).Vector)
+		return copyTable(c, o, in, out, kaldiio.VectorHolder(), (*kaldiio.Writer).Vector)
 	case f.compress:
-		return copyTable(ctx, c, o, in, out, matricesOnly(), func(w *kaldiio.Writer, m kaldiio.Matrix) {
+		return copyTable(c, o, in, out, matricesOnly(), func(w *kaldiio.Writer, m kaldiio.Matrix) {
 			w.CompressedMatrix(m, kaldiio.CompressionMethod(f.method))
 		})
 	}
-	return copyTable(ctx, c, o, in, out, matricesOnly(), (*kaldiio.Writer).Matrix)
+	return copyTable(c, o, in, out, matricesOnly(), (*kaldiio.Writer).Matrix)
 }
 
 // matricesOnly is the holder of matrices, whose error for a vector names --vectors. Vectors in text
@@ -127,7 +127,7 @@ func (f *copyFlags) copyModel(c *tool.Console, o *kaldiio.Opener, in, out string
 
 // copyTable copies a table. It reports the objects of a script that it can't read,
 // and copies the others.
-func copyTable[T any](ctx context.Context, c *tool.Console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
+func copyTable[T any](c *tool.Console, o *kaldiio.Opener, in, out string, holder kaldiio.Holder[T], write func(*kaldiio.Writer, T)) error {
 	r, err := kaldiio.NewTableReader(o, in, holder)
 	if err != nil {
 		return specifierUsage(err)

@@ -26,7 +26,7 @@ type Finding struct {
 
 // Bisect finds the rewrite to blame for a failure. The error is an ErrCase if c does not fail.
 func Bisect(ctx context.Context, c *Case) (*Finding, error) {
-	r, err := c.prepare(ctx)
+	r, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}

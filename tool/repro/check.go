@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -18,7 +19,7 @@ import (
 // as other values, are those of a rewrite that makes the difference. If all rewrites of the pass
 // and the rule that c expects make it together, these are named, even if others would do as well.
 func Check(ctx context.Context, c *Case) (Failure, error) {
-	r, err := c.prepare(ctx)
+	r, err := c.prepare()
 	if err != nil {
 		return Failure{}, err
 	}
@@ -41,7 +42,7 @@ type runner struct {
 }
 
 // prepare builds the optimizer.
-func (c *Case) prepare(ctx context.Context) (*runner, error) {
+func (c *Case) prepare() (*runner, error) {
 	opt, err := c.Build(c.Query)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCase, err)
@@ -104,16 +105,7 @@ func (r *runner) copied() (*fgraph.FunctionGraph, error) {
 
 // attachLike attaches features to a graph with counterparts of all inputs and outputs of another.
 func attachLike(w World, g, like *fgraph.FunctionGraph) error {
-	return part[Attacher](w, defaults{}).Attach(g, like, numbers(len(g.Inputs())), numbers(len(g.Outputs())))
-}
-
-// numbers returns 0, 1, ..., n-1.
-func numbers(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
+	return part[Attacher](w, defaults{}).Attach(g, like, lists.Range[int](len(g.Inputs())), lists.Range[int](len(g.Outputs())))
 }
 
 // failure runs the case and finds out where the fault is.

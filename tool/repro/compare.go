@@ -17,7 +17,7 @@ type Comparison struct {
 // Compare runs the graph of a case and the optimized one on the values of its inputs. An error of
 // the optimizer, or of running what it made, is returned as it is.
 func Compare(ctx context.Context, c *Case) (*Comparison, error) {
-	r, err := c.prepare(ctx)
+	r, err := c.prepare()
 	if err != nil {
 		return nil, err
 	}

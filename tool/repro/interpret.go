@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // Interpret computes the outputs of a graph. It calls apply for one apply after another, in the
@@ -29,11 +30,7 @@ func Interpret(g *fgraph.FunctionGraph, inputs []any, apply func(a *fgraph.Apply
 	}
 	values := make([]any, g.NumVariableIDs())
 	of := func(list []*fgraph.Variable) []any {
-		some := make([]any, len(list))
-		for i, v := range list {
-			some[i] = values[v.ID()]
-		}
-		return some
+		return lists.Map(list, func(v *fgraph.Variable) any { return values[v.ID()] })
 	}
 	for v := range g.Variables() {
 		if v.IsConstant() {

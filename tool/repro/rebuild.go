@@ -4,17 +4,14 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // Rebuild makes a copy of a graph with other leaves and applies.
 func Rebuild(g *fgraph.FunctionGraph, leaf func(*fgraph.Variable) *fgraph.Variable, apply func(*fgraph.Apply, []*fgraph.Variable) (*fgraph.Apply, error)) (*fgraph.FunctionGraph, error) {
 	made := make([]*fgraph.Variable, g.NumVariableIDs())
 	of := func(list []*fgraph.Variable) []*fgraph.Variable {
-		vars := make([]*fgraph.Variable, len(list))
-		for i, v := range list {
-			vars[i] = made[v.ID()]
-		}
-		return vars
+		return lists.Map(list, func(v *fgraph.Variable) *fgraph.Variable { return made[v.ID()] })
 	}
 	for v := range g.Variables() {
 		if v.Owner() == nil {

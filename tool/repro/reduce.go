@@ -125,7 +125,7 @@ func (r *reducer) fails(c Case) bool {
 		return false
 	}
 	r.runs++
-	run, err := c.prepare(r.ctx)
+	run, err := c.prepare()
 	if err != nil {
 		return false
 	}
@@ -161,7 +161,7 @@ func (r *reducer) begin() error {
 		r.s = sketchOf(c.Graph, c.Values, nil)
 		return nil
 	}
-	run, err := c.prepare(r.ctx)
+	run, err := c.prepare()
 	if err == nil {
 		err = run.compute(r.ctx)
 	}

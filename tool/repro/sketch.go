@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // A sketch is a graph that is easy to change: variables are numbers.
@@ -51,11 +52,7 @@ func sketchOf(g *fgraph.FunctionGraph, inputs []any, recorded func(*fgraph.Varia
 		return number[v.ID()]
 	}
 	of := func(list []*fgraph.Variable) []int {
-		ids := make([]int, len(list))
-		for i, v := range list {
-			ids[i] = number[v.ID()]
-		}
-		return ids
+		return lists.Map(list, func(v *fgraph.Variable) int { return number[v.ID()] })
 	}
 	for i, v := range g.Inputs() {
 		n := add(v)

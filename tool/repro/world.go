@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // A World is a dialect of graphs whose optimizers are examined. What more it knows about them, it
@@ -192,14 +193,14 @@ func record(ctx context.Context, w World, g *fgraph.FunctionGraph, inputs []any,
 	}
 	c, m := g.Clone()
 	// The graph keeps its own outputs in front, so that Attach finds every one of them.
-	sources := numbers(len(g.Outputs()))
+	sources := lists.Range[int](len(g.Outputs()))
 	for _, v := range vars {
 		if err := c.AddOutput(m.Of(v), fgraph.Reason{}); err != nil {
 			return nil, err
 		}
 		sources = append(sources, -1)
 	}
-	if err := part[Attacher](w, defaults{}).Attach(c, g, numbers(len(g.Inputs())), sources); err != nil {
+	if err := part[Attacher](w, defaults{}).Attach(c, g, lists.Range[int](len(g.Inputs())), sources); err != nil {
 		return nil, err
 	}
 	outputs, err := part[Evaluator](w, defaults{}).Evaluate(ctx, c, inputs)

@@ -15,6 +15,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
@@ -218,13 +219,7 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 }
 
 // declared returns the names of the inputs.
-func declared(scope *expr.Scope) []string {
-	var names []string
-	for _, v := range scope.Inputs() {
-		names = append(names, v.Name())
-	}
-	return names
-}
+func declared(scope *expr.Scope) []string { return lists.Map(scope.Inputs(), (*fgraph.Variable).Name) }
 
 // pointer returns the text with a mark below the place of a syntax error.
 func pointer(text string, err error) string {

@@ -128,10 +128,7 @@ func (c *judge) analyze(in *instance, args []*array.Array, t trace, at place, kn
 	// First to the arguments of this element alone: a NaN elsewhere in a matrix would explain the
 	// difference wrongly. Then special values that don't matter become ordinary ones. What is
 	// special after that is a reason.
-	if reduced, ok := in.reduce(args, t, at); ok {
-		args = reduced
-	}
-	args = in.tame(args)
+	args = in.tame(in.reduce(args, t, at))
 	if v, ok := in.judge(args); ok {
 		c.note(v, finding{in: in, args: args, redo: redo})
 	}

@@ -95,7 +95,7 @@ func elementNear(a *array.Array, index []int) int {
 
 // reduce returns smaller arguments for which the sides still differ: one element for each
 // dimension of unknown size, or a few.
-func (in *instance) reduce(args []*array.Array, t trace, at place) ([]*array.Array, bool) {
+func (in *instance) reduce(args []*array.Array, t trace, at place) []*array.Array {
 	if at.element >= 0 {
 		// For element-wise ops, the arguments at the index of the element are enough. Where they
 		// are not, as for a sum, elements are cut off as long as the sides differ.
@@ -105,10 +105,10 @@ func (in *instance) reduce(args []*array.Array, t trace, at place) ([]*array.Arr
 			one[i] = in.single(i, a, index)
 		}
 		if in.differs(one) {
-			return one, true
+			return one
 		}
 	}
-	return in.cut(args, in.differs), true
+	return in.cut(args, in.differs)
 }
 
 // maxTamed bounds the elements of arguments that tame looks at.

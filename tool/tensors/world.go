@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tool/repro"
 
 	"github.com/nnopt/nnopt/exec"
@@ -39,11 +40,7 @@ func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64)
 }
 
 func anys(arrays []*array.Array) []any {
-	list := make([]any, len(arrays))
-	for i, a := range arrays {
-		list[i] = a
-	}
-	return list
+	return lists.Map(arrays, func(a *array.Array) any { return a })
 }
 
 func (w world) Evaluate(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // Form returns the form of a graph, see [Made]: its applies in order, with the numbers and types of what
@@ -22,10 +23,7 @@ func Form(g *fgraph.FunctionGraph) string {
 		return n
 	}
 	list := func(vars []*fgraph.Variable) {
-		numbers := make([]int, len(vars))
-		for i, v := range vars {
-			numbers[i] = name(v)
-		}
+		numbers := lists.Map(vars, name)
 		fmt.Fprintln(&b, numbers)
 	}
 	list(g.Inputs())

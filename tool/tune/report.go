@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // Write writes the query with what was measured in comments: a file that optdb.ParseQueryFile reads. head
@@ -92,10 +94,7 @@ func (r *Result) counts(b *strings.Builder) {
 		}
 		list(b, tags+": ", terms)
 	}
-	var same []string
-	for _, f := range r.of(Same) {
-		same = append(same, f.Term)
-	}
+	same := lists.Map(r.of(Same), func(f *Finding) string { return f.Term })
 	if len(same) > 0 {
 		fmt.Fprintf(b, "\n# The same computation:\n")
 		list(b, "", same)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 )
@@ -81,11 +82,7 @@ func mapped(to, list []int32) []int32 {
 	if list == nil {
 		return nil
 	}
-	out := make([]int32, len(list))
-	for i, n := range list {
-		out[i] = to[n]
-	}
-	return out
+	return lists.Map(list, func(n int32) int32 { return to[n] })
 }
 
 // values describes inputs and constants.
