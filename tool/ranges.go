@@ -17,6 +17,7 @@ var ranges = map[string][2]int{
 	"max-rewrites": {-1, math.MaxInt32}, // -1 for no limit
 	"run":          {0, 1e6},
 	"runs":         {1, 1e6},
+	"size":         {1, 8}, // of terms, of which there are thousands with 3 ops
 	"threads":      {0, 1 << 10},
 }
 
