@@ -16,7 +16,6 @@ import (
 	"io"
 	"iter"
 	"log"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -29,6 +28,7 @@ import (
 	"github.com/sugarme/tokenizer/pretrained"
 
 	"github.com/nnopt/nnopt/exec/model"
+	"github.com/nnopt/nnopt/kernel/elementary" // the same bits on every processor
 )
 
 func main() {
@@ -166,7 +166,7 @@ func (s *sampler) sample(logits []float32) int {
 	}
 	best, sum := logits[s.order[0]], 0.0
 	for _, id := range s.order {
-		w := math.Exp(float64(logits[id]-best) / s.temperature)
+		w := elementary.Exp(float64(logits[id]-best) / s.temperature)
 		s.weights = append(s.weights, w)
 		sum += w
 	}
