@@ -1,4 +1,4 @@
-// The files of the engine, in memory: what Go's package os asks of node's fs. Names are absolute.
+// The files of the engine, in memory: what Go's package os asks of node's fs.
 const files = new Map([["/", null], ["/tmp", null], ["/files", null]]); // path: null for a folder, or {data, size, time}
 const most = 1 << 30; // bytes of all files
 let stored = 0;
@@ -10,7 +10,7 @@ globalThis.fs = (() => {
 
   const fault = (code) => Object.assign(new Error(code), { code });
   const resolve = (path) => {
-    const parts = [];
+    const parts = String(path).startsWith("/") ? [] : ["files"]; // which is what cwd says
     for (const p of String(path).split("/")) {
       if (p === "..") parts.pop();
       else if (p && p !== ".") parts.push(p);
