@@ -33,9 +33,9 @@ var files embed.FS
 
 // Limits of the page.
 const (
-	maxPage   = 9 << 20  // bytes
-	maxMemory = 2 << 30  // bytes that the engine may use
-	wasmPage  = 64 << 10 // bytes
+	maxPage   = 9_000_000 // bytes
+	maxMemory = 2 << 30   // bytes that the engine may use
+	wasmPage  = 64 << 10  // bytes
 )
 
 const module = "github.com/nnopt/nnopt/"
@@ -57,18 +57,14 @@ func run(ctx context.Context, output string) error {
 	if err != nil {
 		return err
 	}
-	text, err := packed(engine)
-	if err != nil {
-		return err
-	}
 	var page bytes.Buffer
-	if err := write(ctx, &page, text, support); err != nil {
+	if err := write(ctx, &page, engine, support); err != nil {
 		return err
 	}
 	if page.Len() > maxPage {
 		return fmt.Errorf("the page has %d bytes, more than %d", page.Len(), maxPage)
 	}
-	fmt.Printf("%s: %d bytes, of them the engine %d, which is %d of WebAssembly\n", output, page.Len(), len(text), len(engine))
+	fmt.Printf("%s: %d bytes, of them the engine %d, which is %d of WebAssembly\n", output, page.Len(), len(asText(lzma(engine))), len(engine))
 	return fileio.Write(ctx, output, func(w io.Writer) error { _, err := w.Write(page.Bytes()); return err })
 }
 
@@ -134,7 +130,7 @@ func limited(module []byte, pages uint64) ([]byte, error) {
 }
 
 // write writes the page.
-func write(ctx context.Context, w io.Writer, engine, support string) error {
+func write(ctx context.Context, w io.Writer, engine []byte, support string) error {
 	s, err := tool.NewViewEngine(standard.Program{}.Config()).Optimize(ctx, first)
 	if err != nil {
 		return err
@@ -144,7 +140,7 @@ func write(ctx context.Context, w io.Writer, engine, support string) error {
 	}
 	s.Recording.Live = &first
 	worker := ""
-	for _, name := range []string{"worker/files.js", "worker/text.js", "", "worker/worker.js"} {
+	for _, name := range []string{"worker/files.js", "worker/lzma.js", "", "worker/worker.js"} {
 		text := []byte(support)
 		if name != "" {
 			if text, err = files.ReadFile(name); err != nil {
@@ -153,6 +149,6 @@ func write(ctx context.Context, w io.Writer, engine, support string) error {
 		}
 		worker += string(text) + "\n"
 	}
-	page := view.Page{Recording: s.Recording, Files: files, Data: [][2]string{{"worker", worker}, {"engine", engine}}, WebAssembly: true}
+	page := view.Page{Recording: s.Recording, Files: files, Data: [][2]string{{"worker", worker}, {"engine", asText(lzma(engine))}}, WebAssembly: true}
 	return page.Write(w)
 }

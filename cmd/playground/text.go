@@ -1,27 +1,6 @@
 package main
 
-import (
-	"bytes"
-	"compress/gzip"
-	"unicode/utf8"
-)
-
-// packed returns data compressed, as a text: see asText. Browsers decompress gzip themselves. LZMA would make a fifth
-// less of the engine, and would need an encoder here and a decoder in the page.
-func packed(data []byte) (string, error) {
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return "", err
-	}
-	if _, err := w.Write(data); err != nil {
-		return "", err
-	}
-	if err := w.Close(); err != nil {
-		return "", err
-	}
-	return asText(out.Bytes()), nil
-}
+import "unicode/utf8"
 
 // asText returns data as a text for an element of a page: seven bits a character, the highest first.
 // What a page would change or take for markup becomes a letter of two bytes. That is a sixth more than

@@ -18,7 +18,7 @@
   async function start(engine) {
     let module = engine;
     if (typeof engine === "string") {
-      module = await WebAssembly.compile(await gunzip(unpacked(engine)));
+      module = await WebAssembly.compile(unlzma(unpacked(engine)));
       postMessage({ module }); // with it, another worker starts at once
     }
     const go = new Go();
