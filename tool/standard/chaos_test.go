@@ -5,11 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 // TestChaos: a model whose output moves further than rounding explains when its input moves by 1e-6 is held to that
 // movement, and to no less; the report says so. Others are held to the tolerance.
 func TestChaos(t *testing.T) {
+	longtest.Only(t)
 	t.Chdir(t.TempDir())
 	var table []string
 	for i := range 64 {

@@ -32,7 +32,7 @@ func TestExamples(t *testing.T) {
 			if strings.Contains(command, "--listen") {
 				continue // it would not end; TestViewListen does that
 			}
-			if !longtest.Enabled() && (v.Name == "demo" || v.Name == "bench" || v.Name == "tune") {
+			if !longtest.Enabled() && (v.Name == "demo" || v.Name == "bench" || v.Name == "tune" || strings.Contains(command, "find")) {
 				continue
 			}
 			args := []string{v.Name}

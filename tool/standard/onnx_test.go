@@ -464,18 +464,18 @@ func TestEvalFaults(t *testing.T) {
 func TestBenchONNX(t *testing.T) {
 	t.Parallel()
 	model := affineONNX(t)
-	var report struct {
-		RunSeconds float64 `json:"run_seconds"`
-		Applies    int
-		Threads    int
-		Runs       int
-	}
-	out := nnopt(t, "bench", "onnx", "--json", "--threads=2", "--model", model, "--shape=x=2x3").ok(t).stdout
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.RunSeconds <= 0 || report.Applies == 0 || report.Threads != 2 || report.Runs < 15 {
-		t.Errorf("%s: %v", out, err)
-	}
 	bench := func(more ...string) result { return nnopt(t, append([]string{"bench"}, more...)...) }
 	if longtest.Enabled() {
+		var report struct {
+			RunSeconds float64 `json:"run_seconds"`
+			Applies    int
+			Threads    int
+			Runs       int
+		}
+		out := nnopt(t, "bench", "onnx", "--json", "--threads=2", "--model", model, "--shape=x=2x3").ok(t).stdout
+		if err := json.Unmarshal([]byte(out), &report); err != nil || report.RunSeconds <= 0 || report.Applies == 0 || report.Threads != 2 || report.Runs < 15 {
+			t.Errorf("%s: %v", out, err)
+		}
 		contains(t, bench("onnx", "--profile", "--model", model, "--shape=x=2x3").ok(t).stdout, "run, quickest", "Execution", "<#apply> <name>")
 	}
 	bench("onnx").fails(t, statusUsage, "--model expected")

@@ -86,7 +86,7 @@ gives types to the names of patterns for tensors, such as "x: float32 matrix; n:
 		Examples: `
 $0 rule check '(neg (neg x)) => x'
 $0 rule check --file=my.rules
-$0 rule find --ops=maximum,minimum,neg --time=30s`,
+$0 rule find --ops=maximum,neg --time=30s`,
 	},
 	{
 		Name: "view",
