@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 npm init -y >/dev/null
 npm install --silent --no-audit --no-fund --offline "$file"
-cp "$here/../../exec/model/testdata/encoder.onnx" model.onnx
+cp "$here/../../../exec/model/testdata/encoder.onnx" model.onnx
 npx --no-install nnopt opt --output=small.onnx model.onnx
 npx --no-install nnopt eval --set input_ids=1,4,2 --shape input_ids=1x3 --set attention_mask=1,1,1 --shape attention_mask=1x3 small.onnx
 ! npx --no-install nnopt info none.onnx 2>/dev/null

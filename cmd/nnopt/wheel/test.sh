@@ -10,5 +10,5 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 "${PYTHON:-python3}" -m venv env
 env/bin/pip install -q --no-index --disable-pip-version-check "$file"
-cp "$here/../../exec/model/testdata/encoder.onnx" model.onnx
+cp "$here/../../../exec/model/testdata/encoder.onnx" model.onnx
 env/bin/python "$here/test/test_package.py"

@@ -19,10 +19,10 @@ esac
 tag=${5:-$tag}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -r nnopt pyproject.toml README.md ../../LICENSE "$work"
+cp -r nnopt pyproject.toml README.md ../../../LICENSE "$work"
 rm -rf "$work/nnopt/__pycache__"
 mkdir "$work/nnopt/bin"
-GOOS=$os GOARCH=$arch CGO_ENABLED=0 go build -C ../.. -ldflags="-s -w" -o "$work/nnopt/bin/" ./cmd/nnopt
+GOOS=$os GOARCH=$arch CGO_ENABLED=0 go build -C ../../.. -ldflags="-s -w" -o "$work/nnopt/bin/" ./cmd/nnopt
 cd "$work"
 [ -z "$2" ] || sed -i.bak "s/^version = .*/version = \"$2\"/" pyproject.toml
 "${PYTHON:-python3}" -c 'import setuptools; setuptools.setup()' -q bdist_wheel --plat-name "$tag" --dist-dir "$out"

@@ -6,9 +6,9 @@ out=$(mkdir -p "$1" && cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 GOOS=js GOARCH=wasm CGO_ENABLED=0 go build -ldflags="-s -w" -o "$work/nnopt.wasm" ./engine
-cp -r bin index.js index.d.ts worker.js package.json README.md ../../LICENSE "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$work"
+cp -r bin index.js index.d.ts worker.js package.json README.md ../../../LICENSE "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$work"
 # The files in memory are those of the page.
-{ cat ../../cmd/playground/worker/files.js; echo 'export { files, put };'; } >"$work/files.js"
+{ cat ../worker/files.js; echo 'export { files, put };'; } >"$work/files.js"
 cd "$work"
 [ -z "$2" ] || npm version --silent --no-git-tag-version "$2"
 npm pack --silent --pack-destination "$out"
