@@ -8,8 +8,8 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestCallsKeepResults: what a call returns stays as it is while other calls use the same memory, one after the

@@ -10,10 +10,10 @@ import (
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // wide are inputs of some hundred elements.

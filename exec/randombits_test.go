@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/kernel/kerneltest"
-	"github.com/nnopt/nnopt/tensor/tensortest"
+	"github.com/nnopt/nnopt/passes/tensortest"
 )
 
 // TestRandomExpressionsSameBits: 300 random expressions, as they are and optimized, have the bits of

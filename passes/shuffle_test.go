@@ -14,9 +14,9 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // shuffled returns an optimizer whose passes and rules run in a random order, of those that the

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/export"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/onnx"

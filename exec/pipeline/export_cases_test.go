@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/export"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"

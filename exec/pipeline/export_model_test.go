@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/export"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/passes/passtest"

@@ -7,10 +7,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/export"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/nnet3/export"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"

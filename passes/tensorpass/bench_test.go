@@ -8,8 +8,8 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // A graphCase is a graph, and the figures of the best of Theano and two versions of PyTensor.

@@ -9,11 +9,11 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestCase72DimShuffle: permutations of permutations are one, or none; permutations of a sum move

@@ -11,10 +11,10 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestSaturateSteps saturates random expressions with a trace. Each step must be what plain rewriting by its

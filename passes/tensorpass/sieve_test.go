@@ -13,12 +13,12 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestSievedOptimizer: with sieves, an optimizer makes the same rewrites, for the same reasons and

@@ -11,10 +11,10 @@ import (
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // TestGraphFiles: random graphs print as text that reads as the same graph, before and after

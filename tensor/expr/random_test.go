@@ -7,9 +7,9 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // structures are expressions of the functions and indexes that move elements.

@@ -12,12 +12,12 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensorpass"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/tensors"
 )

@@ -12,10 +12,10 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 	"github.com/nnopt/nnopt/tool/view"
 )
 

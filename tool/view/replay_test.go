@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 	"github.com/nnopt/nnopt/tool/view"
 )
 

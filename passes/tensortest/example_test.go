@@ -3,8 +3,8 @@ package tensortest_test
 import (
 	"fmt"
 
+	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/tensortest"
 )
 
 // The same seed gives the same expressions.
