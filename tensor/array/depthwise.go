@@ -6,8 +6,9 @@ package array
 // directRowsOf calls f for each row of the result that a channel of the input has a part in: with
 // the row of the input, the row of the result, and the row of the window. Channels of the result are
 // independent in a product forward or of the weights, and groups in one backward: several threads
-// compute some of them at a time if that is worth it.
-func directRowsOf[T float](c *convolution, unit int, f func(x, y, w []T)) {
+// compute some of them at a time if that is worth it. A result that is to be cleared is so channel by
+// channel: large memory that is touched for the first time takes longer than the product.
+func directRowsOf[T float](c *convolution, unit int, cleared bool, f func(x, y, w []T)) {
 	s := c.slide
 	xs, ys, ws := Slice[T](c.x), Slice[T](c.y), Slice[T](c.w)
 	lines, size := s.out[0]*s.out[1], s.window()
@@ -17,6 +18,9 @@ func directRowsOf[T float](c *convolution, unit int, f func(x, y, w []T)) {
 				plane := xs[c.inputAt(item, channel/c.out):][:s.inputs()]
 				window := ws[channel*size:][:size]
 				result := ys[(item*c.groups*c.out+channel)*c.columns:][:c.columns]
+				if cleared {
+					clear(result)
+				}
 				for line := range lines {
 					y := result[line*s.out[2]:][:s.out[2]]
 					s.rows(line, func(in, k int) { f(plane[in*s.in[2]:][:s.in[2]], y, window[k:][:s.size[2]]) })
@@ -28,8 +32,7 @@ func directRowsOf[T float](c *convolution, unit int, f func(x, y, w []T)) {
 
 func directForward[T float](c *convolution) {
 	s := c.slide
-	c.y.zero()
-	directRowsOf(c, 1, func(x, y, w []T) {
+	directRowsOf(c, 1, true, func(x, y, w []T) {
 		for k, v := range w {
 			r := s.ranges[k]
 			if r.lo >= r.hi {
@@ -50,7 +53,7 @@ func directForward[T float](c *convolution) {
 
 func directBackward[T float](c *convolution) {
 	s := c.slide
-	directRowsOf(c, c.out, func(x, y, w []T) {
+	directRowsOf(c, c.out, false, func(x, y, w []T) {
 		for k, v := range w {
 			r := s.ranges[k]
 			if r.lo >= r.hi {
@@ -71,7 +74,7 @@ func directBackward[T float](c *convolution) {
 
 func directWeights[T float](c *convolution) {
 	s := c.slide
-	directRowsOf(c, 1, func(x, y, w []T) {
+	directRowsOf(c, 1, false, func(x, y, w []T) {
 		for k := range w {
 			r := s.ranges[k]
 			if r.lo >= r.hi {
