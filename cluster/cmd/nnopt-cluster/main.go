@@ -1,6 +1,8 @@
-// Command nnopt-cluster is the program nnopt with a verb that scores corpora on many machines.
+// Command nnopt-cluster is the program nnopt with verbs that work on many machines: score for corpora of speech, infer
+// for records and an ONNX model.
 //
 //	nnopt-cluster score [flags] MODEL FEATS OUT
+//	nnopt-cluster infer [flags] MODEL RECORDS OUT
 //
 // Where a Beam runner starts it, it is a worker.
 package main
@@ -27,11 +29,11 @@ func main() {
 	config().Main()
 }
 
-// config adds the verb to those of nnopt.
+// config adds the verbs to those of nnopt.
 func config() standard.Program {
 	return standard.Program{
 		Name:  "nnopt-cluster",
-		Doc:   "nnopt-cluster is nnopt with a verb that scores corpora on many machines, by Apache Beam.",
-		Verbs: []tool.Verb{scoreVerb()},
+		Doc:   "nnopt-cluster is nnopt with verbs that score corpora, and run ONNX models over records, on many machines, by Apache Beam.",
+		Verbs: []tool.Verb{scoreVerb(), inferVerb()},
 	}
 }

@@ -135,10 +135,7 @@ func (f *scoreFlags) run(ctx context.Context, c *tool.Console) error {
 	if err := f.complete(c); err != nil {
 		return err
 	}
-	if err := f.initBeam(); err != nil {
-		return err
-	}
-	leave, err := ownTemp()
+	leave, err := initBeam(f.verbose)
 	if err != nil {
 		return err
 	}
@@ -164,14 +161,14 @@ var runnerNames = []string{
 	"dataflow", "DataflowRunner", "direct", "DirectRunner",
 }
 
-// initBeam prepares Beam.
-func (f *scoreFlags) initBeam() error {
+// initBeam prepares Beam, until leave is called.
+func initBeam(verbose bool) (leave func(), err error) {
 	if !slices.Contains(runnerNames, *runners.Runner) {
-		return tool.Usagef("--runner=%s: want one of %s", *runners.Runner, strings.Join(runnerNames[1:], ", "))
+		return nil, tool.Usagef("--runner=%s: want one of %s", *runners.Runner, strings.Join(runnerNames[1:], ", "))
 	}
 	own := *jobopts.Endpoint == "" && slices.Contains([]string{"", "prism", "PrismRunner", "direct", "DirectRunner"}, *runners.Runner)
 	if *jobopts.Async && (own || jobopts.IsLoopback()) {
-		return tool.Usagef("--async needs a runner and workers outside of this process: see --runner, --endpoint and --environment_type")
+		return nil, tool.Usagef("--async needs a runner and workers outside of this process: see --runner, --endpoint and --environment_type")
 	}
 	if *jobopts.WorkerBinary == "" && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
 		// Beam would look for the source of this program and compile it.
@@ -181,14 +178,14 @@ func (f *scoreFlags) initBeam() error {
 	}
 	if !beam.Initialized() {
 		if err := flag.CommandLine.Parse(nil); err != nil {
-			return err
+			return nil, err
 		}
 		beam.Init()
 	}
-	if !f.verbose { // what matters is in the error
+	if !verbose { // what matters is in the error
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
-	return nil
+	return ownTemp()
 }
 
 // complete puts into the job what flags say indirectly.
