@@ -34,3 +34,26 @@ func TestTableHasAll(t *testing.T) {
 		}
 	}
 }
+
+// TestTableInOrder: the table of a dialect reads in the order in which it runs, with the entries of a database behind it.
+func TestTableInOrder(t *testing.T) {
+	position := make(map[string]float64)
+	for _, r := range table() {
+		if r.in == "" {
+			position[r.name] = r.position
+		}
+	}
+	for _, rows := range [][]row{sharedRows(), modelRows(), networkRows(), tensorRows()} {
+		var last []float64
+		for _, r := range rows {
+			at := []float64{r.position, 0}
+			if r.in != "" {
+				at = []float64{position[r.in], 1, r.position}
+			}
+			if slices.Compare(at, last) < 0 {
+				t.Errorf("%s is too far down: it runs at %v, after %v", r.name, at, last)
+			}
+			last = at
+		}
+	}
+}

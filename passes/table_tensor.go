@@ -1,0 +1,105 @@
+package passes
+
+import (
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/saturate"
+	"github.com/nnopt/nnopt/rewrite"
+)
+
+// tensorRows returns the passes on graphs of tensors. Their rules, which are text, follow in table.
+func tensorRows() []row {
+	return []row{
+		{position: 0.1, name: "ShapeOpt", tags: both,
+			before: reasons{"useless": "the rules there ask for shapes"}},
+		{position: 0.3, name: "integer_products", tags: "fast_run fusion reassoc",
+			before: reasons{"useless": "rules change what casts and scales look like", "canonicalize": "constants are folded there, and integers among them"}},
+		{position: 0.35, name: "weight_codes", tags: "fast_run fusion",
+			after:  reasons{"integer_products": "of integers on both sides the product is exact"},
+			before: reasons{"useless": "rules change what casts and scales look like"}},
+		{position: 0.5, name: "pre_local_logsoftmax_grad", tags: "fast_run unsafe_nan",
+			before: reasons{"canonicalize": "until then the parts of the gradient are written like those of the expression"}},
+		{position: 0.65, name: "merge1.1", rewriter: new(rewrite.Merge), tags: both + " merge", doc: "merges equal computations, after useless",
+			after: reasons{"useless": "without the useless ops more computations are equal"}},
+		{position: 0.99, name: "pre_local_IncSubtensor_serialize", tags: run,
+			before: reasons{"canonicalize": "the rules there match increments one after the other"}},
+
+		{in: "canonicalize", name: "MergeOptimizer", rewriter: new(rewrite.Merge), cleanup: true, tags: both + " merge", doc: "merges equal computations, in every pass"},
+
+		{position: 1.2, name: "merge1.2", rewriter: new(rewrite.Merge), tags: both + " merge", doc: "merges equal computations, after canonicalize",
+			after: reasons{"canonicalize": "in the normal form more computations are equal"}},
+		{position: 1.51, name: "local_fill_to_alloc", tags: run,
+			after: reasons{"stabilize": "rules of canonicalize and stabilize match fills"}},
+		{position: 1.52, name: "local_elemwise_alloc", tags: run,
+			after: reasons{"local_fill_to_alloc": "it matches Alloc"}},
+		{position: 1.6, name: "saturate", rewriter: saturate.NewDB("saturate"), doc: "collects what equations say about the graph, and takes the cheapest form",
+			after:  reasons{"canonicalize": "in the normal form there is less to collect", "local_elemwise_alloc": "what is filled in would look different"},
+			before: reasons{"BlasOpt": "its rules match products, not BLAS calls"}},
+		{position: 1.7, name: "BlasOpt", rewriter: optdb.NewSequenceDB("BlasOpt"), tags: both, doc: "turns matrix products into BLAS calls",
+			after: reasons{"canonicalize": "gemm_optimizer matches sums and products in the normal form"}},
+
+		{in: "BlasOpt", position: 0, name: "local_dot_to_dot22", tags: both},
+		{in: "BlasOpt", position: 10, name: "gemm_optimizer", tags: both,
+			after: reasons{"local_dot_to_dot22": "it matches Dot22"}},
+		{in: "BlasOpt", position: 11, name: "local_dot22_to_dot22scalar", tags: both,
+			after: reasons{"gemm_optimizer": "a scaled product that is a term of a sum becomes one Gemm"}},
+		{in: "BlasOpt", position: 15, name: "local_gemm_to_gemv", tags: both,
+			after: reasons{"gemm_optimizer": "it matches Gemm"}},
+		{in: "BlasOpt", position: 20, name: "use_c_blas", tags: both,
+			after: reasons{"local_gemm_to_gemv": "it matches Gemv"}},
+		{in: "BlasOpt", position: 30, name: "use_scipy_ger", tags: both,
+			after: reasons{"local_gemm_to_gemv": "it matches Ger"}},
+
+		{position: 2.01, name: "crossentropy_to_crossentropy_with_softmax", tags: run,
+			after: reasons{"specialize": "a softmax that has a bias is fused with the bias"}},
+		{position: 48, name: "add_mul_fusion", tags: run,
+			after: reasons{"uncanonicalize": "it flattens the sums that the rules leave"}},
+		{position: 48.6, name: "local_pow_specialize_device", tags: "fast_run fusion",
+			after: reasons{"uncanonicalize": "rules match powers, not the fused ops that it makes of them"}},
+		{position: 48.65, name: "multiply_rows_once", tags: "fast_run fusion reassoc",
+			after:  reasons{"uncanonicalize": "it makes products and sums that rules of terms would move"},
+			before: reasons{"splice_products": "it matches what is joined", "elemwise_fusion": "it makes sums, which are flattened and fused there"}},
+		{position: 48.7, name: "channels_last", tags: "fast_run layout",
+			after:  reasons{"uncanonicalize": "rules match convolutions with the channels where users have them"},
+			before: reasons{"elemwise_fusion": "fused ops keep the layout that they were made for"}},
+		{position: 48.72, name: "float_sums", tags: "fast_run fusion",
+			after:  reasons{"channels_last": "what turns dimensions is no more between a convolution and a cast"},
+			before: reasons{"elemwise_fusion": "it does not look into fused ops", "fuse_product_epilogue": "products of floats have epilogues"}},
+		{position: 48.75, name: "winograd", tags: "reassoc",
+			after:  reasons{"channels_last": "it matches ConvLast"},
+			before: reasons{"fuse_product_epilogue": "it matches products without an epilogue"}},
+		{position: 48.8, name: "layer_norm", tags: "fast_run fusion",
+			after:  reasons{"add_mul_fusion": "it matches products and sums of several"},
+			before: reasons{"elemwise_fusion": "it does not look into fused ops"}},
+		{position: 49, name: "elemwise_fusion", rewriter: optdb.NewSequenceDB("elemwise_fusion"), tags: "fast_run fusion",
+			doc: "fuses element-wise ops into one, which goes through memory once",
+			after: reasons{"uncanonicalize": "rules do not look into fused ops", "local_pow_specialize_device": "the multiplications should be fused",
+				"crossentropy_to_crossentropy_with_softmax": "rules do not look into fused ops"}},
+
+		{in: "elemwise_fusion", position: 0, name: "local_add_mul_fusion", tags: "fast_run fusion"},
+		{in: "elemwise_fusion", position: 0.5, name: "order_product_terms", tags: "fast_run fusion reassoc",
+			after:  reasons{"local_add_mul_fusion": "it orders the terms of a flat sum"},
+			before: reasons{"composite_elemwise_fusion": "a fused op has its order"}},
+		{in: "elemwise_fusion", position: 1, name: "composite_elemwise_fusion", tags: "fast_run fusion",
+			after: reasons{"local_add_mul_fusion": "it flattens sums and products that are not fused yet"}},
+
+		{in: "quantize_products", position: 0, name: "products_to_int8", tags: "int8"},
+		{in: "quantize_products", position: 1, name: "products_to_int16", tags: "int16",
+			after: reasons{"products_to_int8": "it raises some of the products in 8 bits"}},
+		{in: "quantize_products", position: 2, name: "limit_integer_error", tags: ints,
+			after: reasons{"products_to_int8": "it raises some of the products in 8 bits", "products_to_int16": "it measures what that has left"}},
+
+		{position: 49.25, name: "splice_products", tags: "fast_run fusion",
+			after:  reasons{"channels_last": "it may join channels, and makes products"},
+			before: reasons{"fuse_product_epilogue": "it matches products without an epilogue"}},
+		{position: 49.28, name: "attention", tags: "fast_run fusion",
+			after:  reasons{"elemwise_fusion": "what is done to scores is one op"},
+			before: reasons{"add_destroy_handler": "every later replacement costs more"}},
+		{position: 49.3, name: "fuse_product_epilogue", tags: "fast_run fusion",
+			after:  reasons{"elemwise_fusion": "a fused op is one program", "channels_last": "it matches ConvLast"},
+			before: reasons{"add_destroy_handler": "every later replacement costs more"}},
+		{position: 50.1, name: "local_inplace_setsubtensor", tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched}},
+		{position: 50.2, name: "InplaceBlasOpt", tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched}},
+		{position: 75, name: "inplace_elemwise_optimizer", tags: "fast_run inplace", after: reasons{"add_destroy_handler": watched,
+			"InplaceBlasOpt": "memory is worth more to a product than to an element-wise op", "local_inplace_setsubtensor": "memory is worth more to an op that changes only a part of it"}},
+	}
+}
