@@ -176,6 +176,10 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 	if b.Op.Int("unidirectional", 0) != 0 {
 		// The keys of the past come first, so the first query is at the first new key.
 		last := b.add(b.upTo(b.size(scores, 2)), b.sub(b.size(scores, 3), b.size(fresh, 2)))
+		// ONNX Runtime takes it that the last query sees all keys, also where there are more of them than queries.
+		if m, _ := TypeOf(scores).Shape(); b.Op.Type == "MultiHeadAttention" && !m[3].Same(m[2]) {
+			last = b.concat(0, b.do("Slice", last, []int64{0}, []int64{-1}), b.unsqueeze(b.size(scores, 3), 0))
+		}
 		otherwise := number(0)
 		if add != nil {
 			otherwise = add
@@ -323,12 +327,14 @@ func groupQuery(b *Builder) []variable {
 		scores = b.mul(b.do("Tanh", b.div(scores, limit)), limit)
 	}
 	scores = b.onto(scores, b.x(10))
-	scores = b.do("Where", b.unsqueeze(b.seen(queries, ends, total), 1), scores, math.Inf(-1))
+	seen := b.unsqueeze(b.seen(queries, ends, total), 1)
+	shown := scores
+	scores = b.do("Where", seen, scores, math.Inf(-1))
 	weights := b.weights(scores)
 	y := []variable{b.merged(b.do("MatMul", weights, b.repeated(v, heads/groups))), presentK, presentV, nil}
 	switch b.Op.Int("qk_output", 0) {
 	case 1:
-		y[3] = scores
+		y[3] = b.do("Where", seen, shown, 0.0)
 	case 2:
 		y[3] = weights
 	}

@@ -112,7 +112,7 @@ func (r *recurrence) activate(names []string) {
 	}
 	nextAlpha, nextBeta := next("activation_alpha"), next("activation_beta")
 	clip := r.float("clip", 0)
-	for _, name := range names {
+	for i, name := range names {
 		f, ok := gateActivations[strings.ToLower(name)]
 		if !ok {
 			r.fail("%w: activation %s", ErrUnsupported, name)
@@ -125,8 +125,9 @@ func (r *recurrence) activate(names []string) {
 			beta = nextBeta(beta)
 		}
 		r.activations = append(r.activations, func(x variable) variable {
-			// ONNX clips what goes into an activation, not what comes out of it.
-			if clip > 0 {
+			// ONNX clips what goes into an activation, not what comes out of it; ONNX Runtime not a cell that
+			// the third one of an LSTM is for.
+			if clip > 0 && !(r.gates == 4 && i%3 == 2) {
 				x = tensor.Maximum(number(-clip, x), tensor.Minimum(number(clip, x), x))
 			}
 			return f.of(x, alpha, beta)
