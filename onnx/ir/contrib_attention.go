@@ -210,9 +210,21 @@ func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
 	scores = b.onto(b.onto(scores, b.mask(mask, scores, fresh)), bias)
 	y := []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v))}
 	if b.Op.Outputs > 1 {
-		y = append(y, b.concat(0, b.unsqueeze(k, 0), b.unsqueeze(v, 0)))
+		y = append(y, b.concat(0, b.unsqueeze(b.heldKeys(k, v, past), 0), b.unsqueeze(v, 0)))
 	}
 	return y
+}
+
+// heldKeys returns the keys as ONNX Runtime hands them on, in a tensor that has room for as many elements as values have:
+// of larger keys those that come first.
+func (b *Builder) heldKeys(k, v, past variable) variable {
+	size, held := b.number(k, 3), b.number(v, 3)
+	if size <= held || past != nil {
+		return k // smaller ones, and those of a past, don't fit the values, which is an error
+	}
+	flat := b.reshape(k, -1, size)
+	end := b.unsqueeze(b.mul(b.size(flat, 0), int(held)), 0)
+	return b.do("Reshape", b.do("Slice", b.reshape(k, -1), []int64{0}, end, []int64{0}), b.do("Shape", v))
 }
 
 func multiHead(b *Builder) []variable {

@@ -44,7 +44,7 @@ var contribQuantization = []Operator{
 	}, 0),
 	quantized("QLinearAveragePool", 4, 5, func(b *Builder) variable {
 		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable {
-			return b.do("AveragePool", x, b.wholeWindows(b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")))
+			return b.do("AveragePool", x, b.wholeWindows(x, b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")))
 		})
 	}, 3),
 	quantized("QLinearGlobalAveragePool", 4, 5, func(b *Builder) variable {
@@ -58,7 +58,12 @@ var contribQuantization = []Operator{
 	}),
 	contrib("NhwcMaxPool", 1, 1, nil, func(b *Builder) []variable {
 		return []variable{b.withChannelsSecond(b.x(0), func(x variable) variable {
-			return b.do("MaxPool", x, b.keep("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"))
+			list, none := b.fittingPads(x, b.keep("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"))
+			y := b.do("MaxPool", x, list)
+			for _, axis := range none {
+				y = b.slice(y, axis, 0, 0)
+			}
+			return y
 		})}
 	}),
 	contrib("QuantizeLinear", 2, 3, nil, func(b *Builder) []variable {
@@ -181,21 +186,61 @@ func (b *Builder) withChannelsSecond(x variable, compute func(variable) variable
 // wholeWindows returns the attributes of a pool such that a window that ceil_mode lets stand out counts as much as any
 // other, if padding counts: so much more padding at the ends makes it whole. That is how ONNX Runtime computes averages of
 // small integers, and not those of floats.
-func (b *Builder) wholeWindows(list []*onnx.Attribute) []*onnx.Attribute {
-	kernel, pads, strides := b.Ints("kernel_shape"), b.Ints("pads"), b.Ints("strides")
+func (b *Builder) wholeWindows(x variable, list []*onnx.Attribute) []*onnx.Attribute {
+	kernel, strides := b.Ints("kernel_shape"), b.Ints("strides")
 	if b.Op.Int("ceil_mode", 0) == 0 || b.Op.Int("count_include_pad", 0) == 0 || len(strides) != len(kernel) || b.Op.Text("auto_pad", "NOTSET") != "NOTSET" {
 		return list
 	}
 	n := len(kernel)
-	more := make([]int64, 2*n)
-	copy(more, pads)
+	pads := make([]int64, 2*n)
+	copy(pads, b.Ints("pads"))
 	for i, stride := range strides {
-		if more[n+i] += stride - 1; more[n+i] >= kernel[i] {
-			return list // a window might begin in the padding, and there is none
+		more := stride - 1
+		size, known := b.known(x, 2+i)
+		if known && stride > 0 {
+			more = max(0, kernel[i]-size-pads[i]-pads[n+i]) + (stride-max(0, size+pads[i]+pads[n+i]-kernel[i])%stride)%stride
+		}
+		// No window begins in the padding.
+		if pads[n+i]+more < kernel[i] {
+			pads[n+i] += more
+		} else if !known {
+			return list
 		}
 	}
 	list = slices.DeleteFunc(list, func(a *onnx.Attribute) bool { return a.Name == "pads" || a.Name == "ceil_mode" })
-	return append(list, Ints("pads", more...))
+	return append(list, Ints("pads", pads...))
+}
+
+// fittingPads returns the attributes of a pool such that windows fit. Where one is too large for a dimension, ONNX Runtime
+// rounds the number of windows toward 0, so there may be one. Of axes there is none.
+func (b *Builder) fittingPads(x variable, list []*onnx.Attribute) (fitting []*onnx.Attribute, none []int64) {
+	kernel, strides, dilations := b.Ints("kernel_shape"), b.Ints("strides"), b.Ints("dilations")
+	at := func(list []int64, i int) int64 {
+		if i < len(list) {
+			return list[i]
+		}
+		return 1
+	}
+	n := len(kernel)
+	pads := make([]int64, 2*n)
+	copy(pads, b.Ints("pads"))
+	fits := true
+	for i, k := range kernel {
+		size, known := b.known(x, 2+i)
+		lacks := (k-1)*at(dilations, i) + 1 - size - pads[i] - pads[n+i]
+		if !known || lacks <= 0 {
+			continue
+		}
+		pads[n+i], fits = pads[n+i]+lacks, false
+		if lacks >= at(strides, i) {
+			none = append(none, int64(2+i))
+		}
+	}
+	if fits || b.Op.Text("auto_pad", "NOTSET") != "NOTSET" {
+		return list, nil
+	}
+	list = slices.DeleteFunc(list, func(a *onnx.Attribute) bool { return a.Name == "pads" })
+	return append(list, Ints("pads", pads...)), none
 }
 
 // alongAxis gives a vector of a number for each index of an axis of the first input the other dimensions.
