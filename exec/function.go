@@ -110,8 +110,9 @@ type Function struct {
 	branches  int  // of IfElses
 	ahead     bool // a step is computed ahead, see planned
 	called    atomic.Bool
-	idle      sync.Pool // of Runners, for Call
-	roots     []int32   // by slot: the slot that owns its memory
+	idle      sync.Pool              // of Runners, for Call
+	kept      atomic.Pointer[Runner] // one of them, if sizes are open
+	roots     []int32                // by slot: the slot that owns its memory
 	kinds     []slotKind
 	memory    memoryPlan // of what has a known size
 	placed    []bool     // by root: it has a home, see settled

@@ -11,8 +11,12 @@ import (
 // small functions.
 func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
 	// All but the results is memory that the next call can use. It goes when garbage is collected, if
-	// there is no call for a while.
-	r, _ := f.idle.Get().(*Runner)
+	// there is no call for a while. Memory that has grown with the sizes of calls costs more to get again
+	// than many calls take, and collections come as often as arguments are large: it stays.
+	r := f.kept.Swap(nil)
+	if r == nil {
+		r, _ = f.idle.Get().(*Runner)
+	}
 	if r == nil {
 		r = f.NewRunner()
 	}
@@ -20,7 +24,9 @@ func (f *Function) Call(ctx context.Context, args ...*array.Array) ([]*array.Arr
 	if err == nil {
 		results = r.yield(results)
 	}
-	f.idle.Put(r)
+	if f.open == nil || !f.kept.CompareAndSwap(nil, r) {
+		f.idle.Put(r)
+	}
 	return results, err
 }
 

@@ -267,9 +267,6 @@ func (r *Runner) fit() (changed bool, err error) {
 	return outgrown, nil
 }
 
-// growth is how much more a value may have than it needs when it outgrows its memory: one part of so many.
-const growth = 4
-
 // grown returns a plan for the sizes of this call. It has room for those of earlier ones and, if this is not the first
 // one, for larger ones, unless that is too much.
 func (r *Runner) grown(limit int64) (memoryPlan, error) {
@@ -285,7 +282,7 @@ func (r *Runner) grown(limit int64) (memoryPlan, error) {
 		roomy[i] = need[i]
 		if r.settled && r.memory.homes != nil {
 			if had := r.memory.homes[l.root].n; had < n {
-				roomy[i].n = n + n/growth
+				roomy[i].n = 2 * n // what is not used takes addresses, but no memory
 			} else {
 				roomy[i].n = had
 			}

@@ -47,14 +47,7 @@ func (f *Function) Memory() exec.Memory { return f.f.Memory() }
 // Call computes the outputs. The error is a lower.ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	return f.run(ctx, inputs, once{f.f}, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array))
-}
-
-// once runs a function whose results are kept.
-type once struct{ f *exec.Function }
-
-func (c once) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
-	return c.f.Call(ctx, args...)
+	return f.run(ctx, inputs, f.f.Call, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array))
 }
 
 // A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
@@ -97,13 +90,11 @@ func (f *Function) output(name string) int {
 // Run is like Function.Call, but the outputs, and the map, are valid only until the next Run. It reads inputs
 // where they are.
 func (r *Runner) Run(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	return r.f.run(ctx, inputs, r.Runner, r.args, r.outputs)
+	return r.f.run(ctx, inputs, r.Runner.Run, r.args, r.outputs)
 }
 
 // run computes the outputs by something that runs f.f, and sets args and outputs, which it returns.
-func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by interface {
-	Run(context.Context, ...*array.Array) ([]*array.Array, error)
-}, args []*array.Array, outputs map[string]*array.Array) (map[string]*array.Array, error) {
+func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by func(context.Context, ...*array.Array) ([]*array.Array, error), args []*array.Array, outputs map[string]*array.Array) (map[string]*array.Array, error) {
 	if err := f.refuses(inputs); err != nil {
 		return nil, err
 	}
@@ -117,7 +108,7 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by i
 			}
 		}
 	}
-	values, err := by.Run(ctx, args...)
+	values, err := by(ctx, args...)
 	if err != nil {
 		return nil, f.broken(ctx, args, err)
 	}

@@ -85,3 +85,16 @@ func called(t *testing.T, m *onnx.Model, x *array.Array) *array.Array {
 	}
 	return out["y"]
 }
+
+// TestClippedGates: what goes into gates is clipped, and not the cell of an LSTM.
+func TestClippedGates(t *testing.T) {
+	zeros := constant("w", array.New(array.Float32, 1, 4, 1), onnx.Float)
+	cell, state := constant("c", array.Of([]float32{2}, 1, 1, 1), onnx.Float), constant("s", array.New(array.Float32, 1, 1, 1), onnx.Float)
+	m := model([]string{"x"}, []string{"y"}, zeros, cell, state, node("LSTM", "x w w _ _ s c", "y", whole("hidden_size", 1), &onnx.Attribute{Name: "clip", Type: onnx.AttributeFloat, Float: 0.5}))
+	lstm := m.Graph.Nodes[len(m.Graph.Nodes)-1]
+	lstm.Inputs[3], lstm.Inputs[4] = "", ""
+	y := called(t, m, array.New(array.Float32, 1, 1, 1))
+	if got, want := y.Float(0), math.Tanh(1)/2; math.Abs(got-want) > 1e-6 {
+		t.Errorf("%v, and should be %v", got, want)
+	}
+}

@@ -49,7 +49,9 @@ func New(m *onnx.Model, o Options) *Session {
 
 // Run computes the outputs for inputs, and returns the function that did.
 func (s *Session) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
-	return s.run(ctx, inputs, calls{})
+	return s.run(ctx, inputs, func(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
+		return f.Call(ctx, inputs)
+	})
 }
 
 // A SessionRunner runs the model of a session for one goroutine. It reuses memory: a run for inputs of the shapes of
@@ -72,23 +74,14 @@ func (s *Session) NewRunner() *SessionRunner { return &SessionRunner{s: s} }
 
 // Run is like Session.Run, but the outputs, and the map, are valid only until the next Run.
 func (r *SessionRunner) Run(ctx context.Context, inputs map[string]*array.Array) (*Function, map[string]*array.Array, error) {
-	return r.s.run(ctx, inputs, r)
+	return r.s.run(ctx, inputs, r.call)
 }
 
-// A caller calls functions of a session.
-type caller interface {
-	call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
-}
-
-// calls are independent of each other: their results are kept.
-type calls struct{}
-
-func (calls) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	return f.Call(ctx, inputs)
-}
+// A caller calls a function of a session.
+type caller func(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
 
 func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	latest, err := r.runnerOf(f, inputs)
+	latest, err := r.runnerOf(f)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +91,8 @@ func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string
 	return latest.Run(ctx, inputs)
 }
 
-// runnerOf returns the runner of a function, and makes it the latest one, unless the function refuses the inputs.
-func (r *SessionRunner) runnerOf(f *Function, inputs map[string]*array.Array) (*Runner, error) {
-	if len(r.runners) > 0 && r.runners[0].f == f {
-		return r.runners[0], nil
-	}
-	if err := f.refuses(inputs); err != nil {
-		return nil, err
-	}
+// runnerOf returns the runner of a function, and makes it the latest one.
+func (r *SessionRunner) runnerOf(f *Function) (*Runner, error) {
 	i := slices.IndexFunc(r.runners, func(r *Runner) bool { return r.f == f })
 	if i < 0 {
 		latest, err := r.runner(f)
@@ -136,40 +123,44 @@ func (r *SessionRunner) runner(f *Function) (*Runner, error) {
 	return f.runner(in), nil
 }
 
+// An attempt is a function that inputs are not for, as an error says.
+type attempt struct {
+	f   *Function
+	err error
+}
+
+// excludes reports whether inputs are not for a function either. Values are asked for in the same order for inputs of the
+// same shapes, as long as those before are the same: where a run found another one, no function for it need be tried.
+func (t attempt) excludes(f *Function) bool {
+	other := (*otherValue)(nil)
+	return f == t.f || errors.As(t.err, &other) && f.sameShapes(t.f) && !f.expects(t.f.demands[:other.at], other.value)
+}
+
 func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c caller) (*Function, map[string]*array.Array, error) {
-	// Most runs are for inputs of the shapes of the run before.
-	latest, tried := s.latest(), []*Function(nil)
-	if latest != nil {
-		out, err := s.call(ctx, c, latest, inputs)
-		if !errors.Is(err, lower.ErrInput) {
-			return latest, out, err
-		}
-		if tried = s.all(); len(tried) > 1 {
-			if f, out, err, ok := s.search(ctx, inputs, c, tried, latest, err); ok {
-				return f, out, err
+	for tried := []attempt(nil); ; {
+		f, own := s.ready(inputs, tried), false
+		if f == nil {
+			var err error
+			if f, own, err = s.make(ctx, inputs, tried); err != nil {
+				return nil, nil, err
 			}
-		}
-	}
-	for {
-		f, own, err := s.make(ctx, inputs, tried)
-		if err != nil {
-			return nil, nil, err
 		}
 		out, err := s.call(ctx, c, f, inputs)
 		if own && !f.open || !errors.Is(err, lower.ErrInput) {
+			s.keep(f)
 			return f, out, err
 		}
 		if own {
 			s.giveUp(f, err) // it does not even take what it was made for
 		}
-		tried = append(tried, f)
+		tried = append(tried, attempt{f, err})
 	}
 }
 
 // call calls a function. One for any sizes may fail where another one would not: a size that is not known before is 1
 // in some runs, and was not broadcast. Such inputs are not for it, and it goes if that happens again and again.
 func (s *Session) call(ctx context.Context, c caller, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	out, err := c.call(ctx, f, inputs)
+	out, err := c(ctx, f, inputs)
 	if err == nil || !f.open || errors.Is(err, lower.ErrInput) || ctx.Err() != nil {
 		return out, err
 	}
@@ -192,17 +183,15 @@ const mostFailures = 4
 
 // make makes a function for inputs. It returns one that another goroutine has made meanwhile if that may be for
 // these inputs: many begin at a time, with the same shapes.
-func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, tried []*Function) (f *Function, own bool, err error) {
+func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, tried []attempt) (f *Function, own bool, err error) {
 	select {
 	case s.making <- struct{}{}:
 		defer func() { <-s.making }()
 	case <-ctx.Done():
 		return nil, false, context.Cause(ctx)
 	}
-	for _, f := range s.all() {
-		if !slices.Contains(tried, f) && f.refuses(inputs) == nil {
-			return f, false, nil
-		}
+	if f := s.ready(inputs, tried); f != nil {
+		return f, false, nil
 	}
 	// Here, where only one goroutine at a time makes a function: the graph that it leaves behind serves all of
 	// them.
@@ -211,8 +200,7 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 	}
 	if r, ok := anySizes(s.source.file.Graph, inputs); ok && s.wantsAnySizes(tried) {
 		if f, err = s.source.function(ctx, s.options, r); err == nil {
-			s.keep(f)
-			return f, true, nil
+			return s.add(f), true, nil
 		}
 		if ctx.Err() != nil || errors.Is(err, lower.ErrInput) {
 			return nil, false, err
@@ -222,16 +210,15 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 	if f, err = s.source.function(ctx, s.options, given(inputs)); err != nil {
 		return nil, false, err
 	}
-	s.keep(f)
-	return f, true, nil
+	return s.add(f), true, nil
 }
 
 // wantsAnySizes reports whether the next function should be one for any sizes: it takes as long to make as one for
 // some sizes, and may be slower than that, so it pays from the second sizes on.
-func (s *Session) wantsAnySizes(tried []*Function) bool {
+func (s *Session) wantsAnySizes(tried []attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failed == nil && (s.made > 0 || s.options.AnySizes) && !slices.ContainsFunc(tried, func(f *Function) bool { return f.open && f.failures.Load() > 0 })
+	return s.failed == nil && (s.made > 0 || s.options.AnySizes) && !slices.ContainsFunc(tried, func(t attempt) bool { return t.f.open && t.f.failures.Load() > 0 })
 }
 
 // Functions returns how many functions were made, and why none for any sizes could be, nil if one could or was not
@@ -268,43 +255,16 @@ func anyShape(in *onnx.ValueInfo) bool {
 		slices.ContainsFunc(t.Tensor.Shape.Dims, func(d *onnx.Dim) bool { return d.Value == nil })
 }
 
-// latest returns the function of the last run, or nil.
-func (s *Session) latest() *Function {
+// ready returns the function used last of those that the inputs may be for, nil if there is none.
+func (s *Session) ready(inputs map[string]*array.Array, tried []attempt) *Function {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.functions) == 0 {
-		return nil
-	}
-	return s.functions[0]
-}
-
-// all returns the functions, the latest first.
-func (s *Session) all() []*Function {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.functions)
-}
-
-// search asks the functions of a list besides f, which has refused the inputs with an error.
-func (s *Session) search(ctx context.Context, inputs map[string]*array.Array, c caller, list []*Function, f *Function, err error) (*Function, map[string]*array.Array, error, bool) {
-	list = slices.Clone(list)
-	for {
-		list = slices.DeleteFunc(list, func(g *Function) bool { return g == f })
-		// A run that found another value is not repeated by functions that depend on that, too: values are
-		// asked for in the same order for inputs of the same shapes, as long as those before are the same.
-		if other := (*otherValue)(nil); errors.As(err, &other) {
-			list = slices.DeleteFunc(list, func(g *Function) bool { return g.sameShapes(f) && !g.expects(f.demands[:other.at], other.value) })
-		}
-		if len(list) == 0 {
-			return nil, nil, nil, false
-		}
-		var out map[string]*array.Array
-		f = list[0]
-		if out, err = s.call(ctx, c, f, inputs); !errors.Is(err, lower.ErrInput) {
-			s.keep(f)
-			return f, out, err, true
+	for _, f := range s.functions {
+		if !slices.ContainsFunc(tried, func(t attempt) bool { return t.excludes(f) }) && f.refuses(inputs) == nil {
+			return f
 		}
 	}
+	return nil
 }
 
 // sameShapes reports whether functions are for inputs of the same shapes.
@@ -320,21 +280,28 @@ func (f *Function) expects(demands []lower.Demand, value *array.Array) bool {
 		slices.EqualFunc(f.demands[:n], demands, func(a, b lower.Demand) bool { return array.Equal(a.Value, b.Value) })
 }
 
-// keep makes a function the latest one.
+// keep makes a function the latest one, unless it has been given up meanwhile.
 func (s *Session) keep(f *Function) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.functions, f); i >= 0 {
-		s.functions = slices.Delete(s.functions, i, i+1)
-	} else {
-		s.made++
+	if i := slices.Index(s.functions, f); i > 0 {
+		copy(s.functions[1:i+1], s.functions[:i])
+		s.functions[0] = f
 	}
+}
+
+// add makes a new function the latest one, and forgets those that have not been used for longest.
+func (s *Session) add(f *Function) *Function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
 	s.functions = slices.Insert(s.functions, 0, f)
 	applies := 0
 	for i, f := range s.functions {
 		if applies += f.Graph().NumApplies(); i >= mostFunctions || i >= leastFunctions && applies > mostApplies {
 			s.functions = slices.Delete(s.functions, i, len(s.functions))
-			return
+			break
 		}
 	}
+	return f
 }

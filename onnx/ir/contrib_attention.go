@@ -176,6 +176,10 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 	if b.Op.Int("unidirectional", 0) != 0 {
 		// The keys of the past come first, so the first query is at the first new key.
 		last := b.add(b.upTo(b.size(scores, 2)), b.sub(b.size(scores, 3), b.size(fresh, 2)))
+		// ONNX Runtime takes it that the last query sees all keys, also where there are more of them than queries.
+		if m, _ := TypeOf(scores).Shape(); b.Op.Type == "MultiHeadAttention" && !m[3].Same(m[2]) {
+			last = b.concat(0, b.do("Slice", last, []int64{0}, []int64{-1}), b.unsqueeze(b.size(scores, 3), 0))
+		}
 		otherwise := number(0)
 		if add != nil {
 			otherwise = add
@@ -206,9 +210,21 @@ func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
 	scores = b.onto(b.onto(scores, b.mask(mask, scores, fresh)), bias)
 	y := []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v))}
 	if b.Op.Outputs > 1 {
-		y = append(y, b.concat(0, b.unsqueeze(k, 0), b.unsqueeze(v, 0)))
+		y = append(y, b.concat(0, b.unsqueeze(b.heldKeys(k, v, past), 0), b.unsqueeze(v, 0)))
 	}
 	return y
+}
+
+// heldKeys returns the keys as ONNX Runtime hands them on, in a tensor that has room for as many elements as values have:
+// of larger keys those that come first.
+func (b *Builder) heldKeys(k, v, past variable) variable {
+	size, held := b.number(k, 3), b.number(v, 3)
+	if size <= held || past != nil {
+		return k // smaller ones, and those of a past, don't fit the values, which is an error
+	}
+	flat := b.reshape(k, -1, size)
+	end := b.unsqueeze(b.mul(b.size(flat, 0), int(held)), 0)
+	return b.do("Reshape", b.do("Slice", b.reshape(k, -1), []int64{0}, end, []int64{0}), b.do("Shape", v))
 }
 
 func multiHead(b *Builder) []variable {
@@ -323,12 +339,14 @@ func groupQuery(b *Builder) []variable {
 		scores = b.mul(b.do("Tanh", b.div(scores, limit)), limit)
 	}
 	scores = b.onto(scores, b.x(10))
-	scores = b.do("Where", b.unsqueeze(b.seen(queries, ends, total), 1), scores, math.Inf(-1))
+	seen := b.unsqueeze(b.seen(queries, ends, total), 1)
+	shown := scores
+	scores = b.do("Where", seen, scores, math.Inf(-1))
 	weights := b.weights(scores)
 	y := []variable{b.merged(b.do("MatMul", weights, b.repeated(v, heads/groups))), presentK, presentV, nil}
 	switch b.Op.Int("qk_output", 0) {
 	case 1:
-		y[3] = scores
+		y[3] = b.do("Where", seen, shown, 0.0)
 	case 2:
 		y[3] = weights
 	}

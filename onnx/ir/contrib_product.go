@@ -96,7 +96,7 @@ func (b *Builder) activated(x variable, parameters []*onnx.Attribute) variable {
 			b.Fail("a Clip without bounds")
 		}
 		return b.do("Clip", x, float64(own[0].Float), float64(own[1].Float))
-	case "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "Elu", "Selu", "Softplus", "Softsign", "ThresholdedRelu":
+	case "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "HardSwish", "Elu", "Selu", "Softplus", "Softsign", "ThresholdedRelu":
 		return b.do(name, x, own)
 	}
 	b.Fail("activation %q", name)

@@ -1,6 +1,8 @@
 package ir
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
@@ -42,7 +44,7 @@ var contribQuantization = []Operator{
 	}, 0),
 	quantized("QLinearAveragePool", 4, 5, func(b *Builder) variable {
 		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable {
-			return b.do("AveragePool", x, b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"))
+			return b.do("AveragePool", x, b.wholeWindows(x, b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")))
 		})
 	}, 3),
 	quantized("QLinearGlobalAveragePool", 4, 5, func(b *Builder) variable {
@@ -56,7 +58,12 @@ var contribQuantization = []Operator{
 	}),
 	contrib("NhwcMaxPool", 1, 1, nil, func(b *Builder) []variable {
 		return []variable{b.withChannelsSecond(b.x(0), func(x variable) variable {
-			return b.do("MaxPool", x, b.keep("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"))
+			list, none := b.fittingPads(x, b.keep("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"))
+			y := b.do("MaxPool", x, list)
+			for _, axis := range none {
+				y = b.slice(y, axis, 0, 0)
+			}
+			return y
 		})}
 	}),
 	contrib("QuantizeLinear", 2, 3, nil, func(b *Builder) []variable {
@@ -137,15 +144,25 @@ func qGemm(b *Builder) []variable {
 	return []variable{out}
 }
 
-// qSoftmax: before version 13, the dimensions from an axis on were one.
+// qSoftmax: before version 13, the dimensions from an axis on were one. Where that is one element, ONNX Runtime's integers
+// overflow: of unsigned ones the result is 0.
 func qSoftmax(b *Builder) variable {
 	x := b.dequantized(0, 1, 2)
-	if b.Op.Int("opset", 0) >= softmaxVersion {
-		return b.do("Softmax", x, Int("axis", b.Op.Int("axis", -1)))
+	axis := b.Axis(b.Op.Int("axis", -1), b.rankOf(x))
+	y := x
+	flatten := b.Op.Int("opset", 0) < softmaxVersion
+	if flatten {
+		y, axis = b.do("Flatten", x, Int("axis", int64(axis))), 1
 	}
-	axis := b.Axis(b.Op.Int("axis", 1), b.rankOf(x))
-	flat := b.do("Softmax", b.do("Flatten", x, Int("axis", int64(axis))), Int("axis", -1))
-	return b.do("Reshape", flat, b.do("Shape", x))
+	n, known := b.known(y, axis)
+	count := b.size(y, axis)
+	if y = b.do("Softmax", y, Int("axis", int64(axis))); b.Elem(0) == onnx.Uint8 && (!known || n == 1) {
+		y = b.mul(y, b.cast(b.do("Greater", count, 1), onnx.Float))
+	}
+	if flatten {
+		y = b.do("Reshape", y, b.do("Shape", x))
+	}
+	return y
 }
 
 // channelsSecond computes what has channels as the second dimension, of x that has them as the last one if the op says so.
@@ -164,6 +181,66 @@ func (b *Builder) withChannelsSecond(x variable, compute func(variable) variable
 	}
 	back := append(append([]int64{0}, perm[2:]...), 1)
 	return b.transpose(compute(b.transpose(x, append([]int64{0, int64(n - 1)}, perm[1:n-1]...)...)), back...)
+}
+
+// wholeWindows returns the attributes of a pool such that a window that ceil_mode lets stand out counts as much as any
+// other, if padding counts: so much more padding at the ends makes it whole. That is how ONNX Runtime computes averages of
+// small integers, and not those of floats.
+func (b *Builder) wholeWindows(x variable, list []*onnx.Attribute) []*onnx.Attribute {
+	kernel, strides := b.Ints("kernel_shape"), b.Ints("strides")
+	if b.Op.Int("ceil_mode", 0) == 0 || b.Op.Int("count_include_pad", 0) == 0 || len(strides) != len(kernel) || b.Op.Text("auto_pad", "NOTSET") != "NOTSET" {
+		return list
+	}
+	n := len(kernel)
+	pads := make([]int64, 2*n)
+	copy(pads, b.Ints("pads"))
+	for i, stride := range strides {
+		more := stride - 1
+		size, known := b.known(x, 2+i)
+		if known && stride > 0 {
+			more = max(0, kernel[i]-size-pads[i]-pads[n+i]) + (stride-max(0, size+pads[i]+pads[n+i]-kernel[i])%stride)%stride
+		}
+		// No window begins in the padding.
+		if pads[n+i]+more < kernel[i] {
+			pads[n+i] += more
+		} else if !known {
+			return list
+		}
+	}
+	list = slices.DeleteFunc(list, func(a *onnx.Attribute) bool { return a.Name == "pads" || a.Name == "ceil_mode" })
+	return append(list, Ints("pads", pads...))
+}
+
+// fittingPads returns the attributes of a pool such that windows fit. Where one is too large for a dimension, ONNX Runtime
+// rounds the number of windows toward 0, so there may be one. Of axes there is none.
+func (b *Builder) fittingPads(x variable, list []*onnx.Attribute) (fitting []*onnx.Attribute, none []int64) {
+	kernel, strides, dilations := b.Ints("kernel_shape"), b.Ints("strides"), b.Ints("dilations")
+	at := func(list []int64, i int) int64 {
+		if i < len(list) {
+			return list[i]
+		}
+		return 1
+	}
+	n := len(kernel)
+	pads := make([]int64, 2*n)
+	copy(pads, b.Ints("pads"))
+	fits := true
+	for i, k := range kernel {
+		size, known := b.known(x, 2+i)
+		lacks := (k-1)*at(dilations, i) + 1 - size - pads[i] - pads[n+i]
+		if !known || lacks <= 0 {
+			continue
+		}
+		pads[n+i], fits = pads[n+i]+lacks, false
+		if lacks >= at(strides, i) {
+			none = append(none, int64(2+i))
+		}
+	}
+	if fits || b.Op.Text("auto_pad", "NOTSET") != "NOTSET" {
+		return list, nil
+	}
+	list = slices.DeleteFunc(list, func(a *onnx.Attribute) bool { return a.Name == "pads" })
+	return append(list, Ints("pads", pads...)), none
 }
 
 // alongAxis gives a vector of a number for each index of an axis of the first input the other dimensions.

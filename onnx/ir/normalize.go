@@ -201,6 +201,9 @@ func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribut
 		// The default was another one.
 		return append(slices.Clone(op.Attributes), Int("axis", int64(TypeOf(in[0]).Rank()-1))), in, nil
 	}
+	if op.Domain == "" && op.Type == "GridSample" {
+		return gridMode(op, version), in, nil
+	}
 	m, ok := movedSince[op.Type]
 	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
 		return op.Attributes, in, nil
@@ -221,6 +224,23 @@ func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribut
 		}
 	}
 	return attributes, in[:min(len(in), m.list[0].input)], nil
+}
+
+// gridModes are the modes of a GridSample that have other names since version 20.
+var gridModes = [][2]string{{"bilinear", "linear"}, {"bicubic", "cubic"}}
+
+// gridMode returns the attributes of a GridSample with the name that a version has for its mode.
+func gridMode(op *Op, version int64) []*onnx.Attribute {
+	for _, names := range gridModes {
+		old, name := names[0], names[1]
+		if version < 20 {
+			old, name = name, old
+		}
+		if op.Text("mode", "") == old {
+			return append(op.without("mode"), String("mode", name))
+		}
+	}
+	return op.Attributes
 }
 
 func (a moved) attribute(v *fgraph.Variable) (*onnx.Attribute, bool) {

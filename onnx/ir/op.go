@@ -72,7 +72,8 @@ var optionalOutputs = map[string]int{
 // MayLeaveOut reports whether ONNX lets a node leave out result i.
 func (op *Op) MayLeaveOut(i int) bool {
 	if op.Domain == microsoft {
-		return i > 0 || op.Type == "DynamicQuantizeLSTM"
+		// ONNX Runtime keeps keys in the results of a GroupQueryAttention, also if nobody else reads them.
+		return i > 0 && (i > 2 || op.Type != "GroupQueryAttention") || op.Type == "DynamicQuantizeLSTM"
 	}
 	first, ok := optionalOutputs[op.Type]
 	return ok && i >= first && op.Domain == "" && op.Legacy == 0 && (op.Type != "BatchNormalization" || op.Int("training_mode", 0) == 0)

@@ -112,7 +112,7 @@ func (r *recurrence) activate(names []string) {
 	}
 	nextAlpha, nextBeta := next("activation_alpha"), next("activation_beta")
 	clip := r.float("clip", 0)
-	for _, name := range names {
+	for i, name := range names {
 		f, ok := gateActivations[strings.ToLower(name)]
 		if !ok {
 			r.fail("%w: activation %s", ErrUnsupported, name)
@@ -125,8 +125,9 @@ func (r *recurrence) activate(names []string) {
 			beta = nextBeta(beta)
 		}
 		r.activations = append(r.activations, func(x variable) variable {
-			// ONNX clips what goes into an activation, not what comes out of it.
-			if clip > 0 {
+			// ONNX clips what goes into an activation, not what comes out of it; ONNX Runtime not a cell that
+			// the third one of an LSTM is for.
+			if clip > 0 && !(r.gates == 4 && i%3 == 2) {
 				x = tensor.Maximum(number(-clip, x), tensor.Minimum(number(clip, x), x))
 			}
 			return f.of(x, alpha, beta)
@@ -168,13 +169,19 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 	for d := range r.directions {
 		s := states(d)
 		back := r.directions == 2 && d == 1 || r.text("direction", "forward") == "reverse"
+		// Integers of a state depend on the states of all items at a step, and ONNX Runtime turns each item round
+		// by itself, so that all of them have a first step at once.
+		x, each := r.x, back && r.quantized && r.lengths != nil
+		if each {
+			x = r.turned(x)
+		}
 		list := make([]variable, r.steps)
 		for i := range r.steps {
 			t := i
-			if back {
+			if back && !each {
 				t = r.steps - 1 - i
 			}
-			next := step(d, tensor.Subtensor(r.x, tensor.At(tensor.Int(t))), s)
+			next := step(d, tensor.Subtensor(x, tensor.At(tensor.Int(t))), s)
 			out := next[0]
 			if r.lengths != nil {
 				// Beyond the end of a sequence, the state stays and the output is 0.
@@ -190,7 +197,11 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 		if r.steps == 0 {
 			outputs = append(outputs, tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(0), r.size(r.batch), tensor.Int(r.hidden)))
 		} else {
-			outputs = append(outputs, tensor.Stack(0, list...))
+			y := tensor.Stack(0, list...)
+			if each {
+				y = r.turned(y)
+			}
+			outputs = append(outputs, y)
 		}
 		for k, v := range s {
 			if len(last) <= k {
@@ -212,6 +223,16 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 		out = append(out, r.typed(v, r.elem(0)))
 	}
 	return out
+}
+
+// turned returns the steps of each item, [T, N, I], in the opposite order, as far as its sequence goes.
+func (r *recurrence) turned(x variable) variable {
+	shape := r.call.shape(x)
+	steps, items := tensor.ARange(tensor.Int(0), tensor.Int(shape[0]), tensor.Int(1)), tensor.ARange(tensor.Int(0), tensor.Int(shape[1]), tensor.Int(1))
+	t, n := tensor.DimShuffle(steps, 0, -1), tensor.DimShuffle(r.lengths, -1, 0)
+	at := tensor.Switch(tensor.Map(array.Lt, t, n), tensor.Sub(tensor.Sub(n, tensor.Int(1)), t), t)
+	at = tensor.Add(tensor.Mul(at, tensor.Int(shape[1])), tensor.DimShuffle(items, -1, 0))
+	return tensor.Take(r.reshape(x, []int{shape[0] * shape[1], shape[2]}), at)
 }
 
 // sums returns x W' + h R' + b for all gates.
