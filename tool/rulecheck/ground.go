@@ -38,6 +38,11 @@ type Ground struct {
 	// rounding, and probably not for others. ok is false for values by which nothing can be told, such
 	// as NaNs.
 	Digest func(run int, v any) (near uint64, ok bool)
+	// Wide draws many other values, for which guard says of which variables the guard holds, to compare
+	// two terms with. It is nil where Runs are all values. Same reports whether two values of such a run
+	// are the same up to rounding, where both are numbers.
+	Wide func(rng *rand.Rand, guard func(v *fgraph.Variable) bool) *Ground
+	Same func(x, y any) bool
 	// Guards are functions that rules may need to hold for variables of a type, the weakest first.
 	Guards func(t fgraph.Type) []string
 }
@@ -65,16 +70,26 @@ func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map
 			g.Leaves = append(g.Leaves, fgraph.NewInput(t, names.Next()))
 		}
 	}
-	for run := range groundRuns {
-		values := make([]any, len(g.Leaves))
-		for i, v := range g.Leaves {
-			values[i] = d.Random(v.Type(), run%4 == 3, rng)
-			if run < len(known) && known[run][v.Name()] != nil {
-				values[i] = known[run][v.Name()]
+	draw := func(g *Ground, rng *rand.Rand) {
+		for run := range groundRuns {
+			values := make([]any, len(g.Leaves))
+			for i, v := range g.Leaves {
+				values[i] = d.Random(v.Type(), run%4 == 3, rng)
+				if run < len(known) && known[run][v.Name()] != nil {
+					values[i] = known[run][v.Name()]
+				}
 			}
+			g.Runs = append(g.Runs, values)
 		}
-		g.Runs = append(g.Runs, values)
 	}
+	draw(g, rng)
+	g.Wide = func(rng *rand.Rand, _ func(*fgraph.Variable) bool) *Ground {
+		wide := *g
+		wide.Runs = nil
+		draw(&wide, rng)
+		return &wide
+	}
+	g.Same = func(x, y any) bool { c := d.Compare(x, y); return c == Exact || c == Rounding }
 	// A world compares values, and has no digest: the first of equal values stands for all.
 	seen := make([][]any, groundRuns)
 	g.Digest = func(run int, v any) (uint64, bool) {

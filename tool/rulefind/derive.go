@@ -3,6 +3,7 @@ package rulefind
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/passes/saturate"
@@ -47,16 +48,8 @@ func compiled(d rulecheck.Explorer, r pattern.Rule) (rewrite.NodeRewriter, error
 
 // derives reports which of the pairs follow.
 func (t *theory) derives(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
-	equal := make([]bool, 0, len(pairs))
-	for len(pairs) > 0 {
-		n := min(batch, len(pairs))
-		list, err := t.ask(ctx, pairs[:n])
-		if err != nil {
-			return nil, err
-		}
-		equal, pairs = append(equal, list...), pairs[n:]
-	}
-	return equal, nil
+	lists, err := rulecheck.ForAll(slices.Collect(slices.Chunk(pairs, batch)), func(pairs [][2]*fgraph.Variable) ([]bool, error) { return t.ask(ctx, pairs) })
+	return slices.Concat(lists...), err
 }
 
 // ask asks about some pairs at once. Where rules make everything equal, which shows in two inputs that
@@ -96,7 +89,7 @@ func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, 
 	}
 	pairs := make([][2]*fgraph.Variable, len(list))
 	for i, c := range list {
-		pairs[i] = [2]*fgraph.Variable{c.left.v, c.right.v}
+		pairs[i] = c.sides
 	}
 	equal, err := t.derives(ctx, pairs)
 	if err != nil {

@@ -73,7 +73,7 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 		return 0
 	})
 	m.Unchecked = max(len(missed)-maxMissed, 0)
-	reports, err := rulecheck.CheckAll(missed[:len(missed)-m.Unchecked], func(c *candidate) (rulecheck.Report, error) {
+	reports, err := rulecheck.ForAll(missed[:len(missed)-m.Unchecked], func(c *candidate) (rulecheck.Report, error) {
 		return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}})
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func Redundant(ctx context.Context, d rulecheck.Explorer, rules []rulecheck.Entr
 		}
 	}
 	instances := make([][][2]*fgraph.Variable, len(text))
-	reports, err := rulecheck.CheckAll(text, func(e rulecheck.Entry) (rulecheck.Report, error) {
+	reports, err := rulecheck.ForAll(text, func(e rulecheck.Entry) (rulecheck.Report, error) {
 		r := rewrite.Undescribed(e.Rule).(*pattern.Substitution).Rule()
 		r.Tags = e.Tags
 		return rulecheck.Check(ctx, d, r, rulecheck.Options{Cases: e.Cases})
