@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
 )
 
 // An Explorer is a [Domain] whose terms can be told apart by their values, so that rules can be
@@ -45,6 +46,15 @@ type Ground struct {
 	Same func(x, y any) bool
 	// Guards are functions that rules may need to hold for variables of a type, the weakest first.
 	Guards func(t fgraph.Type) []string
+	// Conditions are further guards that rules may need, the weakest first.
+	Conditions []Condition
+}
+
+// A Condition is a guard with letters as arguments: p for a parameter, x for a variable, and c for a number
+// that has been a literal. Holds says for which numbers it holds.
+type Condition struct {
+	pattern.Guard
+	Holds func(numbers []float64) bool
 }
 
 // groundRuns is how often terms of a [World] are computed.
@@ -63,7 +73,7 @@ func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map
 			list = append(list, t)
 		}
 	}
-	g := &Ground{Compute: d.computeOne, Constant: func(v *fgraph.Variable) any { return v.Data() }}
+	g := &Ground{Compute: d.computeOne, Constant: func(v *fgraph.Variable) any { return v.Data() }, Conditions: d.Conditions}
 	names := Namer{}
 	for _, t := range list {
 		for range each {

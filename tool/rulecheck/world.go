@@ -41,6 +41,8 @@ type World struct {
 	Smaller func(t fgraph.Type, value any) iter.Seq[any]
 	// Format prints a value; without it, fmt does.
 	Format func(t fgraph.Type, value any) string
+	// Conditions are guards that rules which are searched for may need.
+	Conditions []Condition
 	// Attach attaches features that rules ask for.
 	Attach func(g *fgraph.FunctionGraph) error
 	// Parse returns the outputs of the expressions that a case stands for.

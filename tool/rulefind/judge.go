@@ -20,7 +20,7 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 		return nil
 	}
 	for _, types := range s.types(c) {
-		rule := pattern.Rule{Cases: []pattern.Rewrite{guarded(c.rewrite, append(types, s.guardsOf(c)...))}}
+		rule := pattern.Rule{Cases: []pattern.Rewrite{guarded(c.rewrite, slices.Concat(types, s.guardsOf(c), c.conditions))}}
 		r, err := s.check(ctx, &rule)
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 			c.found = s.found(c, rule, r)
 			return nil
 		}
-		if !c.cond && len(r.Wrong) > 0 {
+		if !c.cond && !c.general && len(r.Wrong) > 0 {
 			c.wrong = s.renamed(c, r.Wrong)
 		}
 	}
@@ -119,7 +119,7 @@ func (s *search) renamed(c *candidate, values map[string]any) map[string]any {
 
 // found returns what is known of a rule.
 func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Found {
-	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, theorem: theorem{sides: c.sides}}
+	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, theorem: theorem{sides: c.sides, general: c.general, more: c.more}}
 	var types []string
 	for _, v := range c.vars {
 		if t := fmt.Sprint(v.Type()); !slices.Contains(types, t) {

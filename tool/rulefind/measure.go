@@ -49,7 +49,7 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 	m := &Completeness{Total: len(list), Derived: len(list) - len(left)}
 	var missed []*candidate
 	for i, c := range list {
-		if i%100 == 0 {
+		if i%100 == 0 && s.o.Same != nil {
 			s.o.Progress(fmt.Sprintf("%d of %d identities", i, len(list)))
 		}
 		same := s.o.Same != nil && s.o.Same(ctx, c.left.v, c.right.v)

@@ -71,6 +71,9 @@ type Found struct {
 type theorem struct {
 	rule  rewrite.NodeRewriter
 	sides [2]*fgraph.Variable
+	// general says that it says more than that the sides are equal: also that these are.
+	general bool
+	more    [][2]*fgraph.Variable
 }
 
 // A Result is what a search has found.
@@ -274,14 +277,22 @@ func (s *search) choice(ctx context.Context, c *candidate, rules []rewrite.NodeR
 	if c.rule, err = compiled(s.d, pattern.Rule{Name: "chosen", Cases: []pattern.Rewrite{guarded(c.rewrite, s.guardsOf(c))}}); err != nil {
 		return false, nil // the right side has a parameter that the left one does not have
 	}
-	// A difference may be one of rounding only, which the machine can tell.
-	if !c.cond && !s.plausible(ctx, c) {
-		if _, err := s.accept(ctx, []*candidate{c}); err != nil {
+	// Only the machine can tell whether a form is right that says more than the values do, and whether a
+	// difference is one of rounding.
+	checked := s.forms(ctx, c)
+	if !c.cond && !s.plausible(ctx, c) && len(c.params()) == 0 {
+		checked = append(checked, c)
+	}
+	for _, f := range checked {
+		if _, err := s.accept(ctx, []*candidate{f}); err != nil {
 			return false, err
 		}
-		return s.verdict[c.text] != nil, nil
+		if found := s.verdict[f.text]; found != nil {
+			c.rule = found.rule
+			return true, nil
+		}
 	}
-	return true, nil
+	return !slices.Contains(checked, c), nil
 }
 
 // plausible compares both sides of a candidate for many values. Of one that holds under a guard it finds
@@ -291,11 +302,11 @@ func (s *search) plausible(ctx context.Context, c *candidate) bool {
 		return true
 	}
 	if !c.cond {
-		return s.agree(ctx, c, 0)
+		return s.agree(ctx, c.left.v, c.right.v, c, 0)
 	}
 	for n := range len(c.vars) {
 		for set := uint64(1); set < 1<<len(c.vars); set++ {
-			if bits.OnesCount64(set) == n+1 && s.agree(ctx, c, set) {
+			if bits.OnesCount64(set) == n+1 && s.agree(ctx, c.left.v, c.right.v, c, set) {
 				c.guarded = set
 				c.sides = s.sides(c)
 				return true
@@ -305,8 +316,8 @@ func (s *search) plausible(ctx context.Context, c *candidate) bool {
 	return false
 }
 
-// agree compares both sides, where the guard holds of a set of the variables of a candidate.
-func (s *search) agree(ctx context.Context, c *candidate, set uint64) bool {
+// agree compares two sides, where the guard holds of a set of the variables of a candidate.
+func (s *search) agree(ctx context.Context, left, right *fgraph.Variable, c *candidate, set uint64) bool {
 	guard := func(v *fgraph.Variable) bool { i := slices.Index(c.vars, v); return i >= 0 && set>>i&1 == 1 }
 	var key uint64
 	for i, v := range s.space.Leaves {
@@ -324,11 +335,11 @@ func (s *search) agree(ctx context.Context, c *candidate, set uint64) bool {
 		for i, v := range s.space.Leaves {
 			known[v] = run[i]
 		}
-		l, err := w.compute(ctx, c.left.v, known)
+		l, err := w.compute(ctx, left, known)
 		if err != nil {
 			continue
 		}
-		r, err := w.compute(ctx, c.right.v, known)
+		r, err := w.compute(ctx, right, known)
 		if err != nil || !w.Same(l, r) {
 			return false
 		}
@@ -374,6 +385,10 @@ func (s *search) accept(ctx context.Context, chosen []*candidate) (refuted bool,
 // ones go first.
 func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewriter, list []T, of func(T) theorem) ([]T, error) {
 	for i := len(list) - 1; i >= 0; i-- {
+		this := of(list[i])
+		if this.general && len(this.more) == 0 {
+			continue // of whose parameters there is one instance only
+		}
 		others := slices.Clone(known)
 		for k, x := range list {
 			if k != i {
@@ -384,11 +399,11 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 		if err != nil {
 			return nil, err
 		}
-		equal, err := t.ask(ctx, [][2]*fgraph.Variable{of(list[i]).sides})
+		equal, err := t.ask(ctx, append(slices.Clip(this.more), this.sides))
 		if err != nil {
 			return nil, err
 		}
-		if equal[0] {
+		if !slices.Contains(equal, false) {
 			list = slices.Delete(list, i, i+1)
 		}
 	}

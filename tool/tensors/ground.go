@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -44,7 +46,7 @@ func (d *domain) Ground(types string, each int, rng *rand.Rand, known []map[stri
 		types = "float64 scalar"
 	}
 	g := &ground{scalars: true, kernels: make(map[kernelKey]tensor.Kernel)}
-	r := &rulecheck.Ground{Compute: g.compute, Guards: guardsFor, Constant: g.constant}
+	r := &rulecheck.Ground{Compute: g.compute, Guards: guardsFor, Constant: g.constant, Conditions: conditions}
 	var names rulecheck.Namer
 	for text := range strings.SplitSeq(types, ";") {
 		for range each {
@@ -103,6 +105,23 @@ func guardsFor(t fgraph.Type) []string {
 	}
 	return []string{"integer", "wide"}
 }
+
+// conditions are those of numbers.
+var conditions = func() (list []rulecheck.Condition) {
+	of := func(name string, n int, holds func(c []float64) bool) {
+		args := slices.Repeat([]string{"c"}, n)
+		list = append(list, rulecheck.Condition{Guard: pattern.Guard{Func: name, Args: args}, Holds: holds})
+	}
+	of("number", 1, func([]float64) bool { return true })
+	of("nonzero", 1, func(c []float64) bool { return c[0] != 0 })
+	of("nonnegative", 1, func(c []float64) bool { return c[0] >= 0 })
+	of("positive", 1, func(c []float64) bool { return c[0] > 0 })
+	of("negative", 1, func(c []float64) bool { return c[0] < 0 })
+	of("number", 2, func([]float64) bool { return true })
+	of("descending", 2, func(c []float64) bool { return c[0] >= c[1] })
+	of("positive", 2, func(c []float64) bool { return c[0] > 0 && c[1] > 0 })
+	return list
+}()
 
 // maxEvery bounds the values of all variables together that are all computed.
 const maxEvery = 1 << 16
