@@ -29,7 +29,7 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 			c.found = s.found(c, rule, r)
 			return nil
 		}
-		if !c.cond && !c.general && len(r.Wrong) > 0 {
+		if !c.cond && !c.general && len(c.params()) == 0 && len(r.Wrong) > 0 {
 			c.wrong = s.renamed(c, r.Wrong)
 		}
 	}

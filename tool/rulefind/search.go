@@ -96,6 +96,7 @@ type search struct {
 	space   *space
 	known   []map[string]any
 	verdict map[string]*Found // by the text of a rewrite; nil if it is no rule
+	named   map[string]bool
 	result  *Result
 	rules   []rewrite.NodeRewriter // Known, and what was found
 	wide    map[uint64]*space      // other values, by the leaves of which the guard holds
@@ -103,7 +104,7 @@ type search struct {
 
 // Search searches for rules. It returns what it has found when ctx ends; an error is one of options.
 func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, error) {
-	s := &search{d: d, o: o.complete(), began: time.Now(), verdict: make(map[string]*Found), result: new(Result)}
+	s := &search{d: d, o: o.complete(), began: time.Now(), verdict: make(map[string]*Found), named: make(map[string]bool), result: new(Result)}
 	if o.Time > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.Time)
@@ -369,6 +370,12 @@ func (s *search) accept(ctx context.Context, chosen []*candidate) (refuted bool,
 			continue
 		}
 		if f.rule == nil {
+			// Rules that differ by their guards or by the order of brackets need names, too.
+			name := f.Rule.Name
+			for n := 2; s.named[f.Rule.Name]; n++ {
+				f.Rule.Name = fmt.Sprintf("%s_%d", name, n)
+			}
+			s.named[f.Rule.Name] = true
 			if f.rule, err = compiled(s.d, f.Rule); err != nil {
 				return false, err
 			}

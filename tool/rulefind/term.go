@@ -166,6 +166,10 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	if a := t.v.Owner(); len(a.Outputs()) != 1 || destroys(a.Op()) || s.allowed != nil && !s.allowed(a) {
 		return
 	}
+	if base, _, ok := strings.Cut(op.name, "{#"); ok && op.op.Param != nil {
+		// Parameters that are the same, of whatever family, have one name in a rule.
+		call.Op = fmt.Sprintf("%s{#%v}", base, op.op.Param(t.v.Owner().Op()))
+	}
 	s.terms++
 	t.values = make([]any, len(s.Runs))
 	for run := range s.Runs {
