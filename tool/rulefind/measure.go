@@ -74,7 +74,7 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 	})
 	m.Unchecked = max(len(missed)-maxMissed, 0)
 	reports, err := rulecheck.ForAll(missed[:len(missed)-m.Unchecked], func(c *candidate) (rulecheck.Report, error) {
-		return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}})
+		return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}}, 0)
 	})
 	if err != nil {
 		return nil, err
