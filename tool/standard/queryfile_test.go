@@ -44,8 +44,8 @@ func TestRulesOfQuery(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, c := range []struct{ query, want string }{
 		{"+saturate", "maximum"},
+		{"+saturate{laps=7, rules=@FILE} -found1", "maximum"},
 		{"+saturate{rules=@FILE}", "[exp(x)]"},
-		{"+saturate{laps=7, rules=@FILE} -found2", "maximum"},
 		{"fast_run +saturate saturate{rules=@FILE, laps=7}", "[exp(x)]"},
 	} {
 		name := fmt.Sprintf("found%d", i)
