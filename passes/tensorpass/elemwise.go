@@ -42,7 +42,13 @@ var elemwiseFunctions = []pattern.Function{
 
 // branch returns the function that takes a branch of a switch.
 func branch(input int) func(pattern.Args) *variable {
-	return func(a pattern.Args) *variable { return castTo(a.Vars[0].Owner().Inputs()[input], dtypeOf(a.Vars[0])) }
+	return func(a pattern.Args) *variable {
+		s := elem(a.Vars[0], array.Switch)
+		if s == nil { // in saturation, another form may stand for the switch
+			panic(&tensor.Error{Op: "switch", Arg: -1, Text: "it is computed otherwise"})
+		}
+		return castTo(s.Inputs()[input], dtypeOf(a.Vars[0]))
+	}
 }
 
 // toLeast returns the guard that compares a number with the least element of a size.
