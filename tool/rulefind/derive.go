@@ -27,18 +27,27 @@ var (
 // batch is how many pairs are asked about at once.
 const batch = 128
 
-// newTheory compiles rules; those that are no text are left out.
+// newTheory compiles rules.
 func newTheory(d rulecheck.Explorer, limits saturate.Pass, rules []rewrite.NodeRewriter) (*theory, error) {
-	t := &theory{domain: d, pass: limits}
-	for _, r := range rules {
-		if saturate.Check(r) == nil {
-			t.pass.Rules = append(t.pass.Rules, r)
-		}
-	}
+	t := &theory{domain: d, pass: limits.With(rules)}
 	if len(t.pass.Rules) == 0 {
 		return t, nil
 	}
 	return t, t.pass.Prepare()
+}
+
+// compatible returns the rules that can be used together: a name may be an op in one and a family in another.
+func compatible(rules []rewrite.NodeRewriter) (list []rewrite.NodeRewriter) {
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r rewrite.NodeRewriter) bool { return saturate.Check(r) != nil })
+	if p := (saturate.Pass{Rules: rules}); p.Prepare() == nil {
+		return rules
+	}
+	for _, r := range rules {
+		if p := (saturate.Pass{Rules: append(slices.Clip(list), r)}); p.Prepare() == nil {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // compiled returns a rule as saturation takes it.

@@ -129,6 +129,8 @@ func Redundant(ctx context.Context, d rulecheck.Explorer, rules []rulecheck.Entr
 			text, all = append(text, e), append(all, s)
 		}
 	}
+	all = compatible(all)
+	text = slices.DeleteFunc(text, func(e rulecheck.Entry) bool { return !slices.Contains(all, rewrite.Undescribed(e.Rule)) })
 	instances := make([][][2]*fgraph.Variable, len(text))
 	reports, err := rulecheck.ForAll(text, func(e rulecheck.Entry) (rulecheck.Report, error) {
 		r := rewrite.Undescribed(e.Rule).(*pattern.Substitution).Rule()

@@ -159,6 +159,7 @@ func (o Options) complete() Options {
 	or(&o.Vars, defaultVars)
 	or(&o.Size, defaultSize)
 	or(&o.Most, defaultMost)
+	o.Known = compatible(o.Known)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
