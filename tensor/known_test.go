@@ -51,6 +51,7 @@ func TestKnown(t *testing.T) {
 		{op(array.Log, tensor.Exp(x)), unknown, unknown, false},
 		{op(array.Lt, x, tensor.Float(0)), unknown, unknown, true},
 		{tensor.Softmax(X), unknown, unknown, true},
+		{tensor.LogSoftmax(X), unknown, unknown, false},
 		{tensor.Sum(tensor.Exp(X)), unknown, unknown, true},
 		{tensor.Sum(X), unknown, unknown, false},
 		{tensor.Join(0, tensor.Exp(x), tensor.Sqr(x)), unknown, unknown, true},
