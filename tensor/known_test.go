@@ -37,7 +37,7 @@ func TestKnown(t *testing.T) {
 		{op(array.Mul, tensor.Int(2), tensor.Int(3), n), unknown, 0, false},
 		{op(array.Add, n, tensor.Int(-1)), unknown, unknown, false},
 		{op(array.Add, n, i), unknown, unknown, false},
-		{op(array.Maximum, n, tensor.Int(4)), unknown, 4, false},
+		{op(array.Maximum, n, tensor.Int(4)), unknown, 4, true},
 		{op(array.IntDiv, n, tensor.Int(2)), unknown, 0, false},
 		{op(array.Sub, n, m), unknown, unknown, false},
 		{tensor.Exp(x), unknown, unknown, true},
