@@ -60,3 +60,12 @@ func TestRulesOfQuery(t *testing.T) {
 	}
 	nnopt(t, "expr", "--query=+saturate{rules=@none.rules}", "x").fails(t, statusUsage, "none.rules: no such file")
 }
+
+// TestFindFrom: terms are taken from the graph of tensors that a model is computed by.
+func TestFindFrom(t *testing.T) {
+	out := nnopt(t, "rule", "find", "--from=../../docs/examples/tutorial/testdata/affine.onnx --shape x=2x3", "--complete").ok(t)
+	if !strings.Contains(out.stderr, "ops: ") || !strings.Contains(out.stdout, "identities") {
+		t.Errorf("%s\n%s", out.stdout, out.stderr)
+	}
+	nnopt(t, "rule", "find", "--from=../../docs/examples/tutorial/testdata/affine.onnx --shap x=2x3", "--complete").fails(t, statusUsage, "not defined: -shap")
+}
