@@ -65,13 +65,16 @@ func (s *search) forms(ctx context.Context, c *candidate) (list []*candidate) {
 				if len(args) < len(left) {
 					continue
 				}
-				more := s.instances(ctx, c, f, len(left), func(c, d float64) bool {
+				holds := func(c, d float64) bool {
 					if swapped {
 						c, d = d, c
 					}
 					return k.Holds([]float64{c, d}[:len(left)])
-				})
-				if len(more) > 2 {
+				}
+				if !holds(numbers[0], numbers[1]) {
+					continue
+				}
+				if more := s.instances(ctx, c, f, len(left), holds); len(more) > 2 {
 					form := c.with(w, pattern.Guard{Func: k.Func, Args: args})
 					form.more = more[:3]
 					list = append(list, form)
