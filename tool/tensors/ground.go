@@ -308,12 +308,13 @@ func told(a *array.Array) bool {
 	return 4*finite >= a.Len()
 }
 
-// same compares values up to rounding, where both are finite.
+// same compares values up to rounding, where both are finite, as they have to be nearly everywhere if one is.
 func same(x, y any) bool {
 	a, b := x.(*array.Array), y.(*array.Array)
 	if a.DType() != b.DType() || !array.SameShape(a, b) {
 		return false
 	}
+	apart := 0
 	for i := range a.Len() {
 		if !a.DType().IsFloat() {
 			if a.Int(i) != b.Int(i) {
@@ -322,6 +323,11 @@ func same(x, y any) bool {
 			continue
 		}
 		v, w := a.Float(i), b.Float(i)
+		if (v-v == 0) != (w-w == 0) {
+			if apart++; 64*apart > a.Len() {
+				return false
+			}
+		}
 		if d := math.Abs(v - w); d-d == 0 && d > 1e-9+1e-6*math.Max(math.Abs(v), math.Abs(w)) {
 			return false
 		}
