@@ -19,26 +19,37 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 	if _, seen := s.verdict[c.text]; seen {
 		return nil
 	}
-	for _, types := range s.types(c) {
-		rule := pattern.Rule{Cases: []pattern.Rewrite{guarded(c.rewrite, slices.Concat(types, s.guardsOf(c), c.conditions))}}
-		// A form that says more than the values do is backed by nothing but the machine.
-		times := uint64(1)
-		if c.general || len(c.params()) > 0 {
-			times = severe
-		}
-		r, err := s.check(ctx, &rule, 0)
-		for k := uint64(1); k < times && err == nil && r.Kept; k++ {
-			r, err = s.check(ctx, &rule, k)
-		}
-		if err != nil {
-			return err
-		}
-		if r.Kept {
-			c.found = s.found(c, rule, r)
-			return nil
-		}
-		if !c.cond && !c.general && len(c.params()) == 0 && len(r.Wrong) > 0 {
-			c.wrong = s.renamed(c, r.Wrong)
+	// Of an equation, one direction may be right where the other one is not, such as (xor x 1) => (invert x), which
+	// is wrong for a bool and an integer.
+	ways := []pattern.Rewrite{c.rewrite}
+	if w := c.rewrite; w.Equation {
+		w.Equation = false
+		back := w
+		back.In.Expr, back.Out = w.Out, w.In.Expr
+		ways = append(ways, w, back)
+	}
+	for _, w := range ways {
+		for _, types := range s.types(c) {
+			rule := pattern.Rule{Cases: []pattern.Rewrite{guarded(w, slices.Concat(types, s.guardsOf(c), c.conditions))}}
+			// A form that says more than the values do is backed by nothing but the machine.
+			times := uint64(1)
+			if c.general || len(c.params()) > 0 {
+				times = severe
+			}
+			r, err := s.check(ctx, &rule, 0)
+			for k := uint64(1); k < times && err == nil && r.Kept; k++ {
+				r, err = s.check(ctx, &rule, k)
+			}
+			if err != nil {
+				return err
+			}
+			if r.Kept {
+				c.found, c.wrong = s.found(c, rule, r), nil
+				return nil
+			}
+			if !c.cond && !c.general && len(c.params()) == 0 && len(r.Wrong) > 0 {
+				c.wrong = s.renamed(c, r.Wrong)
+			}
 		}
 	}
 	return nil
