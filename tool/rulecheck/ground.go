@@ -73,7 +73,16 @@ func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map
 			list = append(list, t)
 		}
 	}
-	g := &Ground{Compute: d.computeOne, Constant: func(v *fgraph.Variable) any { return v.Data() }, Conditions: d.Conditions}
+	g := &Ground{Compute: d.computeOne, Constant: func(v *fgraph.Variable) any { return v.Data() }}
+	for _, text := range d.Conditions {
+		w, err := pattern.ParseRewrite("(op x) && " + text + " => x")
+		if err != nil {
+			return nil, fmt.Errorf("rulecheck: the condition %q: %w", text, err)
+		}
+		for _, guard := range w.In.Guards {
+			g.Conditions = append(g.Conditions, Condition{Guard: guard})
+		}
+	}
 	names := Namer{}
 	for _, t := range list {
 		for range each {

@@ -41,8 +41,9 @@ type World struct {
 	Smaller func(t fgraph.Type, value any) iter.Seq[any]
 	// Format prints a value; without it, fmt does.
 	Format func(t fgraph.Type, value any) string
-	// Conditions are guards that rules which are searched for may need.
-	Conditions []Condition
+	// Conditions are guards that rules which are searched for may need, such as "uses(p, x)", where p stands for
+	// any parameter and x for any variable.
+	Conditions []string
 	// Attach attaches features that rules ask for.
 	Attach func(g *fgraph.FunctionGraph) error
 	// Parse returns the outputs of the expressions that a case stands for.

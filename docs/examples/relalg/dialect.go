@@ -245,18 +245,12 @@ var program = tool.Config{Name: "relalg", Doc: "relalg optimizes plans of the re
 var domain = rulecheck.World{
 	Rules: Dialect{}, Types: []fgraph.Type{Schema("[a, b]"), Schema("[c, d]"), Schema("[e]"), Schema("[a, b, f]")},
 	Params:     func(family string) []any { return params[family] },
-	Conditions: conditions,
+	Conditions: []string{"uses(p, x)", "!uses(p, x)", "covers(p, p)", "covers(p, x)"}, // that a search tries
 	Random:     func(t fgraph.Type, _ bool, r *rand.Rand) any { return Random(r, t.(Schema)) },
 	Evaluate:   Dialect{}.Evaluate,
 	Compare:    func(left, right any) rulecheck.Class { return classes[Difference(left.(*Table), right.(*Table)) == ""] },
 	Smaller:    func(_ fgraph.Type, v any) iter.Seq[any] { return slices.Values(v.(*Table).Smaller()) },
 }.Domain()
-
-// conditions are guards with which "relalg rule find" tries rules.
-var conditions = []rulecheck.Condition{
-	{Guard: pattern.Guard{Func: "uses", Args: []string{"p", "x"}}}, {Guard: pattern.Guard{Func: "uses", Args: []string{"p", "x"}, Not: true}},
-	{Guard: pattern.Guard{Func: "covers", Args: []string{"p", "p"}}}, {Guard: pattern.Guard{Func: "covers", Args: []string{"p", "x"}}},
-}
 
 var classes = map[bool]rulecheck.Class{true: rulecheck.Exact, false: rulecheck.Wrong}
 
