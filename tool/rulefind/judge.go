@@ -155,7 +155,7 @@ func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Fou
 		}
 	}
 	f.Types = strings.Join(types, ", ")
-	f.Proved = s.space.All && r.Class == rulecheck.Exact
+	f.Proved = s.space.All && !c.general
 	f.Rule.Name = nameOf(c.rewrite)
 	f.Rule.Doc = sentence(f.Rule.Cases[0])
 	f.Fires, f.Not = s.examples(f)
