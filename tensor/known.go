@@ -109,7 +109,11 @@ func Nonnegative(v *fgraph.Variable) bool {
 			todo = append(todo, a.Inputs()[0])
 		case JoinOp:
 			todo = append(todo, a.Inputs()...)
-		case SoftmaxOp, ShapeIOp:
+		case SoftmaxOp:
+			if op.Log {
+				return false
+			}
+		case ShapeIOp:
 		case Reduce:
 			switch {
 			case op.Op == array.All || op.Op == array.Any:
@@ -148,6 +152,13 @@ func keepsSign(op array.Opcode, a *fgraph.Apply, rounds bool) (on []*fgraph.Vari
 	case array.Add, array.Mul, array.TrueDiv, array.Inv:
 		return in, rounds
 	case array.Minimum:
+		return in, true
+	case array.Maximum:
+		for _, v := range in {
+			if k, ok := UniformOf(v); ok && k >= 0 {
+				return nil, true
+			}
+		}
 		return in, true
 	case array.Second, array.Switch:
 		return in[1:], true

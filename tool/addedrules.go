@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -61,6 +62,39 @@ func (r *AddedRules) read() error {
 		r.sources = append(r.sources, ruleSource{file, string(text) + "\n\n"})
 	}
 	return nil
+}
+
+// ruleSetting is a setting rules=@FILE of a group of rules, with the settings before and after it.
+var ruleSetting = regexp.MustCompile(`(\+?)(\w+)\{(?:([^{}]*),)?\s*rules=@([^,{}]+)(?:,([^{}]*))?\}`)
+
+// ofQuery adds the rules of files that a query names in settings, as in +saturate{rules=@FILE}, to the groups
+// that have the settings, and returns the query without those.
+func (r *AddedRules) ofQuery(query string) (string, error) {
+	for m := ruleSetting.FindStringSubmatch(query); m != nil; m = ruleSetting.FindStringSubmatch(query) {
+		text, err := fileio.ReadFile(m[4], fileio.MaxText)
+		if err != nil {
+			return "", err
+		}
+		rules, err := pattern.ParseRules(m[4], string(text))
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		for _, rule := range rules {
+			rule.Groups = []string{m[2]}
+			b.WriteString(rule.String() + "\n")
+		}
+		r.sources = append(r.sources, ruleSource{m[4], b.String()})
+		term := ""
+		if m[1] != "" {
+			term = "+" + m[2]
+		}
+		if others := strings.Trim(m[3]+","+m[5], ", "); others != "" {
+			term += " " + m[2] + "{" + others + "}"
+		}
+		query = strings.Replace(query, m[0], term, 1)
+	}
+	return query, nil
 }
 
 // Join adds the rules to the database, and returns the query that also selects those of --rule.

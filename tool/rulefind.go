@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"flag"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (f *findFlags) declare(fs *flag.FlagSet) {
 	fs.StringVar(&f.constants, "constants", "", "find: the numbers in terms, such as 0,1")
 	fs.IntVar(&f.options.Size, "size", 2, "find: how many ops a term has at most")
 	fs.DurationVar(&f.options.Time, "time", time.Minute, "find: how long to search; 0 is without a limit. A search that is not ended by it depends on its flags only")
-	fs.StringVar(&f.from, "from", "", "find: only terms whose ops occur so in this file of graphs")
+	fs.StringVar(&f.from, "from", "", "find: only terms whose ops occur so in this file of graphs or model, behind which its flags may follow: \"model.onnx --shape x=1x16\"")
 	fs.StringVar(&f.query, "known", DefaultQuery, "find: leave out what this query of the database finds, and what its rules derive; none for nothing")
 	fs.BoolVar(&f.complete, "complete", false, "find: print which of the identities are known, and the cheapest that are not, in place of rules")
 	fs.BoolVar(&f.redundant, "redundant", false, "find: print the rules of the database that others make superfluous")
@@ -84,7 +85,7 @@ func (f *ruleFlags) find(ctx context.Context, c *Console) error {
 	if f.search.redundant {
 		return f.printRedundant(ctx, c, explorer, entries)
 	}
-	if err := f.terms(c, d, o); err != nil {
+	if err := f.terms(ctx, c, d, o); err != nil {
 		return err
 	}
 	if f.search.complete {
@@ -165,7 +166,7 @@ func (f *ruleFlags) equalities() string {
 }
 
 // terms sets the ops, numbers and the limits of terms.
-func (f *ruleFlags) terms(c *Console, d *Dialect, o *rulefind.Options) error {
+func (f *ruleFlags) terms(ctx context.Context, c *Console, d *Dialect, o *rulefind.Options) error {
 	for number := range strings.SplitSeq(f.search.constants, ",") {
 		if number = strings.TrimSpace(number); number != "" {
 			if _, err := strconv.ParseFloat(number, 64); err != nil {
@@ -176,12 +177,30 @@ func (f *ruleFlags) terms(c *Console, d *Dialect, o *rulefind.Options) error {
 	}
 	o.Ops = splitOps(f.search.ops)
 	if f.search.from != "" {
-		s, err := readSubject(f.cfg, c, f.search.from, newSelection(f.cfg, "none"))
+		from := &SubjectFlags{Passes: newSelection(f.cfg, "none"), Watch: new(Watch)}
+		file, flags, _ := strings.Cut(f.search.from, " --")
+		fs := flag.NewFlagSet("--from", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		from.declare(f.cfg, fs)
+		if err := fs.Parse(strings.Fields("--" + flags)); err != nil {
+			return Usagef("--from: %w", err)
+		}
+		source := from.graphs
+		if i := slices.IndexFunc(from.sources, func(s *Source) bool { return s.Named != nil && s.Named(file) }); i >= 0 {
+			source = from.sources[i]
+		}
+		s, err := source.Open(ctx, c, file)
 		if err != nil {
 			return err
 		}
-		only := occurring(s.File.Graphs(), d.vocabulary(), o)
-		o.Allowed = only
+		graphs := s.File.Graphs()
+		if s.Lowered != nil {
+			if graphs, err = s.Lowered(ctx); err != nil {
+				return err
+			}
+		}
+		o.Allowed = occurring(graphs, d.vocabulary(), o)
+		c.Say("ops: %s", strings.Join(o.Ops, ", "))
 	}
 	if len(o.Ops) == 0 {
 		return Usagef("--ops=OP,OP or --from=FILE expected")
@@ -216,8 +235,12 @@ func occurring(graphs []*fgraph.FunctionGraph, v pattern.Vocabulary, o *rulefind
 				o.Ops = append(o.Ops, name)
 			}
 			for _, in := range a.Inputs() {
-				if in.Owner() != nil {
-					edges[edge{name, in.Owner().Op().String()}] = true
+				// Terms of scalars have no views, such as those that make a vector a row.
+				for b := in.Owner(); b != nil; b = b.Inputs()[0].Owner() {
+					edges[edge{name, b.Op().String()}] = true
+					if v, ok := b.Op().(fgraph.Viewer); !ok || len(v.ViewMap()) == 0 {
+						break
+					}
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -74,7 +75,7 @@ const queryUsage = "Select passes by terms +tag, -tag, &tag, ~tag, or by a mode:
 func declareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 	f := newSelection(cfg, DefaultQuery)
 	f.flags = fs
-	DeclareQuery(fs, &f.query)
+	DeclareQuery(fs, &f.query, &f.added)
 	for _, d := range cfg.Dialects {
 		if d.Switches != nil {
 			f.switches = append(f.switches, d.Switches(fs, optimizationPrefix))
@@ -103,8 +104,9 @@ func DeclarePasses(cfg *Config, fs *flag.FlagSet) func() (query string, opt *opt
 	return declareSelection(cfg, fs).Build
 }
 
-// DeclareQuery declares --query and --pipeline, which lists passes in place of a query.
-func DeclareQuery(fs *flag.FlagSet, query *string) {
+// DeclareQuery declares --query and --pipeline, which lists passes in place of a query. Files of rules that the
+// query names in settings are added to added.
+func DeclareQuery(fs *flag.FlagSet, query *string, added *AddedRules) {
 	by := ""
 	claim := func(name string) error {
 		if by != "" && by != name {
@@ -114,10 +116,10 @@ func DeclareQuery(fs *flag.FlagSet, query *string) {
 		return nil
 	}
 	fs.Func("query", queryUsage, func(text string) (err error) {
-		if *query, err = queryText(text); err != nil {
-			return err
+		if *query, err = queryText(text); err == nil {
+			*query, err = added.ofQuery(*query)
 		}
-		return claim("query")
+		return cmp.Or(err, claim("query"))
 	})
 	fs.Lookup("query").DefValue = *query
 	fs.Func("pipeline", "Run these passes in this order, in place of --query: names separated by commas, settings in braces, the entries of a database in parentheses; \"$0 passes --as-pipeline\" prints an example", func(text string) error {

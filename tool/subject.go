@@ -35,6 +35,10 @@ type Subject struct {
 	// Again makes the graphs once more. Only subjects without a [Source.Record] need it.
 	Again func() ([]*fgraph.FunctionGraph, error)
 
+	// Lowered returns the graphs of another dialect that are computed in place of these, as no pass has changed
+	// them. It may be nil.
+	Lowered func(ctx context.Context) ([]*fgraph.FunctionGraph, error)
+
 	// compare returns an error with a reproducer if the graph of that number has other values once
 	// it is optimized. It may be nil.
 	compare func(ctx context.Context, graph int, seed *uint64, draws repro.Draws) error

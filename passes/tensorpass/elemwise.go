@@ -1,6 +1,8 @@
 package tensorpass
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -38,11 +40,51 @@ var elemwiseFunctions = []pattern.Function{
 		func(c, x *variable) bool { return argument(x, array.Switch) == c }),
 	value("(yes s)", 2, "the branch of the switch s where its condition holds, with the element type of s", branch(1)),
 	value("(no s)", 2, "the branch of the switch s where its condition does not hold, with the element type of s", branch(2)),
+	pattern.NewGuard("reads(e, c)", 4, "e is c, or an element-wise op computes it of c, or of such a value", func(a pattern.Args) bool { return reads(a.Vars[0], a.Vars[1], 2) }),
+	value("(if_true e c)", 4, "e where c is true", knowing(1)),
+	value("(if_false e c)", 4, "e where c is 0", knowing(0)),
+}
+
+// reads reports whether element-wise ops compute e of c, of which there are at most depth in a row.
+func reads(e, c *variable, depth int) bool {
+	if e == c {
+		return true
+	}
+	_, ok := tensor.OpOf(e).(tensor.Elemwise)
+	return ok && depth > 0 && slices.ContainsFunc(e.Owner().Inputs(), func(x *variable) bool { return reads(x, c, depth-1) })
+}
+
+// knowing returns the function that replaces a condition in an expression by what it is known to be.
+func knowing(k float64) func(pattern.Args) *variable {
+	return func(a pattern.Args) *variable {
+		c := a.Vars[1]
+		var in func(e *variable, depth int) *variable
+		in = func(e *variable, depth int) *variable {
+			switch {
+			case e == c:
+				return number(k, c)
+			case !reads(e, c, depth):
+				return e
+			}
+			var args []*variable
+			for _, x := range e.Owner().Inputs() {
+				args = append(args, in(x, depth-1))
+			}
+			return tensor.MustApply(e.Owner().Op().(tensor.Elemwise), args...)
+		}
+		return in(a.Vars[0], 2)
+	}
 }
 
 // branch returns the function that takes a branch of a switch.
 func branch(input int) func(pattern.Args) *variable {
-	return func(a pattern.Args) *variable { return castTo(a.Vars[0].Owner().Inputs()[input], dtypeOf(a.Vars[0])) }
+	return func(a pattern.Args) *variable {
+		s := elem(a.Vars[0], array.Switch)
+		if s == nil { // in saturation, another form may stand for the switch
+			panic(&tensor.Error{Op: "switch", Arg: -1, Text: "it is computed otherwise"})
+		}
+		return castTo(s.Inputs()[input], dtypeOf(a.Vars[0]))
+	}
 }
 
 // toLeast returns the guard that compares a number with the least element of a size.

@@ -54,6 +54,14 @@ var functions = []pattern.Function{
 	}),
 	pattern.NewGuardOfPairs("same_dtype(x, y)", 1, "x and y have the same type of elements", func(x, y *variable) bool { return dtypeOf(x) == dtypeOf(y) }),
 	pattern.NewGuardOfPairs("same_type(x, y)", 1, "x and y have the same type", func(x, y *variable) bool { return x.Type() == y.Type() }),
+	pattern.NewGuard("at_least(x, y)", 3, "no element of x is less than that of y where both are numbers, as far as the ops tell that compute them", func(a pattern.Args) bool {
+		return tensor.Dominates(a.Vars[0], a.Vars[1])
+	}),
+	pattern.NewGuard("descending(c, d)", 0, "c and d are known to be numbers, and c is not below d", func(a pattern.Args) bool {
+		c, ok := uniform(a.Vars[0])
+		d, too := uniform(a.Vars[1])
+		return ok && too && c >= d
+	}),
 	pattern.NewGuardOfPairs("same_number(x, y)", 0, "all elements of x and of y are known to be one number", func(x, y *variable) bool {
 		k, ok := uniform(x)
 		return ok && is(y, k)

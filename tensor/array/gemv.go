@@ -102,6 +102,9 @@ func finiteElements[T float](a *Array) bool {
 
 // gemv goes along the rows of a, or along its columns if these are contiguous.
 func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
+	if a.shape[0] == 0 {
+		return // its offset may be anything
+	}
 	if a.strides[0] == 1 && a.strides[1] != 1 {
 		gemvColumns(alpha, a, x, beta, y)
 	} else {

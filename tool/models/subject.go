@@ -264,6 +264,17 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 		g, err := s.graph()
 		return []*fgraph.FunctionGraph{g}, err
 	}
+	sub.Lowered = func(ctx context.Context) ([]*fgraph.FunctionGraph, error) {
+		args, _, err := s.Options.arguments(s.modelFlags.arguments, s.model)
+		if err != nil {
+			return nil, err
+		}
+		f, err := lowered(ctx, s.model, s.lowering(source.Dir, nil), args)
+		if err != nil {
+			return nil, err
+		}
+		return []*fgraph.FunctionGraph{f.Graph()}, nil
+	}
 	return sub, nil
 }
 

@@ -36,7 +36,7 @@ func TestCheckIsCanceled(t *testing.T) {
 			defer cancel()
 			ended := make(chan error, 1)
 			go func() {
-				_, err := rulecheck.CheckAll(rules, func(r pattern.Rule) (rulecheck.Report, error) {
+				_, err := rulecheck.ForAll(rules, func(r pattern.Rule) (rulecheck.Report, error) {
 					return rulecheck.Check(ctx, tensors.Domain(nil, nil, nil), r, rulecheck.Options{})
 				})
 				ended <- err
@@ -53,14 +53,14 @@ func TestCheckIsCanceled(t *testing.T) {
 	}
 }
 
-// TestCheckAllPanics: a panic in a check reaches the goroutine of the caller.
-func TestCheckAllPanics(t *testing.T) {
+// TestForAllPanics: a panic in a check reaches the goroutine of the caller.
+func TestForAllPanics(t *testing.T) {
 	defer func() {
 		if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "what now") {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	_, err := rulecheck.CheckAll([]int{1, 2}, func(int) (rulecheck.Report, error) { panic("what now") })
+	_, err := rulecheck.ForAll([]int{1, 2}, func(int) (rulecheck.Report, error) { panic("what now") })
 	t.Errorf("it returned %v", err)
 }
 

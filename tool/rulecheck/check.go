@@ -41,6 +41,8 @@ type Options struct {
 	Cases []Case
 	// Seed changes the choices.
 	Seed uint64
+	// Brief ends a check at the first difference that is wrong, and leaves it as large as it is.
+	Brief bool
 }
 
 // A Report says what was found about a rule.
@@ -53,8 +55,9 @@ type Report struct {
 	// Counterexample has the values of variables, and of both sides; or why there are none. It is
 	// empty if the class is Exact or Rounding.
 	Counterexample string `json:"counterexample"`
-	// Kept reports whether the rule is what its tags promise.
-	Kept bool `json:"-"`
+	// Kept reports whether the rule is what its tags promise, and Tags are those that it needs.
+	Kept bool     `json:"-"`
+	Tags []string `json:"-"`
 	// Wrong has the values of the inputs by name in a counterexample of that class.
 	Wrong map[string]any `json:"-"`
 
@@ -91,14 +94,9 @@ func Check(ctx context.Context, d Domain, r pattern.Rule, o Options) (Report, er
 	return report, ctx.Err()
 }
 
-// CheckAll checks rules on all processors. The reports have the order of the rules.
-func CheckAll[R any](rules []R, check func(R) (Report, error)) ([]Report, error) {
-	return mapAll(rules, func(i int) (Report, error) { return check(rules[i]) })
-}
-
-// mapAll calls f for the index of each element of a list, on all processors. The error is that of
-// the first element that has one.
-func mapAll[T, R any](list []T, f func(i int) (R, error)) ([]R, error) {
+// ForAll calls f for each element of a list, such as a rule to check, on all processors. The results have
+// the order of the list. The error is that of the first element that has one.
+func ForAll[T, R any](list []T, f func(T) (R, error)) ([]R, error) {
 	results, errs := make([]R, len(list)), make([]error, len(list))
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -114,7 +112,7 @@ func mapAll[T, R any](list []T, f func(i int) (R, error)) ([]R, error) {
 				}
 			}()
 			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
-				results[i], errs[i] = f(i)
+				results[i], errs[i] = f(list[i])
 			}
 		})
 	}
@@ -143,7 +141,7 @@ type checker struct {
 
 func newChecker(ctx context.Context, d Domain, o *Options, tags []string, name string) *checker {
 	c := &checker{ctx: ctx, domain: d, vocab: d.Vocabulary(), opts: o, rng: NewRand(name, o.Seed)}
-	c.judge = d.Judge(Trial{Context: ctx, Tags: tags, Seed: o.Seed, Rand: c.rng})
+	c.judge = d.Judge(Trial{Context: ctx, Tags: tags, Seed: o.Seed, Brief: o.Brief, Rand: c.rng})
 	return c
 }
 

@@ -35,7 +35,7 @@ func readFile(t *testing.T, name string) []pattern.Rule {
 
 func check(t *testing.T, rules []pattern.Rule, o rulecheck.Options) []rulecheck.Report {
 	t.Helper()
-	reports, err := rulecheck.CheckAll(rules, func(r pattern.Rule) (rulecheck.Report, error) {
+	reports, err := rulecheck.ForAll(rules, func(r pattern.Rule) (rulecheck.Report, error) {
 		return rulecheck.Check(t.Context(), tensors.Domain(nil, nil, nil), r, o)
 	})
 	if err != nil {

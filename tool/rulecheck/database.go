@@ -26,7 +26,7 @@ func CheckDatabase(ctx context.Context, d Domain, entries []Entry, o Options) ([
 	if err := used(d, entries); err != nil {
 		return nil, nil, err
 	}
-	reports, err := CheckAll(entries, func(e Entry) (Report, error) {
+	reports, err := ForAll(entries, func(e Entry) (Report, error) {
 		o := o
 		o.Cases = e.Cases
 		if s, ok := rewrite.Undescribed(e.Rule).(*pattern.Substitution); ok {
@@ -90,7 +90,11 @@ const maxUndone = 12
 // undoing lets every rule of a group fire on what the others have made, and looks for what was
 // there before.
 func undoing(ctx context.Context, d Domain, entries []Entry, reports []Report) ([]Undone, error) {
-	lists, err := mapAll(entries, func(i int) ([]Undone, error) {
+	numbers := make([]int, len(entries))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	lists, err := ForAll(numbers, func(i int) ([]Undone, error) {
 		var list []Undone
 		for n, f := range reports[i].fired {
 			if n == maxUndone {

@@ -62,6 +62,7 @@ type Trial struct {
 	Context context.Context // the judge ends with it
 	Tags    []string
 	Seed    uint64
+	Brief   bool // examples that are wrong are not made smaller
 	Rand    *rand.Rand
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
 )
 
 // An Explorer is a [Domain] whose terms can be told apart by their values, so that rules can be
@@ -38,8 +39,22 @@ type Ground struct {
 	// rounding, and probably not for others. ok is false for values by which nothing can be told, such
 	// as NaNs.
 	Digest func(run int, v any) (near uint64, ok bool)
+	// Wide draws many other values, for which guard says of which variables the guard holds, to compare
+	// two terms with. It is nil where Runs are all values. Same reports whether two values of such a run
+	// are the same up to rounding, where both are numbers.
+	Wide func(rng *rand.Rand, guard func(v *fgraph.Variable) bool) *Ground
+	Same func(x, y any) bool
 	// Guards are functions that rules may need to hold for variables of a type, the weakest first.
 	Guards func(t fgraph.Type) []string
+	// Conditions are further guards that rules may need, the weakest first.
+	Conditions []Condition
+}
+
+// A Condition is a guard with letters as arguments: p for a parameter, x for a variable, and c for a number
+// that has been a literal. Holds says for which numbers it holds.
+type Condition struct {
+	pattern.Guard
+	Holds func(numbers []float64) bool
 }
 
 // groundRuns is how often terms of a [World] are computed.
@@ -59,27 +74,47 @@ func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map
 		}
 	}
 	g := &Ground{Compute: d.computeOne, Constant: func(v *fgraph.Variable) any { return v.Data() }}
+	for _, text := range d.Conditions {
+		w, err := pattern.ParseRewrite("(op x) && " + text + " => x")
+		if err != nil {
+			return nil, fmt.Errorf("rulecheck: the condition %q: %w", text, err)
+		}
+		for _, guard := range w.In.Guards {
+			g.Conditions = append(g.Conditions, Condition{Guard: guard})
+		}
+	}
 	names := Namer{}
 	for _, t := range list {
 		for range each {
 			g.Leaves = append(g.Leaves, fgraph.NewInput(t, names.Next()))
 		}
 	}
-	for run := range groundRuns {
-		values := make([]any, len(g.Leaves))
-		for i, v := range g.Leaves {
-			values[i] = d.Random(v.Type(), run%4 == 3, rng)
-			if run < len(known) && known[run][v.Name()] != nil {
-				values[i] = known[run][v.Name()]
+	draw := func(g *Ground, rng *rand.Rand) {
+		for run := range groundRuns {
+			values := make([]any, len(g.Leaves))
+			for i, v := range g.Leaves {
+				values[i] = d.Random(v.Type(), run%4 == 3, rng)
+				if run < len(known) && known[run][v.Name()] != nil {
+					values[i] = known[run][v.Name()]
+				}
 			}
+			g.Runs = append(g.Runs, values)
 		}
-		g.Runs = append(g.Runs, values)
 	}
+	draw(g, rng)
+	g.Wide = func(rng *rand.Rand, _ func(*fgraph.Variable) bool) *Ground {
+		wide := *g
+		wide.Runs = nil
+		draw(&wide, rng)
+		return &wide
+	}
+	g.Same = func(x, y any) bool { c := d.Compare(x, y); return c == Exact || c == Rounding }
 	// A world compares values, and has no digest: the first of equal values stands for all.
 	seen := make([][]any, groundRuns)
 	g.Digest = func(run int, v any) (uint64, bool) {
 		for i, w := range seen[run] {
-			if c := d.Compare(w, v); c == Exact || c == Rounding {
+			// What may replace a value, such as rows in some order, need not be replaced by it.
+			if g.Same(w, v) && g.Same(v, w) {
 				return uint64(i), true
 			}
 		}

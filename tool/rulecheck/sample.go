@@ -77,6 +77,9 @@ func (s *sampler) run() {
 				break
 			}
 		}
+		if s.opts.Brief && s.judge.Refuted() {
+			return
+		}
 	}
 	// Second phase: random tapes, half of them with one or two choices changed in a tape on which
 	// the rule fired. A rule with guards fires on few expressions, and most neighbours of those
@@ -86,7 +89,7 @@ func (s *sampler) run() {
 	systematic := s.fires
 	for try := range max(maxAttempts*10/(10+size(s.pattern.Expr)), 100) {
 		enough := s.fires >= systematic+maxFired || try > 400 && s.fires >= maxFired || try > 1500 && s.fires >= 20
-		if enough || s.judge.Refuted() && s.fires > 40 || s.ctx.Err() != nil {
+		if enough || s.judge.Refuted() && (s.fires > 40 || s.opts.Brief) || s.ctx.Err() != nil {
 			return
 		}
 		t := &Tape{rng: s.rng}

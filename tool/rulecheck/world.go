@@ -41,6 +41,9 @@ type World struct {
 	Smaller func(t fgraph.Type, value any) iter.Seq[any]
 	// Format prints a value; without it, fmt does.
 	Format func(t fgraph.Type, value any) string
+	// Conditions are guards that rules which are searched for may need, such as "uses(p, x)", where p stands for
+	// any parameter and x for any variable.
+	Conditions []string
 	// Attach attaches features that rules ask for.
 	Attach func(g *fgraph.FunctionGraph) error
 	// Parse returns the outputs of the expressions that a case stands for.
@@ -275,6 +278,9 @@ func (j *worldJudge) Report(trouble []string) Report {
 	worst, rank := Exact, -1
 	for c := range j.found {
 		k := rankOf(c)
+		if c != Rounding && c != Wrong && c != Type {
+			r.Tags = append(r.Tags, string(c))
+		}
 		if !j.permits(c) {
 			k += 100
 		}
@@ -282,12 +288,15 @@ func (j *worldJudge) Report(trouble []string) Report {
 			worst, rank = c, k
 		}
 	}
+	slices.Sort(r.Tags)
 	switch {
 	case rank >= 100 && worst == Wrong || len(trouble) == 0 && rank >= 0:
 		r.Class, r.Kept = worst, j.permits(worst)
 		if worst != Rounding {
 			f := *j.found[worst]
-			r.Counterexample = j.shrink(worst, &f)
+			if !j.Brief || worst != Wrong {
+				r.Counterexample = j.shrink(worst, &f)
+			}
 			if worst == Wrong && f.text == "" {
 				r.Wrong = make(map[string]any)
 				for i, v := range f.in.Graph.Inputs() {

@@ -3,6 +3,7 @@ package rulefind
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/passes/saturate"
@@ -26,18 +27,27 @@ var (
 // batch is how many pairs are asked about at once.
 const batch = 128
 
-// newTheory compiles rules; those that are no text are left out.
+// newTheory compiles rules.
 func newTheory(d rulecheck.Explorer, limits saturate.Pass, rules []rewrite.NodeRewriter) (*theory, error) {
-	t := &theory{domain: d, pass: limits}
-	for _, r := range rules {
-		if saturate.Check(r) == nil {
-			t.pass.Rules = append(t.pass.Rules, r)
-		}
-	}
+	t := &theory{domain: d, pass: limits.With(rules)}
 	if len(t.pass.Rules) == 0 {
 		return t, nil
 	}
 	return t, t.pass.Prepare()
+}
+
+// compatible returns the rules that can be used together: a name may be an op in one and a family in another.
+func compatible(rules []rewrite.NodeRewriter) (list []rewrite.NodeRewriter) {
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r rewrite.NodeRewriter) bool { return saturate.Check(r) != nil })
+	if p := (saturate.Pass{Rules: rules}); p.Prepare() == nil {
+		return rules
+	}
+	for _, r := range rules {
+		if p := (saturate.Pass{Rules: append(slices.Clip(list), r)}); p.Prepare() == nil {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // compiled returns a rule as saturation takes it.
@@ -47,16 +57,8 @@ func compiled(d rulecheck.Explorer, r pattern.Rule) (rewrite.NodeRewriter, error
 
 // derives reports which of the pairs follow.
 func (t *theory) derives(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
-	equal := make([]bool, 0, len(pairs))
-	for len(pairs) > 0 {
-		n := min(batch, len(pairs))
-		list, err := t.ask(ctx, pairs[:n])
-		if err != nil {
-			return nil, err
-		}
-		equal, pairs = append(equal, list...), pairs[n:]
-	}
-	return equal, nil
+	lists, err := rulecheck.ForAll(slices.Collect(slices.Chunk(pairs, batch)), func(pairs [][2]*fgraph.Variable) ([]bool, error) { return t.ask(ctx, pairs) })
+	return slices.Concat(lists...), err
 }
 
 // ask asks about some pairs at once. Where rules make everything equal, which shows in two inputs that
@@ -96,7 +98,7 @@ func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, 
 	}
 	pairs := make([][2]*fgraph.Variable, len(list))
 	for i, c := range list {
-		pairs[i] = [2]*fgraph.Variable{c.left.v, c.right.v}
+		pairs[i] = c.sides
 	}
 	equal, err := t.derives(ctx, pairs)
 	if err != nil {

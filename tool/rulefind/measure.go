@@ -49,7 +49,7 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 	m := &Completeness{Total: len(list), Derived: len(list) - len(left)}
 	var missed []*candidate
 	for i, c := range list {
-		if i%100 == 0 {
+		if i%100 == 0 && s.o.Same != nil {
 			s.o.Progress(fmt.Sprintf("%d of %d identities", i, len(list)))
 		}
 		same := s.o.Same != nil && s.o.Same(ctx, c.left.v, c.right.v)
@@ -73,8 +73,8 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 		return 0
 	})
 	m.Unchecked = max(len(missed)-maxMissed, 0)
-	reports, err := rulecheck.CheckAll(missed[:len(missed)-m.Unchecked], func(c *candidate) (rulecheck.Report, error) {
-		return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}})
+	reports, err := rulecheck.ForAll(missed[:len(missed)-m.Unchecked], func(c *candidate) (rulecheck.Report, error) {
+		return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}}, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -129,8 +129,10 @@ func Redundant(ctx context.Context, d rulecheck.Explorer, rules []rulecheck.Entr
 			text, all = append(text, e), append(all, s)
 		}
 	}
+	all = compatible(all)
+	text = slices.DeleteFunc(text, func(e rulecheck.Entry) bool { return !slices.Contains(all, rewrite.Undescribed(e.Rule)) })
 	instances := make([][][2]*fgraph.Variable, len(text))
-	reports, err := rulecheck.CheckAll(text, func(e rulecheck.Entry) (rulecheck.Report, error) {
+	reports, err := rulecheck.ForAll(text, func(e rulecheck.Entry) (rulecheck.Report, error) {
 		r := rewrite.Undescribed(e.Rule).(*pattern.Substitution).Rule()
 		r.Tags = e.Tags
 		return rulecheck.Check(ctx, d, r, rulecheck.Options{Cases: e.Cases})

@@ -252,3 +252,22 @@ func TestField(t *testing.T) {
 	missing(t, found, "(add x 0) => x", "(mul x 1) => x", "(sub x x) => 0", "(true_div x x) => 1",
 		"(add x (add y z)) <=> (add y (add x z))", "(mul x (mul y z)) <=> (mul y (mul x z))", "(add x (mul x y)) <=> (mul x (add y 1))")
 }
+
+// TestNumbers: a rule that holds for other numbers, too, is about numbers, under the weakest condition. Rules
+// that say the same of different sides have different names.
+func TestNumbers(t *testing.T) {
+	d := explorer(t)
+	r, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: []string{"maximum"}, Vars: 1, Constants: []pattern.Literal{"1", "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := rewrites(t, d, r.Text("canonicalize", "saturate"))
+	missing(t, found, "(maximum c (maximum x d)) && descending(c, d) => (maximum x c)")
+	names := make(map[string]bool)
+	for _, f := range r.Found {
+		if names[f.Rule.Name] {
+			t.Errorf("%s twice", f.Rule.Name)
+		}
+		names[f.Rule.Name] = true
+	}
+}

@@ -3,6 +3,7 @@ package rulefind
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -63,7 +64,16 @@ type Found struct {
 	// be missing.
 	Fires, Not string
 
+	theorem
+}
+
+// A theorem is a rule with what it says of variables.
+type theorem struct {
+	rule  rewrite.NodeRewriter
 	sides [2]*fgraph.Variable
+	// general says that it says more than that the sides are equal: also that these are.
+	general bool
+	more    [][2]*fgraph.Variable
 }
 
 // A Result is what a search has found.
@@ -86,13 +96,15 @@ type search struct {
 	space   *space
 	known   []map[string]any
 	verdict map[string]*Found // by the text of a rewrite; nil if it is no rule
+	named   map[string]bool
 	result  *Result
 	rules   []rewrite.NodeRewriter // Known, and what was found
+	wide    map[uint64]*space      // other values, by the leaves of which the guard holds
 }
 
 // Search searches for rules. It returns what it has found when ctx ends; an error is one of options.
 func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, error) {
-	s := &search{d: d, o: o.complete(), began: time.Now(), verdict: make(map[string]*Found), result: new(Result)}
+	s := &search{d: d, o: o.complete(), began: time.Now(), verdict: make(map[string]*Found), named: make(map[string]bool), result: new(Result)}
 	if o.Time > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.Time)
@@ -147,6 +159,7 @@ func (o Options) complete() Options {
 	or(&o.Vars, defaultVars)
 	or(&o.Size, defaultSize)
 	or(&o.Most, defaultMost)
+	o.Known = compatible(o.Known)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
@@ -184,27 +197,20 @@ func (s *search) round(ctx context.Context) (err error) {
 	list = list[:min(len(list), s.o.Most)]
 	s.result.Terms, s.result.Classes, s.result.Candidates = s.space.terms, len(s.space.classes), len(list)
 	s.rules = slices.Clone(s.o.Known)
-	if list, err = underived(ctx, s.d, manyPairs, s.rules, list); err != nil {
-		return err
-	}
-	s.o.Progress(fmt.Sprintf("round %d: %d candidates, %d not known", s.result.Rounds, s.result.Candidates, len(list)))
-	for len(list) > 0 && !s.late() {
-		picked, rest, err := s.pick(ctx, list)
-		if err != nil {
+	s.wide = make(map[uint64]*space)
+	// The small and general ones first: from their rules most of the others follow at once.
+	for n := 0; len(list) > 0 && !s.late(); list = list[n:] {
+		n = min(len(list), part)
+		if err := s.part(ctx, list[:n]); err != nil {
 			return err
 		}
-		added := s.accept(ctx, picked)
-		if list = rest; added > 0 {
-			if list, err = underived(ctx, s.d, manyPairs, s.rules, list); err != nil {
-				return err
-			}
-			s.o.Progress(fmt.Sprintf("round %d: %d rules, %d candidates left, %d checked, %d refuted", s.result.Rounds, len(s.result.Found), len(list), s.result.Checked, s.result.Refuted))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+		s.o.Progress(fmt.Sprintf("round %d: %d rules, %d candidates left, %d checked, %d refuted", s.result.Rounds, len(s.result.Found), len(list)-n, s.result.Checked, s.result.Refuted))
 	}
-	return s.minimize(ctx)
+	least, err := independent(ctx, s, s.o.Known, slices.Clone(s.result.Found), func(f Found) theorem { return f.theorem })
+	if err == nil {
+		s.result.Found = least
+	}
+	return err
 }
 
 // late reports whether what is left of the time is for dropping rules that follow from others.
@@ -212,49 +218,147 @@ func (s *search) late() bool {
 	return s.o.Time > 0 && time.Since(s.began) > s.o.Time*7/8
 }
 
-// picks is how many candidates are checked at a time, on all processors.
-const picks = 8
+// How many candidates there are in a part, and how many of them become rules before the others are asked
+// whether they follow.
+const (
+	part  = 1024
+	picks = 8
+)
 
-// pick returns the first candidates that do not follow from the rules, nor from those picked before.
-func (s *search) pick(ctx context.Context, list []*candidate) (picked, rest []*candidate, err error) {
-	rules := slices.Clone(s.rules)
-	for i, c := range list {
-		if len(picked) == picks {
-			return picked, list[i:], nil
+// part finds rules from which candidates follow. To check a rule takes much longer than to derive one, so
+// rules are chosen before they are checked. What followed from one that is refuted is chosen from again.
+func (s *search) part(ctx context.Context, list []*candidate) error {
+	for _, c := range list {
+		if c.cond {
+			c.doubtful = !s.plausible(ctx, c)
 		}
-		if f, seen := s.verdict[c.text]; seen && f == nil {
-			continue
-		}
-		left, err := underived(ctx, s.d, onePair, rules, []*candidate{c})
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(left) == 0 || s.o.Same != nil && s.o.Same(ctx, c.left.v, c.right.v) {
-			continue
-		}
-		r, err := compiled(s.d, pattern.Rule{Name: "picked", Cases: []pattern.Rewrite{c.rewrite}})
-		if err != nil {
-			continue // the right side has a parameter that the left one does not have
-		}
-		if !c.cond {
-			rules = append(rules, r)
-		}
-		picked = append(picked, c)
 	}
-	return picked, nil, nil
+	list = slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.cond && c.doubtful })
+	for {
+		list = slices.DeleteFunc(list, func(c *candidate) bool { f, seen := s.verdict[c.text]; return seen && f == nil })
+		chosen, err := s.choose(ctx, list)
+		if err != nil {
+			return err
+		}
+		refuted, err := s.accept(ctx, chosen)
+		if err != nil || !refuted || s.late() {
+			return err
+		}
+	}
 }
 
-// accept checks candidates, and adds those that are rules. It returns how many.
-func (s *search) accept(ctx context.Context, picked []*candidate) (added int) {
-	_, err := rulecheck.CheckAll(picked, func(c *candidate) (rulecheck.Report, error) { return rulecheck.Report{}, s.judge(ctx, c) })
-	if err != nil || ctx.Err() != nil {
-		return 0
+// choose returns the first of the candidates from which, with the rules, the others follow.
+func (s *search) choose(ctx context.Context, list []*candidate) (chosen []*candidate, err error) {
+	rules := slices.Clone(s.rules)
+	for len(list) > 0 && !s.late() {
+		if list, err = underived(ctx, s.d, manyPairs, rules, list); err != nil {
+			return nil, err
+		}
+		for n := 0; n < picks && len(list) > 0; list = list[1:] {
+			c := list[0]
+			if ok, err := s.choice(ctx, c, rules); err != nil {
+				return nil, err
+			} else if ok {
+				rules, chosen = append(rules, c.rule), append(chosen, c)
+				n++
+			}
+		}
 	}
-	for _, c := range picked {
-		if _, seen := s.verdict[c.text]; !seen {
+	return independent(ctx, s, s.rules, chosen, func(c *candidate) theorem { return c.theorem })
+}
+
+// choice reports whether a candidate seems to be a rule that does not follow from others.
+func (s *search) choice(ctx context.Context, c *candidate, rules []rewrite.NodeRewriter) (bool, error) {
+	if left, err := underived(ctx, s.d, onePair, rules, []*candidate{c}); err != nil || len(left) == 0 {
+		return false, err
+	}
+	if s.o.Same != nil && s.o.Same(ctx, c.sides[0], c.sides[1]) {
+		return false, nil
+	}
+	var err error
+	if c.rule, err = compiled(s.d, pattern.Rule{Name: "chosen", Cases: []pattern.Rewrite{guarded(c.rewrite, s.guardsOf(c))}}); err != nil {
+		return false, nil // the right side has a parameter that the left one does not have
+	}
+	// Only the machine can tell whether a form is right that says more than the values do, and whether a
+	// difference is one of rounding.
+	checked := s.forms(ctx, c)
+	if !c.cond && !s.plausible(ctx, c) && len(c.params()) == 0 {
+		checked = append(checked, c)
+	}
+	for _, f := range checked {
+		if _, err := s.accept(ctx, []*candidate{f}); err != nil {
+			return false, err
+		}
+		if found := s.verdict[f.text]; found != nil {
+			c.rule = found.rule
+			return true, nil
+		}
+	}
+	return !slices.Contains(checked, c), nil
+}
+
+// plausible compares both sides of a candidate for many values. Of one that holds under a guard it finds
+// the fewest variables that need it.
+func (s *search) plausible(ctx context.Context, c *candidate) bool {
+	if s.space.Wide == nil {
+		return true
+	}
+	if !c.cond {
+		return s.agree(ctx, c.left.v, c.right.v, c, 0)
+	}
+	for n := range len(c.vars) {
+		for set := uint64(1); set < 1<<len(c.vars); set++ {
+			if bits.OnesCount64(set) == n+1 && s.agree(ctx, c.left.v, c.right.v, c, set) {
+				c.guarded = set
+				c.sides = s.sides(c)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// agree compares two sides, where the guard holds of a set of the variables of a candidate.
+func (s *search) agree(ctx context.Context, left, right *fgraph.Variable, c *candidate, set uint64) bool {
+	guard := func(v *fgraph.Variable) bool { i := slices.Index(c.vars, v); return i >= 0 && set>>i&1 == 1 }
+	var key uint64
+	for i, v := range s.space.Leaves {
+		if guard(v) {
+			key |= 1 << i
+		}
+	}
+	w := s.wide[key]
+	if w == nil {
+		w = &space{Ground: s.space.Wide(rand.New(rand.NewPCG(s.o.Seed, key+1)), guard)}
+		s.wide[key] = w
+	}
+	for _, run := range w.Runs {
+		known := make(map[*fgraph.Variable]any)
+		for i, v := range s.space.Leaves {
+			known[v] = run[i]
+		}
+		l, err := w.compute(ctx, left, known)
+		if err != nil {
+			continue
+		}
+		r, err := w.compute(ctx, right, known)
+		if err != nil || !w.Same(l, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// accept checks candidates, and adds those that are rules. It reports whether one is none.
+func (s *search) accept(ctx context.Context, chosen []*candidate) (refuted bool, err error) {
+	if _, err = rulecheck.ForAll(chosen, func(c *candidate) (any, error) { return nil, s.judge(ctx, c) }); err != nil && ctx.Err() == nil {
+		return false, err
+	}
+	for _, c := range chosen {
+		if _, seen := s.verdict[c.text]; !seen && (c.found != nil || ctx.Err() == nil) {
 			s.result.Checked++
 			s.verdict[c.text] = c.found
-			if c.found == nil && !c.follows {
+			if c.found == nil {
 				s.result.Refuted++
 			}
 			if c.found == nil && c.wrong != nil {
@@ -263,36 +367,53 @@ func (s *search) accept(ctx context.Context, picked []*candidate) (added int) {
 		}
 		f := s.verdict[c.text]
 		if f == nil {
+			refuted = true
 			continue
 		}
-		// Those that were checked at the same time may follow from each other.
-		if left, err := s.follows(ctx, f); err != nil || left {
-			continue
+		if f.rule == nil {
+			// Rules that differ by their guards or by the order of brackets need names, too.
+			name := f.Rule.Name
+			for n := 2; s.named[f.Rule.Name]; n++ {
+				f.Rule.Name = fmt.Sprintf("%s_%d", name, n)
+			}
+			s.named[f.Rule.Name] = true
+			if f.rule, err = compiled(s.d, f.Rule); err != nil {
+				return false, err
+			}
 		}
-		if r, err := compiled(s.d, f.Rule); err == nil {
-			s.rules = append(s.rules, r)
+		if !slices.Contains(s.rules, f.rule) {
+			s.rules = append(s.rules, f.rule)
 			s.result.Found = append(s.result.Found, *f)
-			added++
 		}
 	}
-	return added
+	return refuted, ctx.Err()
 }
 
-// minimize drops rules that follow from the others, the last ones first.
-func (s *search) minimize(ctx context.Context) error {
-	for i := len(s.result.Found) - 1; i >= 0; i-- {
-		at := len(s.o.Known) + i
-		others := slices.Delete(slices.Clone(s.rules), at, at+1)
-		rules := s.rules
-		s.rules = others
-		left, err := s.follows(ctx, &s.result.Found[i])
-		if err != nil {
-			return err
+// independent returns those of a list of rules that do not follow from the others and from known ones. The last
+// ones go first.
+func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewriter, list []T, of func(T) theorem) ([]T, error) {
+	for i := len(list) - 1; i >= 0; i-- {
+		this := of(list[i])
+		if this.general && len(this.more) == 0 {
+			continue // of whose parameters there is one instance only
 		}
-		if s.rules = rules; left {
-			s.rules = others
-			s.result.Found = slices.Delete(s.result.Found, i, i+1)
+		others := slices.Clone(known)
+		for k, x := range list {
+			if k != i {
+				others = append(others, of(x).rule)
+			}
+		}
+		t, err := newTheory(s.d, onePair, others)
+		if err != nil {
+			return nil, err
+		}
+		equal, err := t.ask(ctx, append(slices.Clip(this.more), this.sides))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(equal, false) {
+			list = slices.Delete(list, i, i+1)
 		}
 	}
-	return nil
+	return list, nil
 }

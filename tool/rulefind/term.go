@@ -166,6 +166,10 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	if a := t.v.Owner(); len(a.Outputs()) != 1 || destroys(a.Op()) || s.allowed != nil && !s.allowed(a) {
 		return
 	}
+	if base, _, ok := strings.Cut(op.name, "{#"); ok && op.op.Param != nil {
+		// Parameters that are the same, of whatever family, have one name in a rule.
+		call.Op = fmt.Sprintf("%s{#%v}", base, op.op.Param(t.v.Owner().Op()))
+	}
 	s.terms++
 	t.values = make([]any, len(s.Runs))
 	for run := range s.Runs {
@@ -199,6 +203,9 @@ func destroys(op fgraph.Op) bool {
 // compute computes a variable from those that are known: an op may have been made with conversions
 // around it.
 func (s *space) compute(ctx context.Context, v *fgraph.Variable, known map[*fgraph.Variable]any) (any, error) {
+	if v.IsConstant() {
+		return s.Constant(v), nil
+	}
 	var err error
 	stop := func(v *fgraph.Variable) bool { _, ok := known[v]; return ok }
 	fgraph.Walk([]*fgraph.Variable{v}, stop, func(a *fgraph.Apply) {
@@ -276,9 +283,12 @@ type candidate struct {
 	literals      int
 	before, after float64
 	vars          []*fgraph.Variable // of the left side, by their new names
+	theorem                          // as it is chosen
+	guarded       uint64             // the variables for which the guard of run 0 must hold
+	doubtful      bool               // it does not hold for other values
+	conditions    []pattern.Guard    // of a general form
 	found         *Found             // what judge says: a rule,
-	wrong         map[string]any     // or values for which it is none,
-	follows       bool               // or that it follows from others
+	wrong         map[string]any     // or values for which it is none
 }
 
 // candidates makes rewrites of pairs, the small and general ones first. Those that differ by names only
@@ -370,6 +380,7 @@ func (s *space) rename(c *candidate, l, r *term) {
 	}
 	c.rewrite.In = pattern.Pattern{Expr: expr(l.expr)}
 	c.rewrite.Out = expr(r.expr)
+	c.sides = [2]*fgraph.Variable{l.v, r.v}
 	c.text = c.rewrite.String()
 }
 

@@ -1,6 +1,7 @@
 package standard_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -36,4 +37,35 @@ func TestQueryFile(t *testing.T) {
 		nnopt(t, append(verb, "--query=@bad.query")...).fails(t, statusUsage, "bad query in bad.query: line 3, column 1: the tag fusion needs")
 		nnopt(t, append(verb, "--query=@none.query")...).fails(t, statusUsage, "none.query: no such file")
 	}
+}
+
+// TestRulesOfQuery: saturation takes the rules of a file, whatever groups they name.
+func TestRulesOfQuery(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i, c := range []struct{ query, want string }{
+		{"+saturate", "maximum"},
+		{"+saturate{laps=7, rules=@FILE} -found1", "maximum"},
+		{"+saturate{rules=@FILE}", "[exp(x)]"},
+		{"fast_run +saturate saturate{rules=@FILE, laps=7}", "[exp(x)]"},
+	} {
+		name := fmt.Sprintf("found%d", i)
+		text := "# The exponential is above.\n" + name + ": canonicalize; unsafe_nan\n    (maximum x (exp x)) => (exp x)\n"
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		query := strings.Replace(c.query, "FILE", name, 1)
+		if out := nnopt(t, "expr", "--query="+query, "maximum(x, exp(x))").ok(t).stdout; !strings.Contains(out, c.want) {
+			t.Errorf("%s: %s, want %s", query, out, c.want)
+		}
+	}
+	nnopt(t, "expr", "--query=+saturate{rules=@none.rules}", "x").fails(t, statusUsage, "none.rules: no such file")
+}
+
+// TestFindFrom: terms are taken from the graph of tensors that a model is computed by.
+func TestFindFrom(t *testing.T) {
+	out := nnopt(t, "rule", "find", "--from=../../docs/examples/tutorial/testdata/affine.onnx --shape x=2x3", "--complete").ok(t)
+	if !strings.Contains(out.stderr, "ops: ") || !strings.Contains(out.stdout, "identities") {
+		t.Errorf("%s\n%s", out.stdout, out.stderr)
+	}
+	nnopt(t, "rule", "find", "--from=../../docs/examples/tutorial/testdata/affine.onnx --shap x=2x3", "--complete").fails(t, statusUsage, "not defined: -shap")
 }

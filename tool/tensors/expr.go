@@ -79,7 +79,7 @@ func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
 	f.declareInput(fs, "Variables")
 	f.added.Declare(cfg, fs)
 	f.query = tool.DefaultQuery
-	tool.DeclareQuery(fs, &f.query)
+	tool.DeclareQuery(fs, &f.query, &f.added)
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")

@@ -2,14 +2,14 @@ package tensors
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -18,7 +18,8 @@ import (
 // How many values there are of each variable: of scalars, all are computed in one call.
 const (
 	groundElements = 96
-	groundSquares  = 6 // runs with matrices of a size
+	groundWide     = 1 << 12 // to compare two terms
+	groundSquares  = 6       // runs with matrices of a size
 	groundSize     = 3
 )
 
@@ -45,7 +46,7 @@ func (d *domain) Ground(types string, each int, rng *rand.Rand, known []map[stri
 		types = "float64 scalar"
 	}
 	g := &ground{scalars: true, kernels: make(map[kernelKey]tensor.Kernel)}
-	r := &rulecheck.Ground{Compute: g.compute, Guards: guardsFor, Constant: g.constant}
+	r := &rulecheck.Ground{Compute: g.compute, Guards: guardsFor, Constant: g.constant, Conditions: conditions}
 	var names rulecheck.Namer
 	for text := range strings.SplitSeq(types, ";") {
 		for range each {
@@ -70,16 +71,26 @@ func (d *domain) Ground(types string, each int, rng *rand.Rand, known []map[stri
 	case g.scalars:
 		g.draw(r, rng, known)
 	default:
-		for range groundSquares {
-			var values []any
-			for _, v := range r.Leaves {
-				t := tensor.TypeOf(v)
-				values = append(values, fill(rng, ordinary, t.DType(), equal.shape(rng, t, groundSize)))
+		squares := func(r *rulecheck.Ground, rng *rand.Rand, n, size int) {
+			for range n {
+				var values []any
+				for _, v := range r.Leaves {
+					t := tensor.TypeOf(v)
+					values = append(values, fill(rng, ordinary, t.DType(), equal.shape(rng, t, size)))
+				}
+				r.Runs = append(r.Runs, values)
 			}
-			r.Runs = append(r.Runs, values)
 		}
+		squares(r, rng, groundSquares, groundSize)
 		r.Digest = func(_ int, v any) (uint64, bool) { return g.digest(v), told(v.(*array.Array)) }
+		r.Wide = func(rng *rand.Rand, _ func(*variable) bool) *rulecheck.Ground {
+			wide := *r
+			wide.Runs = nil
+			squares(&wide, rng, 4*groundSquares, groundSize+1)
+			return &wide
+		}
 	}
+	r.Same = same
 	return r, nil
 }
 
@@ -94,6 +105,23 @@ func guardsFor(t fgraph.Type) []string {
 	}
 	return []string{"integer", "wide"}
 }
+
+// conditions are those of numbers.
+var conditions = func() (list []rulecheck.Condition) {
+	of := func(name string, n int, holds func(c []float64) bool) {
+		args := slices.Repeat([]string{"c"}, n)
+		list = append(list, rulecheck.Condition{Guard: pattern.Guard{Func: name, Args: args}, Holds: holds})
+	}
+	of("number", 1, func([]float64) bool { return true })
+	of("nonzero", 1, func(c []float64) bool { return c[0] != 0 })
+	of("nonnegative", 1, func(c []float64) bool { return c[0] >= 0 })
+	of("positive", 1, func(c []float64) bool { return c[0] > 0 })
+	of("negative", 1, func(c []float64) bool { return c[0] < 0 })
+	of("number", 2, func([]float64) bool { return true })
+	of("descending", 2, func(c []float64) bool { return c[0] >= c[1] })
+	of("positive", 2, func(c []float64) bool { return c[0] > 0 && c[1] > 0 })
+	return list
+}()
 
 // maxEvery bounds the values of all variables together that are all computed.
 const maxEvery = 1 << 16
@@ -142,6 +170,23 @@ func (g *ground) draw(r *rulecheck.Ground, rng *rand.Rand, known []map[string]an
 	g.n = groundElements
 	r.Runs = make([][]any, 3)
 	float := true
+	r.Wide = func(rng *rand.Rand, guard func(*variable) bool) *rulecheck.Ground {
+		h := &ground{scalars: true, n: groundWide, kernels: make(map[kernelKey]tensor.Kernel)}
+		wide := *r
+		wide.Compute, wide.Constant, wide.Runs = h.compute, h.constant, [][]any{nil}
+		for _, v := range r.Leaves {
+			a := array.New(tensor.TypeOf(v).DType(), h.n)
+			for i := range h.n {
+				if setNumber(rng, a, i, guard(v)); i%4 == 3 && !a.DType().IsFloat() {
+					setElement(rng, all, a, i)
+				} else if x := a.Float(i); i%4 == 3 {
+					a.SetFloat(i, math.Copysign(math.Ceil(math.Abs(x)/4)/2, x)) // often the same as another one
+				}
+			}
+			wide.Runs[0] = append(wide.Runs[0], a)
+		}
+		return &wide
+	}
 	for _, v := range r.Leaves {
 		d := tensor.TypeOf(v).DType()
 		float = float && d.IsFloat()
@@ -263,33 +308,62 @@ func told(a *array.Array) bool {
 	return 4*finite >= a.Len()
 }
 
+// same compares values up to rounding, where both are finite, as they have to be nearly everywhere if one is.
+func same(x, y any) bool {
+	a, b := x.(*array.Array), y.(*array.Array)
+	if a.DType() != b.DType() || !array.SameShape(a, b) {
+		return false
+	}
+	apart := 0
+	for i := range a.Len() {
+		if !a.DType().IsFloat() {
+			if a.Int(i) != b.Int(i) {
+				return false
+			}
+			continue
+		}
+		v, w := a.Float(i), b.Float(i)
+		if (v-v == 0) != (w-w == 0) {
+			if apart++; 64*apart > a.Len() {
+				return false
+			}
+		}
+		if d := math.Abs(v - w); d-d == 0 && d > 1e-9+1e-6*math.Max(math.Abs(v), math.Abs(w)) {
+			return false
+		}
+	}
+	return true
+}
+
 // digest hashes a value: floats with 7 digits, and as 0 what rounding leaves of a difference.
 func (g *ground) digest(v any) uint64 {
 	a := v.(*array.Array)
-	h := fnv.New64a()
-	fmt.Fprint(h, a.Shape())
-	var word [8]byte
-	for i := range a.Len() {
-		bits := uint64(a.Int(i))
-		if a.DType().IsFloat() {
-			bits = math.Float64bits(short(a.Float(i)))
-		}
-		binary.LittleEndian.PutUint64(word[:], bits)
-		h.Write(word[:])
+	h := uint64(14695981039346656037)
+	mix := func(word uint64) {
+		h = (h ^ word) * 0x9e3779b97f4a7c15
+		h ^= h >> 29
 	}
-	return h.Sum64()
+	for _, n := range a.Shape() {
+		mix(uint64(n))
+	}
+	float := a.DType().IsFloat()
+	for i := range a.Len() {
+		if float {
+			mix(short(a.Float(i)))
+		} else {
+			mix(uint64(a.Int(i)))
+		}
+	}
+	return h
 }
 
-// short rounds to 24 bits. NaNs are one value.
-func short(x float64) float64 {
+// short returns the bits of a number, rounded to 24 of them. NaNs are one value.
+func short(x float64) uint64 {
 	switch {
 	case x != x:
-		return math.NaN()
-	case math.IsInf(x, 0):
-		return x
+		return 1
 	case math.Abs(x) < 1e-11:
 		return 0
 	}
-	fraction, exponent := math.Frexp(x)
-	return math.Ldexp(math.Round(float64(fraction*(1<<24))), exponent-24)
+	return (math.Float64bits(x) + 1<<28) >> 29
 }

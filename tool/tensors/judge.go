@@ -24,6 +24,7 @@ const maxAnalyzed = 400
 type judge struct {
 	ctx      context.Context
 	seed     uint64
+	brief    bool
 	tags     []string
 	rng      *rand.Rand
 	tried    int
@@ -43,7 +44,7 @@ type finding struct {
 
 // Judge returns a judge of a rule.
 func (d *domain) Judge(t rulecheck.Trial) rulecheck.Judge {
-	return &judge{ctx: t.Context, seed: t.Seed, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding)}
+	return &judge{ctx: t.Context, seed: t.Seed, brief: t.Brief, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding)}
 }
 
 // Compare runs both sides of an expression on all plans.
@@ -208,6 +209,13 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 	// counterexample, so the order of the map does not matter.
 	var worst verdict
 	rank := -1
+	for _, tag := range []string{unsafeTag, overflowTag} {
+		for v := range c.found {
+			if string(v.class) == tag && !permits(r.Tags, v) {
+				r.Tags = append(r.Tags, tag)
+			}
+		}
+	}
 	for v := range c.found {
 		k := v.rank()
 		if !permits(c.tags, v) {
@@ -222,7 +230,9 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 		r.Class, r.Kept = worst.class, permits(c.tags, worst)
 		if r.Class != rulecheck.Rounding {
 			f := c.found[worst]
-			r.Counterexample = c.shrink(worst, &f)
+			if !c.brief || r.Class != rulecheck.Wrong {
+				r.Counterexample = c.shrink(worst, &f)
+			}
 			if worst.class == rulecheck.Wrong && f.text == "" {
 				r.Wrong = make(map[string]any)
 				for i, v := range f.in.circuit.inputs {

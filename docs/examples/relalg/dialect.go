@@ -244,11 +244,12 @@ var program = tool.Config{Name: "relalg", Doc: "relalg optimizes plans of the re
 // domain draws tables of two or three columns, and parameters that fit them.
 var domain = rulecheck.World{
 	Rules: Dialect{}, Types: []fgraph.Type{Schema("[a, b]"), Schema("[c, d]"), Schema("[e]"), Schema("[a, b, f]")},
-	Params:   func(family string) []any { return params[family] },
-	Random:   func(t fgraph.Type, _ bool, r *rand.Rand) any { return Random(r, t.(Schema)) },
-	Evaluate: Dialect{}.Evaluate,
-	Compare:  func(left, right any) rulecheck.Class { return classes[Difference(left.(*Table), right.(*Table)) == ""] },
-	Smaller:  func(_ fgraph.Type, v any) iter.Seq[any] { return slices.Values(v.(*Table).Smaller()) },
+	Params:     func(family string) []any { return params[family] },
+	Conditions: []string{"uses(p, x)", "!uses(p, x)", "covers(p, p)", "covers(p, x)"}, // that a search tries
+	Random:     func(t fgraph.Type, _ bool, r *rand.Rand) any { return Random(r, t.(Schema)) },
+	Evaluate:   Dialect{}.Evaluate,
+	Compare:    func(left, right any) rulecheck.Class { return classes[Difference(left.(*Table), right.(*Table)) == ""] },
+	Smaller:    func(_ fgraph.Type, v any) iter.Seq[any] { return slices.Values(v.(*Table).Smaller()) },
 }.Domain()
 
 var classes = map[bool]rulecheck.Class{true: rulecheck.Exact, false: rulecheck.Wrong}
