@@ -233,6 +233,12 @@ func dotLanesAVX512(t *laneTile)
 func dotLanesNEON(t *laneTile) { panic(errNoAssembly) }
 
 //go:noescape
+func erfAVX512(dst, src *float32, blocks int)
+
+//go:noescape
+func erfBlocks(dst, src *float32, blocks int)
+
+//go:noescape
 func erfcAVX512(dst, src *float32, blocks int)
 
 //go:noescape
@@ -249,6 +255,12 @@ func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64)
 
 //go:noescape
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
+
+//go:noescape
+func expm1AVX512(dst, src *float32, blocks int)
+
+//go:noescape
+func expm1Blocks(dst, src *float32, blocks int)
 
 //go:noescape
 func extremesBlocks(x *float32, blocks int, ends *[48]float32)

@@ -207,6 +207,11 @@ func dotLanesAVX512(t *laneTile) { panic(errNoAssembly) }
 //go:noescape
 func dotLanesNEON(t *laneTile)
 
+func erfAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+//go:noescape
+func erfBlocks(dst, src *float32, blocks int)
+
 func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
 
 //go:noescape
@@ -221,6 +226,11 @@ func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64) { 
 
 //go:noescape
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
+
+func expm1AVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+//go:noescape
+func expm1Blocks(dst, src *float32, blocks int)
 
 //go:noescape
 func extremesBlocks(x *float32, blocks int, ends *[48]float32)

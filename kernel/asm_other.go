@@ -174,6 +174,10 @@ func dotLanesAVX512(t *laneTile) { panic(errNoAssembly) }
 
 func dotLanesNEON(t *laneTile) { panic(errNoAssembly) }
 
+func erfAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+func erfBlocks(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
 func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
 
 func erfcBlocks(dst, src *float32, blocks int) { panic(errNoAssembly) }
@@ -185,6 +189,10 @@ func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64) 
 func expSumAVX512(src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
+
+func expm1AVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
+
+func expm1Blocks(dst, src *float32, blocks int) { panic(errNoAssembly) }
 
 func extremesBlocks(x *float32, blocks int, ends *[48]float32) { panic(errNoAssembly) }
 

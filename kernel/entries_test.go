@@ -304,7 +304,9 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float32Map sqrt":  single("sqrt"),
 	"Float32Map neg":   single("neg"),
 	"Float32Map round": single("round"),
+	"Float32Map erf":   single("erf"),
 	"Float32Map erfc":  single("erfc"),
+	"Float32Map expm1": single("expm1"),
 }
 
 func onto2(f func(dst, src Matrix)) func(a *arena, rows, cols int) {

@@ -36,31 +36,41 @@ func TestExp(t *testing.T) {
 	}
 }
 
-func TestSigmoid1AndTanh1(t *testing.T) {
-	worst := [2]float64{}
-	for x := float32(-80); x < 80; x += 0.00171 {
-		worst[0] = max(worst[0], ulps(sigmoid(x), 1/(1+math.Exp(-float64(x)))))
-		worst[1] = max(worst[1], ulps(tanh(x), math.Tanh(float64(x))))
-	}
-	for x := float32(1e-30); x < 1; x *= 1.1 {
-		worst[1] = max(worst[1], ulps(tanh(x), math.Tanh(float64(x))))
-	}
-	for i, name := range []string{"sigmoid", "tanh"} {
-		if worst[i] > 3 {
-			t.Errorf("%s is %.2f units off", name, worst[i])
-		}
-	}
+// TestErrors compares functions with those of float64s, over their range and close to zero.
+func TestErrors(t *testing.T) {
 	negZero := float32(math.Copysign(0, -1))
 	for _, c := range []struct {
-		name    string
-		f       func(float32) float32
-		x, want float32
+		name  string
+		f     func(float32) float32
+		exact func(float64) float64
+		units float64
+		pairs [][2]float32
 	}{
-		{"sigmoid", sigmoid, 0, 0.5}, {"sigmoid", sigmoid, inf, 1}, {"sigmoid", sigmoid, -inf, 0}, {"sigmoid", sigmoid, nan, nan},
-		{"tanh", tanh, 0, 0}, {"tanh", tanh, negZero, negZero}, {"tanh", tanh, inf, 1}, {"tanh", tanh, -inf, -1}, {"tanh", tanh, nan, nan},
+		{"sigmoid", sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 3, [][2]float32{{0, 0.5}, {inf, 1}, {-inf, 0}, {nan, nan}}},
+		{"tanh", tanh, math.Tanh, 3, [][2]float32{{0, 0}, {negZero, negZero}, {inf, 1}, {-inf, -1}, {nan, nan}}},
+		{"erf", erf, math.Erf, 6, [][2]float32{{0, 0}, {negZero, negZero}, {4, 1}, {inf, 1}, {-inf, -1}, {nan, nan}}},
+		{"expm1", expm1, math.Expm1, 2.5, [][2]float32{{0, 0}, {negZero, negZero}, {inf, inf}, {89, inf}, {-18, -1}, {-inf, -1}, {nan, nan}}},
 	} {
-		if got := c.f(c.x); !sameBits(got, c.want) {
-			t.Errorf("%s(%g) = %g, want %g", c.name, c.x, got, c.want)
+		worst, at := 0.0, float32(0)
+		check := func(x float32) {
+			if u := ulps(c.f(x), c.exact(float64(x))); u > worst {
+				worst, at = u, x
+			}
+		}
+		for x := float32(-80); x < 88; x += 0.00171 {
+			check(x)
+		}
+		for x := float32(1e-37); x < 8; x *= 1.003 {
+			check(x)
+			check(-x)
+		}
+		if worst > c.units {
+			t.Errorf("%s(%g) is %.2f units off", c.name, at, worst)
+		}
+		for _, p := range c.pairs {
+			if got := c.f(p[0]); !sameBits(got, p[1]) {
+				t.Errorf("%s(%g) = %g, want %g", c.name, p[0], got, p[1])
+			}
 		}
 	}
 }

@@ -3,26 +3,42 @@ package kernel
 import "math"
 
 // Float32Map returns the function with the given name on vectors of float32s, or nil if there is
-// none: add, sub, mul, div, max and min of x and y; neg, sqrt, round (to even) and erfc of x, which
-// ignore y. The others are at least as long as x, and dst may be x or y. The larger and the smaller of
-// two numbers are NaN if one of them is, and x where both are zeros.
+// none: add, sub, mul, div, max and min of x and y; neg, sqrt, round (to even), erf, erfc and expm1 of
+// x, which ignore y. The others are at least as long as x, and dst may be x or y. The larger and the
+// smaller of two numbers are NaN if one of them is, and x where both are zeros.
 func Float32Map(name string) func(dst, x, y []float32) { return float32Maps[name] }
 
 var float32Maps = map[string]func(dst, x, y []float32){
-	"add":   single2(func(x, y float32) float32 { return x + y }, sumBlocks),
-	"sub":   single2(func(x, y float32) float32 { return x - y }, subBlocks),
-	"mul":   single2(func(x, y float32) float32 { return x * y }, mulBlocks),
-	"div":   single2(func(x, y float32) float32 { return x / y }, divBlocks),
-	"max":   largerVec,
-	"min":   smallerVec,
-	"neg":   negVec,
-	"sqrt":  sqrtVec,
-	"round": roundVec,
-	"erfc":  erfcVec,
+	"add": single2(func(x, y float32) float32 { return x + y }, sumBlocks),
+	"sub": single2(func(x, y float32) float32 { return x - y }, subBlocks),
+	"mul": single2(func(x, y float32) float32 { return x * y }, mulBlocks),
+	"div": single2(func(x, y float32) float32 { return x / y }, divBlocks),
+	"max": largerVec,
+	"min": smallerVec,
+	"neg": single1(func(x float32) float32 { return -x }, negBlocks, negBlocks),
+	// The square root of a float64 that is rounded again is rounded as if once.
+	"sqrt":  single1(func(x float32) float32 { return float32(math.Sqrt(float64(x))) }, sqrtBlocks, sqrtBlocks),
+	"round": single1(func(x float32) float32 { return float32(math.RoundToEven(float64(x))) }, roundBlocks, roundBlocks),
+	"erf":   single1(erf, erfBlocks, erfAVX512),
+	"erfc":  single1(erfc, erfcBlocks, erfcAVX512),
+	"expm1": single1(expm1, expm1Blocks, expm1AVX512),
 }
 
-// single2 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
-// Wider vectors would not help: these move memory more than they compute.
+// single1 returns the function on vectors that runs assembly on whole blocks, and one on the rest.
+func single1(one func(x float32) float32, narrow, avx512 func(dst, x *float32, blocks int)) func(dst, x, _ []float32) {
+	return func(dst, x, _ []float32) {
+		dst, n := head(dst, len(x)), wholeBlocks(len(x))
+		if n > 0 {
+			wide(avx512, narrow)(&dst[0], &x[0], n)
+		}
+		for i := n * block; i < len(x); i++ {
+			dst[i] = one(x[i])
+		}
+	}
+}
+
+// single2 is single1 for functions of two arguments. Wider vectors would not help: these move
+// memory more than they compute.
 func single2(one func(x, y float32) float32, blocks func(dst, x, y *float32, blocks int)) func(dst, x, y []float32) {
 	return func(dst, x, y []float32) {
 		dst, y, n := head(dst, len(x)), head(y, len(x)), wholeBlocks(len(x))
@@ -85,37 +101,6 @@ func smaller(x, y float32) float32 {
 	return y
 }
 
-func negVec(dst, x, _ []float32) {
-	dst, n := head(dst, len(x)), wholeBlocks(len(x))
-	if n > 0 {
-		negBlocks(&dst[0], &x[0], n)
-	}
-	for i := n * block; i < len(x); i++ {
-		dst[i] = -x[i]
-	}
-}
-
-// sqrtVec rounds square roots once, as the square root of a float64 does that is rounded again.
-func sqrtVec(dst, x, _ []float32) {
-	dst, n := head(dst, len(x)), wholeBlocks(len(x))
-	if n > 0 {
-		sqrtBlocks(&dst[0], &x[0], n)
-	}
-	for i := n * block; i < len(x); i++ {
-		dst[i] = float32(math.Sqrt(float64(x[i])))
-	}
-}
-
-func roundVec(dst, x, _ []float32) {
-	dst, n := head(dst, len(x)), wholeBlocks(len(x))
-	if n > 0 {
-		roundBlocks(&dst[0], &x[0], n)
-	}
-	for i := n * block; i < len(x); i++ {
-		dst[i] = float32(math.RoundToEven(float64(x[i])))
-	}
-}
-
 // BytesVec sets dst to the last 8 bits of the integers that x is rounded to towards zero: of two's complement,
 // those of an int8 and of a uint8. They are 0 for what is no int32, such as NaN. dst is at least as long as x.
 func BytesVec(dst []byte, x []float32) {
@@ -128,16 +113,6 @@ func BytesVec(dst []byte, x []float32) {
 		if dst[i] = 0; v >= -1<<31 && v < 1<<31 {
 			dst[i] = byte(int32(v))
 		}
-	}
-}
-
-func erfcVec(dst, x, _ []float32) {
-	dst, n := head(dst, len(x)), wholeBlocks(len(x))
-	if n > 0 {
-		wide(erfcAVX512, erfcBlocks)(&dst[0], &x[0], n)
-	}
-	for i := n * block; i < len(x); i++ {
-		dst[i] = erfc(x[i])
 	}
 }
 

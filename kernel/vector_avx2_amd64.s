@@ -219,39 +219,151 @@ DATA consts<>+848(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+852(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+856(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+860(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+864(SB)/4, $0xff800000 // minusInf
-DATA consts<>+868(SB)/4, $0xff800000 // minusInf
-DATA consts<>+872(SB)/4, $0xff800000 // minusInf
-DATA consts<>+876(SB)/4, $0xff800000 // minusInf
-DATA consts<>+880(SB)/4, $0xff800000 // minusInf
-DATA consts<>+884(SB)/4, $0xff800000 // minusInf
-DATA consts<>+888(SB)/4, $0xff800000 // minusInf
-DATA consts<>+892(SB)/4, $0xff800000 // minusInf
-DATA consts<>+896(SB)/4, $0x80000000 // sign
-DATA consts<>+900(SB)/4, $0x80000000 // sign
-DATA consts<>+904(SB)/4, $0x80000000 // sign
-DATA consts<>+908(SB)/4, $0x80000000 // sign
-DATA consts<>+912(SB)/4, $0x80000000 // sign
-DATA consts<>+916(SB)/4, $0x80000000 // sign
-DATA consts<>+920(SB)/4, $0x80000000 // sign
-DATA consts<>+924(SB)/4, $0x80000000 // sign
-DATA consts<>+928(SB)/4, $0x7fffffff // abs
-DATA consts<>+932(SB)/4, $0x7fffffff // abs
-DATA consts<>+936(SB)/4, $0x7fffffff // abs
-DATA consts<>+940(SB)/4, $0x7fffffff // abs
-DATA consts<>+944(SB)/4, $0x7fffffff // abs
-DATA consts<>+948(SB)/4, $0x7fffffff // abs
-DATA consts<>+952(SB)/4, $0x7fffffff // abs
-DATA consts<>+956(SB)/4, $0x7fffffff // abs
-DATA consts<>+960(SB)/4, $0x0000007f // bias
-DATA consts<>+964(SB)/4, $0x0000007f // bias
-DATA consts<>+968(SB)/4, $0x0000007f // bias
-DATA consts<>+972(SB)/4, $0x0000007f // bias
-DATA consts<>+976(SB)/4, $0x0000007f // bias
-DATA consts<>+980(SB)/4, $0x0000007f // bias
-DATA consts<>+984(SB)/4, $0x0000007f // bias
-DATA consts<>+988(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $992
+DATA consts<>+864(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+868(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+872(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+876(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+880(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+884(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+888(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+892(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+896(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+900(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+904(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+908(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+912(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+916(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+920(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+924(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+928(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+932(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+936(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+940(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+944(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+948(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+952(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+956(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+960(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+964(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+968(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+972(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+976(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+980(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+984(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+988(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+992(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+996(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1000(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1004(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1008(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1012(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1016(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1020(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1024(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1028(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1032(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1036(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1040(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1044(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1048(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1052(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1056(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1060(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1064(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1068(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1072(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1076(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1080(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1084(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1088(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1092(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1096(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1100(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1104(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1108(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1112(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1116(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1120(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1124(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1128(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1132(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1136(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1140(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1144(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1148(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1152(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1156(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1160(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1164(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1168(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1172(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1176(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1180(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1184(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1188(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1192(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1196(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1200(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1204(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1208(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1212(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1216(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1220(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1224(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1228(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1232(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1236(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1240(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1244(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1248(SB)/4, $0xc1a00000 // low
+DATA consts<>+1252(SB)/4, $0xc1a00000 // low
+DATA consts<>+1256(SB)/4, $0xc1a00000 // low
+DATA consts<>+1260(SB)/4, $0xc1a00000 // low
+DATA consts<>+1264(SB)/4, $0xc1a00000 // low
+DATA consts<>+1268(SB)/4, $0xc1a00000 // low
+DATA consts<>+1272(SB)/4, $0xc1a00000 // low
+DATA consts<>+1276(SB)/4, $0xc1a00000 // low
+DATA consts<>+1280(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1284(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1288(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1292(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1296(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1300(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1304(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1308(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1312(SB)/4, $0x80000000 // sign
+DATA consts<>+1316(SB)/4, $0x80000000 // sign
+DATA consts<>+1320(SB)/4, $0x80000000 // sign
+DATA consts<>+1324(SB)/4, $0x80000000 // sign
+DATA consts<>+1328(SB)/4, $0x80000000 // sign
+DATA consts<>+1332(SB)/4, $0x80000000 // sign
+DATA consts<>+1336(SB)/4, $0x80000000 // sign
+DATA consts<>+1340(SB)/4, $0x80000000 // sign
+DATA consts<>+1344(SB)/4, $0x7fffffff // abs
+DATA consts<>+1348(SB)/4, $0x7fffffff // abs
+DATA consts<>+1352(SB)/4, $0x7fffffff // abs
+DATA consts<>+1356(SB)/4, $0x7fffffff // abs
+DATA consts<>+1360(SB)/4, $0x7fffffff // abs
+DATA consts<>+1364(SB)/4, $0x7fffffff // abs
+DATA consts<>+1368(SB)/4, $0x7fffffff // abs
+DATA consts<>+1372(SB)/4, $0x7fffffff // abs
+DATA consts<>+1376(SB)/4, $0x0000007f // bias
+DATA consts<>+1380(SB)/4, $0x0000007f // bias
+DATA consts<>+1384(SB)/4, $0x0000007f // bias
+DATA consts<>+1388(SB)/4, $0x0000007f // bias
+DATA consts<>+1392(SB)/4, $0x0000007f // bias
+DATA consts<>+1396(SB)/4, $0x0000007f // bias
+DATA consts<>+1400(SB)/4, $0x0000007f // bias
+DATA consts<>+1404(SB)/4, $0x0000007f // bias
+DATA consts<>+1408(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1412(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1416(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1420(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1424(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1428(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1432(SB)/4, $0x0000007e // halfBias
+DATA consts<>+1436(SB)/4, $0x0000007e // halfBias
+GLOBL consts<>(SB), RODATA|NOPTR, $1440
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -297,8 +409,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -337,8 +449,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -402,8 +514,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -441,8 +553,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -501,8 +613,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -538,8 +650,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -565,7 +677,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
-	VXORPS  consts<>+896(SB), Y0, Y0
+	VXORPS  consts<>+1312(SB), Y0, Y0
 	VMAXPS Y0, Y10, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -592,8 +704,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -602,7 +714,7 @@ next:
 	VDIVPS  Y0, Y12, Y0
 	VMOVUPS Y0, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y0
-	VXORPS  consts<>+896(SB), Y0, Y0
+	VXORPS  consts<>+1312(SB), Y0, Y0
 	VMAXPS Y0, Y10, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -629,8 +741,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -655,10 +767,10 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y13
-	VANDPS  consts<>+928(SB), Y13, Y4
+	VANDPS  consts<>+1344(SB), Y13, Y4
 	VMINPS Y4, Y11, Y4
 	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+896(SB), Y0, Y0
+	VXORPS  consts<>+1312(SB), Y0, Y0
 	VMOVUPS Y0, Y14
 	VFMADD231PS Y4, Y4, Y14
 	VMULPS consts<>+480(SB), Y4, Y4
@@ -690,8 +802,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -716,17 +828,17 @@ next:
 	VADDPS consts<>+544(SB), Y3, Y3
 	VMULPS Y15, Y3, Y3
 	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+896(SB), Y13, Y4
+	VANDPS  consts<>+1312(SB), Y13, Y4
 	VXORPS  Y4, Y3, Y3
 	VPSRAD $31, Y13, Y13
 	VANDPS  consts<>+352(SB), Y13, Y13
 	VADDPS Y13, Y3, Y3
 	VMOVUPS Y3, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y13
-	VANDPS  consts<>+928(SB), Y13, Y4
+	VANDPS  consts<>+1344(SB), Y13, Y4
 	VMINPS Y4, Y11, Y4
 	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+896(SB), Y0, Y0
+	VXORPS  consts<>+1312(SB), Y0, Y0
 	VMOVUPS Y0, Y14
 	VFMADD231PS Y4, Y4, Y14
 	VMULPS consts<>+480(SB), Y4, Y4
@@ -758,8 +870,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -784,7 +896,7 @@ next:
 	VADDPS consts<>+544(SB), Y3, Y3
 	VMULPS Y15, Y3, Y3
 	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+896(SB), Y13, Y4
+	VANDPS  consts<>+1312(SB), Y13, Y4
 	VXORPS  Y4, Y3, Y3
 	VPSRAD $31, Y13, Y13
 	VANDPS  consts<>+352(SB), Y13, Y13
@@ -808,11 +920,11 @@ TEXT ·geluBlocks(SB), NOSPLIT, $0-32
 	XORQ AX, AX
 next:
 	VMOVUPS 0(DX)(AX*1), Y13
-	VXORPS  consts<>+896(SB), Y13, Y13
-	VANDPS  consts<>+928(SB), Y13, Y4
+	VXORPS  consts<>+1312(SB), Y13, Y13
+	VANDPS  consts<>+1344(SB), Y13, Y4
 	VMINPS Y4, Y11, Y4
 	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+896(SB), Y0, Y0
+	VXORPS  consts<>+1312(SB), Y0, Y0
 	VMOVUPS Y0, Y14
 	VFMADD231PS Y4, Y4, Y14
 	VMULPS consts<>+480(SB), Y4, Y4
@@ -844,8 +956,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -870,7 +982,7 @@ next:
 	VADDPS consts<>+544(SB), Y3, Y3
 	VMULPS Y15, Y3, Y3
 	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+896(SB), Y13, Y4
+	VANDPS  consts<>+1312(SB), Y13, Y4
 	VXORPS  Y4, Y3, Y3
 	VPSRAD $31, Y13, Y13
 	VANDPS  consts<>+352(SB), Y13, Y13
@@ -878,11 +990,11 @@ next:
 	VMULPS 0(SI)(AX*1), Y3, Y3
 	VMOVUPS Y3, 0(DI)(AX*1)
 	VMOVUPS 32(DX)(AX*1), Y13
-	VXORPS  consts<>+896(SB), Y13, Y13
-	VANDPS  consts<>+928(SB), Y13, Y4
+	VXORPS  consts<>+1312(SB), Y13, Y13
+	VANDPS  consts<>+1344(SB), Y13, Y4
 	VMINPS Y4, Y11, Y4
 	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+896(SB), Y0, Y0
+	VXORPS  consts<>+1312(SB), Y0, Y0
 	VMOVUPS Y0, Y14
 	VFMADD231PS Y4, Y4, Y14
 	VMULPS consts<>+480(SB), Y4, Y4
@@ -914,8 +1026,8 @@ next:
 	VCVTPS2DQ Y1, Y1
 	VPSRAD $1, Y1, Y4
 	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+960(SB), Y4, Y4
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y4, Y4
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y1, Y1
 	VMULPS Y4, Y3, Y3
@@ -940,7 +1052,7 @@ next:
 	VADDPS consts<>+544(SB), Y3, Y3
 	VMULPS Y15, Y3, Y3
 	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+896(SB), Y13, Y4
+	VANDPS  consts<>+1312(SB), Y13, Y4
 	VXORPS  Y4, Y3, Y3
 	VPSRAD $31, Y13, Y13
 	VANDPS  consts<>+352(SB), Y13, Y13
@@ -963,7 +1075,7 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y10
-	VANDPS  consts<>+928(SB), Y10, Y0
+	VANDPS  consts<>+1344(SB), Y10, Y0
 	VADDPS  Y0, Y0, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -987,18 +1099,18 @@ next:
 	VMULPS Y4, Y3, Y3
 	VADDPS Y2, Y3, Y3
 	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y3, Y3
 	VSUBPS Y12, Y1, Y1
 	VADDPS Y1, Y3, Y3
 	VADDPS consts<>+352(SB), Y3, Y4
 	VDIVPS Y4, Y3, Y3
-	VANDPS consts<>+896(SB), Y10, Y10
+	VANDPS consts<>+1312(SB), Y10, Y10
 	VORPS Y10, Y3, Y3
 	VMOVUPS Y3, 0(DI)(AX*1)
 	VMOVUPS 32(SI)(AX*1), Y10
-	VANDPS  consts<>+928(SB), Y10, Y0
+	VANDPS  consts<>+1344(SB), Y10, Y0
 	VADDPS  Y0, Y0, Y0
 	VMINPS Y0, Y11, Y0
 	VMULPS consts<>+0(SB), Y0, Y1
@@ -1022,14 +1134,172 @@ next:
 	VMULPS Y4, Y3, Y3
 	VADDPS Y2, Y3, Y3
 	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+960(SB), Y1, Y1
+	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y1, Y1
 	VMULPS Y1, Y3, Y3
 	VSUBPS Y12, Y1, Y1
 	VADDPS Y1, Y3, Y3
 	VADDPS consts<>+352(SB), Y3, Y4
 	VDIVPS Y4, Y3, Y3
-	VANDPS consts<>+896(SB), Y10, Y10
+	VANDPS consts<>+1312(SB), Y10, Y10
+	VORPS Y10, Y3, Y3
+	VMOVUPS Y3, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func expm1Blocks(dst, src *float32, blocks int)
+TEXT ·expm1Blocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+1248(SB), Y11
+	VBROADCASTSS consts<>+416(SB), Y12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y10
+	VMOVUPS Y10, Y0
+	VMAXPS Y0, Y11, Y0
+	VMINPS Y0, Y12, Y0
+	VMULPS consts<>+0(SB), Y0, Y1
+	VADDPS consts<>+96(SB), Y1, Y1
+	VSUBPS consts<>+96(SB), Y1, Y1
+	VMULPS consts<>+32(SB), Y1, Y4
+	VSUBPS Y4, Y0, Y2
+	VMULPS consts<>+64(SB), Y1, Y4
+	VSUBPS Y4, Y2, Y2
+	VMULPS consts<>+128(SB), Y2, Y3
+	VADDPS consts<>+160(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+192(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+224(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+256(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+288(SB), Y3, Y3
+	VMULPS Y2, Y2, Y4
+	VMULPS Y4, Y3, Y3
+	VADDPS Y2, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPADDD consts<>+1408(SB), Y1, Y1
+	VPSLLD $23, Y1, Y1
+	VMULPS Y1, Y3, Y3
+	VSUBPS consts<>+480(SB), Y1, Y1
+	VADDPS Y1, Y3, Y3
+	VADDPS Y3, Y3, Y3
+	VANDPS consts<>+1312(SB), Y10, Y10
+	VORPS Y10, Y3, Y3
+	VMOVUPS Y3, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y10
+	VMOVUPS Y10, Y0
+	VMAXPS Y0, Y11, Y0
+	VMINPS Y0, Y12, Y0
+	VMULPS consts<>+0(SB), Y0, Y1
+	VADDPS consts<>+96(SB), Y1, Y1
+	VSUBPS consts<>+96(SB), Y1, Y1
+	VMULPS consts<>+32(SB), Y1, Y4
+	VSUBPS Y4, Y0, Y2
+	VMULPS consts<>+64(SB), Y1, Y4
+	VSUBPS Y4, Y2, Y2
+	VMULPS consts<>+128(SB), Y2, Y3
+	VADDPS consts<>+160(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+192(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+224(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+256(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+288(SB), Y3, Y3
+	VMULPS Y2, Y2, Y4
+	VMULPS Y4, Y3, Y3
+	VADDPS Y2, Y3, Y3
+	VCVTPS2DQ Y1, Y1
+	VPADDD consts<>+1408(SB), Y1, Y1
+	VPSLLD $23, Y1, Y1
+	VMULPS Y1, Y3, Y3
+	VSUBPS consts<>+480(SB), Y1, Y1
+	VADDPS Y1, Y3, Y3
+	VADDPS Y3, Y3, Y3
+	VANDPS consts<>+1312(SB), Y10, Y10
+	VORPS Y10, Y3, Y3
+	VMOVUPS Y3, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func erfBlocks(dst, src *float32, blocks int)
+TEXT ·erfBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+1216(SB), Y11
+	VBROADCASTSS consts<>+320(SB), Y12
+	XORQ AX, AX
+next:
+	VMOVUPS 0(SI)(AX*1), Y10
+	VANDPS  consts<>+1344(SB), Y10, Y0
+	VMINPS Y0, Y11, Y0
+	VMULPS Y0, Y0, Y2
+	VMULPS consts<>+1024(SB), Y2, Y3
+	VMULPS consts<>+1184(SB), Y2, Y4
+	VADDPS consts<>+992(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1152(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+960(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1120(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+928(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1088(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+896(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1056(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+864(SB), Y3, Y3
+	VMULPS Y0, Y3, Y3
+	VADDPS Y12, Y4, Y4
+	VDIVPS Y4, Y3, Y3
+	VMINPS Y3, Y12, Y3
+	VANDPS consts<>+1312(SB), Y10, Y10
+	VORPS Y10, Y3, Y3
+	VMOVUPS Y3, 0(DI)(AX*1)
+	VMOVUPS 32(SI)(AX*1), Y10
+	VANDPS  consts<>+1344(SB), Y10, Y0
+	VMINPS Y0, Y11, Y0
+	VMULPS Y0, Y0, Y2
+	VMULPS consts<>+1024(SB), Y2, Y3
+	VMULPS consts<>+1184(SB), Y2, Y4
+	VADDPS consts<>+992(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1152(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+960(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1120(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+928(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1088(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+896(SB), Y3, Y3
+	VMULPS Y2, Y3, Y3
+	VADDPS consts<>+1056(SB), Y4, Y4
+	VMULPS Y2, Y4, Y4
+	VADDPS consts<>+864(SB), Y3, Y3
+	VMULPS Y0, Y3, Y3
+	VADDPS Y12, Y4, Y4
+	VDIVPS Y4, Y3, Y3
+	VMINPS Y3, Y12, Y3
+	VANDPS consts<>+1312(SB), Y10, Y10
 	VORPS Y10, Y3, Y3
 	VMOVUPS Y3, 32(DI)(AX*1)
 	ADDQ $64, AX
@@ -1239,7 +1509,7 @@ TEXT ·negBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+896(SB), Y13
+	VBROADCASTSS consts<>+1312(SB), Y13
 	XORQ AX, AX
 next:
 	VXORPS 0(SI)(AX*1), Y13, Y0
@@ -2699,8 +2969,8 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	MOVQ most+16(FP), R9
-	VBROADCASTSS consts<>+864(SB), Y14
-	VBROADCASTSS consts<>+864(SB), Y13
+	VBROADCASTSS consts<>+1280(SB), Y14
+	VBROADCASTSS consts<>+1280(SB), Y13
 	XORQ AX, AX
 next:
 	VMOVUPS 0(DI)(AX*1), Y0
@@ -2726,7 +2996,7 @@ TEXT ·extremesBlocks(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	MOVQ ends+16(FP), R9
-	VBROADCASTSS consts<>+864(SB), Y5
+	VBROADCASTSS consts<>+1280(SB), Y5
 	VXORPS Y1, Y1, Y1
 	VSUBPS Y5, Y1, Y3
 	VMOVAPS Y3, Y3

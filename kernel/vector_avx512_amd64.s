@@ -435,71 +435,295 @@ DATA consts<>+1712(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+1716(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+1720(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+1724(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1728(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1732(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1736(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1740(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1744(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1748(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1752(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1756(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1760(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1764(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1768(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1772(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1776(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1780(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1784(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1788(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1792(SB)/4, $0x80000000 // sign
-DATA consts<>+1796(SB)/4, $0x80000000 // sign
-DATA consts<>+1800(SB)/4, $0x80000000 // sign
-DATA consts<>+1804(SB)/4, $0x80000000 // sign
-DATA consts<>+1808(SB)/4, $0x80000000 // sign
-DATA consts<>+1812(SB)/4, $0x80000000 // sign
-DATA consts<>+1816(SB)/4, $0x80000000 // sign
-DATA consts<>+1820(SB)/4, $0x80000000 // sign
-DATA consts<>+1824(SB)/4, $0x80000000 // sign
-DATA consts<>+1828(SB)/4, $0x80000000 // sign
-DATA consts<>+1832(SB)/4, $0x80000000 // sign
-DATA consts<>+1836(SB)/4, $0x80000000 // sign
-DATA consts<>+1840(SB)/4, $0x80000000 // sign
-DATA consts<>+1844(SB)/4, $0x80000000 // sign
-DATA consts<>+1848(SB)/4, $0x80000000 // sign
-DATA consts<>+1852(SB)/4, $0x80000000 // sign
-DATA consts<>+1856(SB)/4, $0x7fffffff // abs
-DATA consts<>+1860(SB)/4, $0x7fffffff // abs
-DATA consts<>+1864(SB)/4, $0x7fffffff // abs
-DATA consts<>+1868(SB)/4, $0x7fffffff // abs
-DATA consts<>+1872(SB)/4, $0x7fffffff // abs
-DATA consts<>+1876(SB)/4, $0x7fffffff // abs
-DATA consts<>+1880(SB)/4, $0x7fffffff // abs
-DATA consts<>+1884(SB)/4, $0x7fffffff // abs
-DATA consts<>+1888(SB)/4, $0x7fffffff // abs
-DATA consts<>+1892(SB)/4, $0x7fffffff // abs
-DATA consts<>+1896(SB)/4, $0x7fffffff // abs
-DATA consts<>+1900(SB)/4, $0x7fffffff // abs
-DATA consts<>+1904(SB)/4, $0x7fffffff // abs
-DATA consts<>+1908(SB)/4, $0x7fffffff // abs
-DATA consts<>+1912(SB)/4, $0x7fffffff // abs
-DATA consts<>+1916(SB)/4, $0x7fffffff // abs
-DATA consts<>+1920(SB)/4, $0x0000007f // bias
-DATA consts<>+1924(SB)/4, $0x0000007f // bias
-DATA consts<>+1928(SB)/4, $0x0000007f // bias
-DATA consts<>+1932(SB)/4, $0x0000007f // bias
-DATA consts<>+1936(SB)/4, $0x0000007f // bias
-DATA consts<>+1940(SB)/4, $0x0000007f // bias
-DATA consts<>+1944(SB)/4, $0x0000007f // bias
-DATA consts<>+1948(SB)/4, $0x0000007f // bias
-DATA consts<>+1952(SB)/4, $0x0000007f // bias
-DATA consts<>+1956(SB)/4, $0x0000007f // bias
-DATA consts<>+1960(SB)/4, $0x0000007f // bias
-DATA consts<>+1964(SB)/4, $0x0000007f // bias
-DATA consts<>+1968(SB)/4, $0x0000007f // bias
-DATA consts<>+1972(SB)/4, $0x0000007f // bias
-DATA consts<>+1976(SB)/4, $0x0000007f // bias
-DATA consts<>+1980(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $1984
+DATA consts<>+1728(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1732(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1736(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1740(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1744(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1748(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1752(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1756(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1760(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1764(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1768(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1772(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1776(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1780(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1784(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1788(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1792(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1796(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1800(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1804(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1808(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1812(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1816(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1820(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1824(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1828(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1832(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1836(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1840(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1844(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1848(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1852(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1856(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1860(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1864(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1868(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1872(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1876(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1880(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1884(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1888(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1892(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1896(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1900(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1904(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1908(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1912(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1916(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1920(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1924(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1928(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1932(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1936(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1940(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1944(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1948(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1952(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1956(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1960(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1964(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1968(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1972(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1976(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1980(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1984(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1988(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1992(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1996(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2000(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2004(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2008(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2012(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2016(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2020(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2024(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2028(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2032(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2036(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2040(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2044(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2048(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2052(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2056(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2060(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2064(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2068(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2072(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2076(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2080(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2084(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2088(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2092(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2096(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2100(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2104(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2108(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2112(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2116(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2120(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2124(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2128(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2132(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2136(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2140(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2144(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2148(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2152(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2156(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2160(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2164(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2168(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2172(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2176(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2180(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2184(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2188(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2192(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2196(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2200(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2204(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2208(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2212(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2216(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2220(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2224(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2228(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2232(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2236(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2240(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2244(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2248(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2252(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2256(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2260(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2264(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2268(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2272(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2276(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2280(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2284(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2288(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2292(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2296(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2300(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2304(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2308(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2312(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2316(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2320(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2324(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2328(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2332(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2336(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2340(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2344(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2348(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2352(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2356(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2360(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2364(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2368(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2372(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2376(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2380(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2384(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2388(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2392(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2396(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2400(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2404(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2408(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2412(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2416(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2420(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2424(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2428(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2432(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2436(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2440(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2444(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2448(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2452(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2456(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2460(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2464(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2468(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2472(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2476(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2480(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2484(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2488(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2492(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2496(SB)/4, $0xc1a00000 // low
+DATA consts<>+2500(SB)/4, $0xc1a00000 // low
+DATA consts<>+2504(SB)/4, $0xc1a00000 // low
+DATA consts<>+2508(SB)/4, $0xc1a00000 // low
+DATA consts<>+2512(SB)/4, $0xc1a00000 // low
+DATA consts<>+2516(SB)/4, $0xc1a00000 // low
+DATA consts<>+2520(SB)/4, $0xc1a00000 // low
+DATA consts<>+2524(SB)/4, $0xc1a00000 // low
+DATA consts<>+2528(SB)/4, $0xc1a00000 // low
+DATA consts<>+2532(SB)/4, $0xc1a00000 // low
+DATA consts<>+2536(SB)/4, $0xc1a00000 // low
+DATA consts<>+2540(SB)/4, $0xc1a00000 // low
+DATA consts<>+2544(SB)/4, $0xc1a00000 // low
+DATA consts<>+2548(SB)/4, $0xc1a00000 // low
+DATA consts<>+2552(SB)/4, $0xc1a00000 // low
+DATA consts<>+2556(SB)/4, $0xc1a00000 // low
+DATA consts<>+2560(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2564(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2568(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2572(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2576(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2580(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2584(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2588(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2592(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2596(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2600(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2604(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2608(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2612(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2616(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2620(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2624(SB)/4, $0x80000000 // sign
+DATA consts<>+2628(SB)/4, $0x80000000 // sign
+DATA consts<>+2632(SB)/4, $0x80000000 // sign
+DATA consts<>+2636(SB)/4, $0x80000000 // sign
+DATA consts<>+2640(SB)/4, $0x80000000 // sign
+DATA consts<>+2644(SB)/4, $0x80000000 // sign
+DATA consts<>+2648(SB)/4, $0x80000000 // sign
+DATA consts<>+2652(SB)/4, $0x80000000 // sign
+DATA consts<>+2656(SB)/4, $0x80000000 // sign
+DATA consts<>+2660(SB)/4, $0x80000000 // sign
+DATA consts<>+2664(SB)/4, $0x80000000 // sign
+DATA consts<>+2668(SB)/4, $0x80000000 // sign
+DATA consts<>+2672(SB)/4, $0x80000000 // sign
+DATA consts<>+2676(SB)/4, $0x80000000 // sign
+DATA consts<>+2680(SB)/4, $0x80000000 // sign
+DATA consts<>+2684(SB)/4, $0x80000000 // sign
+DATA consts<>+2688(SB)/4, $0x7fffffff // abs
+DATA consts<>+2692(SB)/4, $0x7fffffff // abs
+DATA consts<>+2696(SB)/4, $0x7fffffff // abs
+DATA consts<>+2700(SB)/4, $0x7fffffff // abs
+DATA consts<>+2704(SB)/4, $0x7fffffff // abs
+DATA consts<>+2708(SB)/4, $0x7fffffff // abs
+DATA consts<>+2712(SB)/4, $0x7fffffff // abs
+DATA consts<>+2716(SB)/4, $0x7fffffff // abs
+DATA consts<>+2720(SB)/4, $0x7fffffff // abs
+DATA consts<>+2724(SB)/4, $0x7fffffff // abs
+DATA consts<>+2728(SB)/4, $0x7fffffff // abs
+DATA consts<>+2732(SB)/4, $0x7fffffff // abs
+DATA consts<>+2736(SB)/4, $0x7fffffff // abs
+DATA consts<>+2740(SB)/4, $0x7fffffff // abs
+DATA consts<>+2744(SB)/4, $0x7fffffff // abs
+DATA consts<>+2748(SB)/4, $0x7fffffff // abs
+DATA consts<>+2752(SB)/4, $0x0000007f // bias
+DATA consts<>+2756(SB)/4, $0x0000007f // bias
+DATA consts<>+2760(SB)/4, $0x0000007f // bias
+DATA consts<>+2764(SB)/4, $0x0000007f // bias
+DATA consts<>+2768(SB)/4, $0x0000007f // bias
+DATA consts<>+2772(SB)/4, $0x0000007f // bias
+DATA consts<>+2776(SB)/4, $0x0000007f // bias
+DATA consts<>+2780(SB)/4, $0x0000007f // bias
+DATA consts<>+2784(SB)/4, $0x0000007f // bias
+DATA consts<>+2788(SB)/4, $0x0000007f // bias
+DATA consts<>+2792(SB)/4, $0x0000007f // bias
+DATA consts<>+2796(SB)/4, $0x0000007f // bias
+DATA consts<>+2800(SB)/4, $0x0000007f // bias
+DATA consts<>+2804(SB)/4, $0x0000007f // bias
+DATA consts<>+2808(SB)/4, $0x0000007f // bias
+DATA consts<>+2812(SB)/4, $0x0000007f // bias
+DATA consts<>+2816(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2820(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2824(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2828(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2832(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2836(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2840(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2844(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2848(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2852(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2856(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2860(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2864(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2868(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2872(SB)/4, $0x0000007e // halfBias
+DATA consts<>+2876(SB)/4, $0x0000007e // halfBias
+GLOBL consts<>(SB), RODATA|NOPTR, $2880
 
 // func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expAVX512(SB), NOSPLIT, $0-40
@@ -1068,10 +1292,10 @@ several:
 	VMOVUPS 64(SI)(AX*1), Z5
 	VMOVUPS 128(SI)(AX*1), Z10
 	VMOVUPS 192(SI)(AX*1), Z15
-	VPXORD  consts<>+1792(SB), Z0, Z0
-	VPXORD  consts<>+1792(SB), Z5, Z5
-	VPXORD  consts<>+1792(SB), Z10, Z10
-	VPXORD  consts<>+1792(SB), Z15, Z15
+	VPXORD  consts<>+2624(SB), Z0, Z0
+	VPXORD  consts<>+2624(SB), Z5, Z5
+	VPXORD  consts<>+2624(SB), Z10, Z10
+	VPXORD  consts<>+2624(SB), Z15, Z15
 	VCMPPS $22, Z22, Z0, K1
 	VCMPPS $22, Z22, Z5, K2
 	VCMPPS $22, Z22, Z10, K3
@@ -1188,7 +1412,7 @@ few:
 	JZ   done
 next:
 	VMOVUPS 0(SI)(AX*1), Z0
-	VPXORD  consts<>+1792(SB), Z0, Z0
+	VPXORD  consts<>+2624(SB), Z0, Z0
 	VCMPPS $22, Z22, Z0, K1
 	VMINPS Z0, Z23, Z0
 	VMULPS consts<>+0(SB), Z0, Z1
@@ -1237,14 +1461,14 @@ TEXT ·erfcAVX512(SB), NOSPLIT, $0-24
 several:
 	VMOVUPS 0(SI)(AX*1), Z5
 	VMOVUPS 64(SI)(AX*1), Z13
-	VPANDD  consts<>+1856(SB), Z5, Z4
-	VPANDD  consts<>+1856(SB), Z13, Z12
+	VPANDD  consts<>+2688(SB), Z5, Z4
+	VPANDD  consts<>+2688(SB), Z13, Z12
 	VMINPS Z4, Z25, Z4
 	VMINPS Z12, Z25, Z12
 	VMULPS Z4, Z4, Z0
 	VMULPS Z12, Z12, Z8
-	VPXORD  consts<>+1792(SB), Z0, Z0
-	VPXORD  consts<>+1792(SB), Z8, Z8
+	VPXORD  consts<>+2624(SB), Z0, Z0
+	VPXORD  consts<>+2624(SB), Z8, Z8
 	VMOVUPS Z0, Z6
 	VMOVUPS Z8, Z14
 	VFMADD231PS Z4, Z4, Z6
@@ -1343,8 +1567,8 @@ several:
 	VMULPS Z15, Z11, Z11
 	VMULPS Z0, Z3, Z3
 	VMULPS Z8, Z11, Z11
-	VPANDD  consts<>+1792(SB), Z5, Z4
-	VPANDD  consts<>+1792(SB), Z13, Z12
+	VPANDD  consts<>+2624(SB), Z5, Z4
+	VPANDD  consts<>+2624(SB), Z13, Z12
 	VPXORD  Z4, Z3, Z3
 	VPXORD  Z12, Z11, Z11
 	VPSRAD $31, Z5, Z5
@@ -1363,10 +1587,10 @@ few:
 	JZ   done
 next:
 	VMOVUPS 0(SI)(AX*1), Z5
-	VPANDD  consts<>+1856(SB), Z5, Z4
+	VPANDD  consts<>+2688(SB), Z5, Z4
 	VMINPS Z4, Z25, Z4
 	VMULPS Z4, Z4, Z0
-	VPXORD  consts<>+1792(SB), Z0, Z0
+	VPXORD  consts<>+2624(SB), Z0, Z0
 	VMOVUPS Z0, Z6
 	VFMADD231PS Z4, Z4, Z6
 	VMULPS consts<>+960(SB), Z4, Z4
@@ -1416,7 +1640,7 @@ next:
 	VADDPS consts<>+1088(SB), Z3, Z3
 	VMULPS Z7, Z3, Z3
 	VMULPS Z0, Z3, Z3
-	VPANDD  consts<>+1792(SB), Z5, Z4
+	VPANDD  consts<>+2624(SB), Z5, Z4
 	VPXORD  Z4, Z3, Z3
 	VPSRAD $31, Z5, Z5
 	VPANDD  consts<>+704(SB), Z5, Z5
@@ -1444,16 +1668,16 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-32
 several:
 	VMOVUPS 0(DX)(AX*1), Z5
 	VMOVUPS 64(DX)(AX*1), Z13
-	VPXORD  consts<>+1792(SB), Z5, Z5
-	VPXORD  consts<>+1792(SB), Z13, Z13
-	VPANDD  consts<>+1856(SB), Z5, Z4
-	VPANDD  consts<>+1856(SB), Z13, Z12
+	VPXORD  consts<>+2624(SB), Z5, Z5
+	VPXORD  consts<>+2624(SB), Z13, Z13
+	VPANDD  consts<>+2688(SB), Z5, Z4
+	VPANDD  consts<>+2688(SB), Z13, Z12
 	VMINPS Z4, Z25, Z4
 	VMINPS Z12, Z25, Z12
 	VMULPS Z4, Z4, Z0
 	VMULPS Z12, Z12, Z8
-	VPXORD  consts<>+1792(SB), Z0, Z0
-	VPXORD  consts<>+1792(SB), Z8, Z8
+	VPXORD  consts<>+2624(SB), Z0, Z0
+	VPXORD  consts<>+2624(SB), Z8, Z8
 	VMOVUPS Z0, Z6
 	VMOVUPS Z8, Z14
 	VFMADD231PS Z4, Z4, Z6
@@ -1552,8 +1776,8 @@ several:
 	VMULPS Z15, Z11, Z11
 	VMULPS Z0, Z3, Z3
 	VMULPS Z8, Z11, Z11
-	VPANDD  consts<>+1792(SB), Z5, Z4
-	VPANDD  consts<>+1792(SB), Z13, Z12
+	VPANDD  consts<>+2624(SB), Z5, Z4
+	VPANDD  consts<>+2624(SB), Z13, Z12
 	VPXORD  Z4, Z3, Z3
 	VPXORD  Z12, Z11, Z11
 	VPSRAD $31, Z5, Z5
@@ -1574,11 +1798,11 @@ few:
 	JZ   done
 next:
 	VMOVUPS 0(DX)(AX*1), Z5
-	VPXORD  consts<>+1792(SB), Z5, Z5
-	VPANDD  consts<>+1856(SB), Z5, Z4
+	VPXORD  consts<>+2624(SB), Z5, Z5
+	VPANDD  consts<>+2688(SB), Z5, Z4
 	VMINPS Z4, Z25, Z4
 	VMULPS Z4, Z4, Z0
-	VPXORD  consts<>+1792(SB), Z0, Z0
+	VPXORD  consts<>+2624(SB), Z0, Z0
 	VMOVUPS Z0, Z6
 	VFMADD231PS Z4, Z4, Z6
 	VMULPS consts<>+960(SB), Z4, Z4
@@ -1628,7 +1852,7 @@ next:
 	VADDPS consts<>+1088(SB), Z3, Z3
 	VMULPS Z7, Z3, Z3
 	VMULPS Z0, Z3, Z3
-	VPANDD  consts<>+1792(SB), Z5, Z4
+	VPANDD  consts<>+2624(SB), Z5, Z4
 	VPXORD  Z4, Z3, Z3
 	VPSRAD $31, Z5, Z5
 	VPANDD  consts<>+704(SB), Z5, Z5
@@ -1657,10 +1881,10 @@ several:
 	VMOVUPS 64(SI)(AX*1), Z11
 	VMOVUPS 128(SI)(AX*1), Z17
 	VMOVUPS 192(SI)(AX*1), Z23
-	VPANDD  consts<>+1856(SB), Z5, Z0
-	VPANDD  consts<>+1856(SB), Z11, Z6
-	VPANDD  consts<>+1856(SB), Z17, Z12
-	VPANDD  consts<>+1856(SB), Z23, Z18
+	VPANDD  consts<>+2688(SB), Z5, Z0
+	VPANDD  consts<>+2688(SB), Z11, Z6
+	VPANDD  consts<>+2688(SB), Z17, Z12
+	VPANDD  consts<>+2688(SB), Z23, Z18
 	VADDPS  Z0, Z0, Z0
 	VADDPS  Z6, Z6, Z6
 	VADDPS  Z12, Z12, Z12
@@ -1753,10 +1977,10 @@ several:
 	VCVTPS2DQ Z7, Z7
 	VCVTPS2DQ Z13, Z13
 	VCVTPS2DQ Z19, Z19
-	VPADDD consts<>+1920(SB), Z1, Z1
-	VPADDD consts<>+1920(SB), Z7, Z7
-	VPADDD consts<>+1920(SB), Z13, Z13
-	VPADDD consts<>+1920(SB), Z19, Z19
+	VPADDD consts<>+2752(SB), Z1, Z1
+	VPADDD consts<>+2752(SB), Z7, Z7
+	VPADDD consts<>+2752(SB), Z13, Z13
+	VPADDD consts<>+2752(SB), Z19, Z19
 	VPSLLD $23, Z1, Z1
 	VPSLLD $23, Z7, Z7
 	VPSLLD $23, Z13, Z13
@@ -1781,10 +2005,10 @@ several:
 	VDIVPS Z10, Z9, Z9
 	VDIVPS Z16, Z15, Z15
 	VDIVPS Z22, Z21, Z21
-	VPANDD consts<>+1792(SB), Z5, Z5
-	VPANDD consts<>+1792(SB), Z11, Z11
-	VPANDD consts<>+1792(SB), Z17, Z17
-	VPANDD consts<>+1792(SB), Z23, Z23
+	VPANDD consts<>+2624(SB), Z5, Z5
+	VPANDD consts<>+2624(SB), Z11, Z11
+	VPANDD consts<>+2624(SB), Z17, Z17
+	VPANDD consts<>+2624(SB), Z23, Z23
 	VPORD Z5, Z3, Z3
 	VPORD Z11, Z9, Z9
 	VPORD Z17, Z15, Z15
@@ -1801,7 +2025,7 @@ few:
 	JZ   done
 next:
 	VMOVUPS 0(SI)(AX*1), Z5
-	VPANDD  consts<>+1856(SB), Z5, Z0
+	VPANDD  consts<>+2688(SB), Z5, Z0
 	VADDPS  Z0, Z0, Z0
 	VMINPS Z0, Z24, Z0
 	VMULPS consts<>+0(SB), Z0, Z1
@@ -1825,14 +2049,384 @@ next:
 	VMULPS Z4, Z3, Z3
 	VADDPS Z2, Z3, Z3
 	VCVTPS2DQ Z1, Z1
-	VPADDD consts<>+1920(SB), Z1, Z1
+	VPADDD consts<>+2752(SB), Z1, Z1
 	VPSLLD $23, Z1, Z1
 	VMULPS Z1, Z3, Z3
 	VSUBPS Z25, Z1, Z1
 	VADDPS Z1, Z3, Z3
 	VADDPS consts<>+704(SB), Z3, Z4
 	VDIVPS Z4, Z3, Z3
-	VPANDD consts<>+1792(SB), Z5, Z5
+	VPANDD consts<>+2624(SB), Z5, Z5
+	VPORD Z5, Z3, Z3
+	VMOVUPS Z3, 0(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+done:
+	VZEROUPPER
+	RET
+
+// func expm1AVX512(dst, src *float32, blocks int)
+TEXT ·expm1AVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+2496(SB), Z24
+	VBROADCASTSS consts<>+832(SB), Z25
+	XORQ AX, AX
+	SUBQ $4, CX
+	JLT  few
+several:
+	VMOVUPS 0(SI)(AX*1), Z5
+	VMOVUPS 64(SI)(AX*1), Z11
+	VMOVUPS 128(SI)(AX*1), Z17
+	VMOVUPS 192(SI)(AX*1), Z23
+	VMOVUPS Z5, Z0
+	VMOVUPS Z11, Z6
+	VMOVUPS Z17, Z12
+	VMOVUPS Z23, Z18
+	VMAXPS Z0, Z24, Z0
+	VMAXPS Z6, Z24, Z6
+	VMAXPS Z12, Z24, Z12
+	VMAXPS Z18, Z24, Z18
+	VMINPS Z0, Z25, Z0
+	VMINPS Z6, Z25, Z6
+	VMINPS Z12, Z25, Z12
+	VMINPS Z18, Z25, Z18
+	VMULPS consts<>+0(SB), Z0, Z1
+	VMULPS consts<>+0(SB), Z6, Z7
+	VMULPS consts<>+0(SB), Z12, Z13
+	VMULPS consts<>+0(SB), Z18, Z19
+	VADDPS consts<>+192(SB), Z1, Z1
+	VADDPS consts<>+192(SB), Z7, Z7
+	VADDPS consts<>+192(SB), Z13, Z13
+	VADDPS consts<>+192(SB), Z19, Z19
+	VSUBPS consts<>+192(SB), Z1, Z1
+	VSUBPS consts<>+192(SB), Z7, Z7
+	VSUBPS consts<>+192(SB), Z13, Z13
+	VSUBPS consts<>+192(SB), Z19, Z19
+	VMULPS consts<>+64(SB), Z1, Z4
+	VMULPS consts<>+64(SB), Z7, Z10
+	VMULPS consts<>+64(SB), Z13, Z16
+	VMULPS consts<>+64(SB), Z19, Z22
+	VSUBPS Z4, Z0, Z2
+	VSUBPS Z10, Z6, Z8
+	VSUBPS Z16, Z12, Z14
+	VSUBPS Z22, Z18, Z20
+	VMULPS consts<>+128(SB), Z1, Z4
+	VMULPS consts<>+128(SB), Z7, Z10
+	VMULPS consts<>+128(SB), Z13, Z16
+	VMULPS consts<>+128(SB), Z19, Z22
+	VSUBPS Z4, Z2, Z2
+	VSUBPS Z10, Z8, Z8
+	VSUBPS Z16, Z14, Z14
+	VSUBPS Z22, Z20, Z20
+	VMULPS consts<>+256(SB), Z2, Z3
+	VMULPS consts<>+256(SB), Z8, Z9
+	VMULPS consts<>+256(SB), Z14, Z15
+	VMULPS consts<>+256(SB), Z20, Z21
+	VADDPS consts<>+320(SB), Z3, Z3
+	VADDPS consts<>+320(SB), Z9, Z9
+	VADDPS consts<>+320(SB), Z15, Z15
+	VADDPS consts<>+320(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+384(SB), Z3, Z3
+	VADDPS consts<>+384(SB), Z9, Z9
+	VADDPS consts<>+384(SB), Z15, Z15
+	VADDPS consts<>+384(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+448(SB), Z3, Z3
+	VADDPS consts<>+448(SB), Z9, Z9
+	VADDPS consts<>+448(SB), Z15, Z15
+	VADDPS consts<>+448(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+512(SB), Z3, Z3
+	VADDPS consts<>+512(SB), Z9, Z9
+	VADDPS consts<>+512(SB), Z15, Z15
+	VADDPS consts<>+512(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+576(SB), Z3, Z3
+	VADDPS consts<>+576(SB), Z9, Z9
+	VADDPS consts<>+576(SB), Z15, Z15
+	VADDPS consts<>+576(SB), Z21, Z21
+	VMULPS Z2, Z2, Z4
+	VMULPS Z8, Z8, Z10
+	VMULPS Z14, Z14, Z16
+	VMULPS Z20, Z20, Z22
+	VMULPS Z4, Z3, Z3
+	VMULPS Z10, Z9, Z9
+	VMULPS Z16, Z15, Z15
+	VMULPS Z22, Z21, Z21
+	VADDPS Z2, Z3, Z3
+	VADDPS Z8, Z9, Z9
+	VADDPS Z14, Z15, Z15
+	VADDPS Z20, Z21, Z21
+	VCVTPS2DQ Z1, Z1
+	VCVTPS2DQ Z7, Z7
+	VCVTPS2DQ Z13, Z13
+	VCVTPS2DQ Z19, Z19
+	VPADDD consts<>+2816(SB), Z1, Z1
+	VPADDD consts<>+2816(SB), Z7, Z7
+	VPADDD consts<>+2816(SB), Z13, Z13
+	VPADDD consts<>+2816(SB), Z19, Z19
+	VPSLLD $23, Z1, Z1
+	VPSLLD $23, Z7, Z7
+	VPSLLD $23, Z13, Z13
+	VPSLLD $23, Z19, Z19
+	VMULPS Z1, Z3, Z3
+	VMULPS Z7, Z9, Z9
+	VMULPS Z13, Z15, Z15
+	VMULPS Z19, Z21, Z21
+	VSUBPS consts<>+960(SB), Z1, Z1
+	VSUBPS consts<>+960(SB), Z7, Z7
+	VSUBPS consts<>+960(SB), Z13, Z13
+	VSUBPS consts<>+960(SB), Z19, Z19
+	VADDPS Z1, Z3, Z3
+	VADDPS Z7, Z9, Z9
+	VADDPS Z13, Z15, Z15
+	VADDPS Z19, Z21, Z21
+	VADDPS Z3, Z3, Z3
+	VADDPS Z9, Z9, Z9
+	VADDPS Z15, Z15, Z15
+	VADDPS Z21, Z21, Z21
+	VPANDD consts<>+2624(SB), Z5, Z5
+	VPANDD consts<>+2624(SB), Z11, Z11
+	VPANDD consts<>+2624(SB), Z17, Z17
+	VPANDD consts<>+2624(SB), Z23, Z23
+	VPORD Z5, Z3, Z3
+	VPORD Z11, Z9, Z9
+	VPORD Z17, Z15, Z15
+	VPORD Z23, Z21, Z21
+	VMOVUPS Z3, 0(DI)(AX*1)
+	VMOVUPS Z9, 64(DI)(AX*1)
+	VMOVUPS Z15, 128(DI)(AX*1)
+	VMOVUPS Z21, 192(DI)(AX*1)
+	ADDQ $256, AX
+	SUBQ $4, CX
+	JGE  several
+few:
+	ADDQ $4, CX
+	JZ   done
+next:
+	VMOVUPS 0(SI)(AX*1), Z5
+	VMOVUPS Z5, Z0
+	VMAXPS Z0, Z24, Z0
+	VMINPS Z0, Z25, Z0
+	VMULPS consts<>+0(SB), Z0, Z1
+	VADDPS consts<>+192(SB), Z1, Z1
+	VSUBPS consts<>+192(SB), Z1, Z1
+	VMULPS consts<>+64(SB), Z1, Z4
+	VSUBPS Z4, Z0, Z2
+	VMULPS consts<>+128(SB), Z1, Z4
+	VSUBPS Z4, Z2, Z2
+	VMULPS consts<>+256(SB), Z2, Z3
+	VADDPS consts<>+320(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+384(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+448(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+512(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+576(SB), Z3, Z3
+	VMULPS Z2, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VADDPS Z2, Z3, Z3
+	VCVTPS2DQ Z1, Z1
+	VPADDD consts<>+2816(SB), Z1, Z1
+	VPSLLD $23, Z1, Z1
+	VMULPS Z1, Z3, Z3
+	VSUBPS consts<>+960(SB), Z1, Z1
+	VADDPS Z1, Z3, Z3
+	VADDPS Z3, Z3, Z3
+	VPANDD consts<>+2624(SB), Z5, Z5
+	VPORD Z5, Z3, Z3
+	VMOVUPS Z3, 0(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+done:
+	VZEROUPPER
+	RET
+
+// func erfAVX512(dst, src *float32, blocks int)
+TEXT ·erfAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+2432(SB), Z24
+	VBROADCASTSS consts<>+640(SB), Z25
+	XORQ AX, AX
+	SUBQ $4, CX
+	JLT  few
+several:
+	VMOVUPS 0(SI)(AX*1), Z5
+	VMOVUPS 64(SI)(AX*1), Z11
+	VMOVUPS 128(SI)(AX*1), Z17
+	VMOVUPS 192(SI)(AX*1), Z23
+	VPANDD  consts<>+2688(SB), Z5, Z0
+	VPANDD  consts<>+2688(SB), Z11, Z6
+	VPANDD  consts<>+2688(SB), Z17, Z12
+	VPANDD  consts<>+2688(SB), Z23, Z18
+	VMINPS Z0, Z24, Z0
+	VMINPS Z6, Z24, Z6
+	VMINPS Z12, Z24, Z12
+	VMINPS Z18, Z24, Z18
+	VMULPS Z0, Z0, Z2
+	VMULPS Z6, Z6, Z8
+	VMULPS Z12, Z12, Z14
+	VMULPS Z18, Z18, Z20
+	VMULPS consts<>+2048(SB), Z2, Z3
+	VMULPS consts<>+2048(SB), Z8, Z9
+	VMULPS consts<>+2048(SB), Z14, Z15
+	VMULPS consts<>+2048(SB), Z20, Z21
+	VMULPS consts<>+2368(SB), Z2, Z4
+	VMULPS consts<>+2368(SB), Z8, Z10
+	VMULPS consts<>+2368(SB), Z14, Z16
+	VMULPS consts<>+2368(SB), Z20, Z22
+	VADDPS consts<>+1984(SB), Z3, Z3
+	VADDPS consts<>+1984(SB), Z9, Z9
+	VADDPS consts<>+1984(SB), Z15, Z15
+	VADDPS consts<>+1984(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+2304(SB), Z4, Z4
+	VADDPS consts<>+2304(SB), Z10, Z10
+	VADDPS consts<>+2304(SB), Z16, Z16
+	VADDPS consts<>+2304(SB), Z22, Z22
+	VMULPS Z2, Z4, Z4
+	VMULPS Z8, Z10, Z10
+	VMULPS Z14, Z16, Z16
+	VMULPS Z20, Z22, Z22
+	VADDPS consts<>+1920(SB), Z3, Z3
+	VADDPS consts<>+1920(SB), Z9, Z9
+	VADDPS consts<>+1920(SB), Z15, Z15
+	VADDPS consts<>+1920(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+2240(SB), Z4, Z4
+	VADDPS consts<>+2240(SB), Z10, Z10
+	VADDPS consts<>+2240(SB), Z16, Z16
+	VADDPS consts<>+2240(SB), Z22, Z22
+	VMULPS Z2, Z4, Z4
+	VMULPS Z8, Z10, Z10
+	VMULPS Z14, Z16, Z16
+	VMULPS Z20, Z22, Z22
+	VADDPS consts<>+1856(SB), Z3, Z3
+	VADDPS consts<>+1856(SB), Z9, Z9
+	VADDPS consts<>+1856(SB), Z15, Z15
+	VADDPS consts<>+1856(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+2176(SB), Z4, Z4
+	VADDPS consts<>+2176(SB), Z10, Z10
+	VADDPS consts<>+2176(SB), Z16, Z16
+	VADDPS consts<>+2176(SB), Z22, Z22
+	VMULPS Z2, Z4, Z4
+	VMULPS Z8, Z10, Z10
+	VMULPS Z14, Z16, Z16
+	VMULPS Z20, Z22, Z22
+	VADDPS consts<>+1792(SB), Z3, Z3
+	VADDPS consts<>+1792(SB), Z9, Z9
+	VADDPS consts<>+1792(SB), Z15, Z15
+	VADDPS consts<>+1792(SB), Z21, Z21
+	VMULPS Z2, Z3, Z3
+	VMULPS Z8, Z9, Z9
+	VMULPS Z14, Z15, Z15
+	VMULPS Z20, Z21, Z21
+	VADDPS consts<>+2112(SB), Z4, Z4
+	VADDPS consts<>+2112(SB), Z10, Z10
+	VADDPS consts<>+2112(SB), Z16, Z16
+	VADDPS consts<>+2112(SB), Z22, Z22
+	VMULPS Z2, Z4, Z4
+	VMULPS Z8, Z10, Z10
+	VMULPS Z14, Z16, Z16
+	VMULPS Z20, Z22, Z22
+	VADDPS consts<>+1728(SB), Z3, Z3
+	VADDPS consts<>+1728(SB), Z9, Z9
+	VADDPS consts<>+1728(SB), Z15, Z15
+	VADDPS consts<>+1728(SB), Z21, Z21
+	VMULPS Z0, Z3, Z3
+	VMULPS Z6, Z9, Z9
+	VMULPS Z12, Z15, Z15
+	VMULPS Z18, Z21, Z21
+	VADDPS Z25, Z4, Z4
+	VADDPS Z25, Z10, Z10
+	VADDPS Z25, Z16, Z16
+	VADDPS Z25, Z22, Z22
+	VDIVPS Z4, Z3, Z3
+	VDIVPS Z10, Z9, Z9
+	VDIVPS Z16, Z15, Z15
+	VDIVPS Z22, Z21, Z21
+	VMINPS Z3, Z25, Z3
+	VMINPS Z9, Z25, Z9
+	VMINPS Z15, Z25, Z15
+	VMINPS Z21, Z25, Z21
+	VPANDD consts<>+2624(SB), Z5, Z5
+	VPANDD consts<>+2624(SB), Z11, Z11
+	VPANDD consts<>+2624(SB), Z17, Z17
+	VPANDD consts<>+2624(SB), Z23, Z23
+	VPORD Z5, Z3, Z3
+	VPORD Z11, Z9, Z9
+	VPORD Z17, Z15, Z15
+	VPORD Z23, Z21, Z21
+	VMOVUPS Z3, 0(DI)(AX*1)
+	VMOVUPS Z9, 64(DI)(AX*1)
+	VMOVUPS Z15, 128(DI)(AX*1)
+	VMOVUPS Z21, 192(DI)(AX*1)
+	ADDQ $256, AX
+	SUBQ $4, CX
+	JGE  several
+few:
+	ADDQ $4, CX
+	JZ   done
+next:
+	VMOVUPS 0(SI)(AX*1), Z5
+	VPANDD  consts<>+2688(SB), Z5, Z0
+	VMINPS Z0, Z24, Z0
+	VMULPS Z0, Z0, Z2
+	VMULPS consts<>+2048(SB), Z2, Z3
+	VMULPS consts<>+2368(SB), Z2, Z4
+	VADDPS consts<>+1984(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+2304(SB), Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VADDPS consts<>+1920(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+2240(SB), Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VADDPS consts<>+1856(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+2176(SB), Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VADDPS consts<>+1792(SB), Z3, Z3
+	VMULPS Z2, Z3, Z3
+	VADDPS consts<>+2112(SB), Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VADDPS consts<>+1728(SB), Z3, Z3
+	VMULPS Z0, Z3, Z3
+	VADDPS Z25, Z4, Z4
+	VDIVPS Z4, Z3, Z3
+	VMINPS Z3, Z25, Z3
+	VPANDD consts<>+2624(SB), Z5, Z5
 	VPORD Z5, Z3, Z3
 	VMOVUPS Z3, 0(DI)(AX*1)
 	ADDQ $64, AX

@@ -111,23 +111,79 @@ DATA consts<>+416(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+420(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+424(SB)/4, $0x3c6dbf6f // erfc9
 DATA consts<>+428(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+432(SB)/4, $0xff800000 // minusInf
-DATA consts<>+436(SB)/4, $0xff800000 // minusInf
-DATA consts<>+440(SB)/4, $0xff800000 // minusInf
-DATA consts<>+444(SB)/4, $0xff800000 // minusInf
-DATA consts<>+448(SB)/4, $0x80000000 // sign
-DATA consts<>+452(SB)/4, $0x80000000 // sign
-DATA consts<>+456(SB)/4, $0x80000000 // sign
-DATA consts<>+460(SB)/4, $0x80000000 // sign
-DATA consts<>+464(SB)/4, $0x7fffffff // abs
-DATA consts<>+468(SB)/4, $0x7fffffff // abs
-DATA consts<>+472(SB)/4, $0x7fffffff // abs
-DATA consts<>+476(SB)/4, $0x7fffffff // abs
-DATA consts<>+480(SB)/4, $0x0000007f // bias
-DATA consts<>+484(SB)/4, $0x0000007f // bias
-DATA consts<>+488(SB)/4, $0x0000007f // bias
-DATA consts<>+492(SB)/4, $0x0000007f // bias
-GLOBL consts<>(SB), RODATA|NOPTR, $496
+DATA consts<>+432(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+436(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+440(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+444(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+448(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+452(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+456(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+460(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+464(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+468(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+472(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+476(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+480(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+484(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+488(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+492(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+496(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+500(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+504(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+508(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+512(SB)/4, $0x36099478 // erfA5
+DATA consts<>+516(SB)/4, $0x36099478 // erfA5
+DATA consts<>+520(SB)/4, $0x36099478 // erfA5
+DATA consts<>+524(SB)/4, $0x36099478 // erfA5
+DATA consts<>+528(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+532(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+536(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+540(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+544(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+548(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+552(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+556(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+560(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+564(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+568(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+572(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+576(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+580(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+584(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+588(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+592(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+596(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+600(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+604(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+608(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+612(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+616(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+620(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+624(SB)/4, $0xc1a00000 // low
+DATA consts<>+628(SB)/4, $0xc1a00000 // low
+DATA consts<>+632(SB)/4, $0xc1a00000 // low
+DATA consts<>+636(SB)/4, $0xc1a00000 // low
+DATA consts<>+640(SB)/4, $0xff800000 // minusInf
+DATA consts<>+644(SB)/4, $0xff800000 // minusInf
+DATA consts<>+648(SB)/4, $0xff800000 // minusInf
+DATA consts<>+652(SB)/4, $0xff800000 // minusInf
+DATA consts<>+656(SB)/4, $0x80000000 // sign
+DATA consts<>+660(SB)/4, $0x80000000 // sign
+DATA consts<>+664(SB)/4, $0x80000000 // sign
+DATA consts<>+668(SB)/4, $0x80000000 // sign
+DATA consts<>+672(SB)/4, $0x7fffffff // abs
+DATA consts<>+676(SB)/4, $0x7fffffff // abs
+DATA consts<>+680(SB)/4, $0x7fffffff // abs
+DATA consts<>+684(SB)/4, $0x7fffffff // abs
+DATA consts<>+688(SB)/4, $0x0000007f // bias
+DATA consts<>+692(SB)/4, $0x0000007f // bias
+DATA consts<>+696(SB)/4, $0x0000007f // bias
+DATA consts<>+700(SB)/4, $0x0000007f // bias
+DATA consts<>+704(SB)/4, $0x0000007e // halfBias
+DATA consts<>+708(SB)/4, $0x0000007e // halfBias
+DATA consts<>+712(SB)/4, $0x0000007e // halfBias
+DATA consts<>+716(SB)/4, $0x0000007e // halfBias
+GLOBL consts<>(SB), RODATA|NOPTR, $720
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -148,7 +204,7 @@ TEXT ·expBlocks(SB), NOSPLIT, $0-40
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 480(R7), F26
+	FMOVQ 688(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -349,7 +405,7 @@ TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 480(R7), F26
+	FMOVQ 688(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -546,7 +602,7 @@ TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	FMOVQ 112(R7), F23
 	FMOVQ 128(R7), F24
 	FMOVQ 144(R7), F25
-	FMOVQ 480(R7), F26
+	FMOVQ 688(R7), F26
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -712,7 +768,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 448(R7), F16
+	FMOVQ 656(R7), F16
 	FMOVQ 0(R7), F17
 	FMOVQ 48(R7), F18
 	FMOVQ 16(R7), F19
@@ -723,7 +779,7 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 112(R7), F24
 	FMOVQ 128(R7), F25
 	FMOVQ 144(R7), F26
-	FMOVQ 480(R7), F27
+	FMOVQ 688(R7), F27
 	FMOVQ 192(R7), F13
 	FMOVQ 208(R7), F14
 	FMOVQ 160(R7), F15
@@ -888,8 +944,8 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 464(R7), F16
-	FMOVQ 448(R7), F17
+	FMOVQ 672(R7), F16
+	FMOVQ 656(R7), F17
 	FMOVQ 240(R7), F18
 	FMOVQ 0(R7), F19
 	FMOVQ 48(R7), F20
@@ -941,9 +997,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1023,9 +1079,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1105,9 +1161,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1187,9 +1243,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1245,8 +1301,8 @@ TEXT ·geluBlocks(SB), NOSPLIT, $0-32
 	MOVD t+16(FP), R2
 	MOVD blocks+24(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 448(R7), F16
-	FMOVQ 464(R7), F17
+	FMOVQ 656(R7), F16
+	FMOVQ 672(R7), F17
 	FMOVQ 240(R7), F18
 	FMOVQ 0(R7), F19
 	FMOVQ 48(R7), F20
@@ -1299,9 +1355,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1384,9 +1440,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1469,9 +1525,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1554,9 +1610,9 @@ next:
 	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
 	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
 	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 480(R7), F30
+	FMOVQ 688(R7), F30
 	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
 	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
@@ -1614,7 +1670,7 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 464(R7), F16
+	FMOVQ 672(R7), F16
 	FMOVQ 0(R7), F17
 	FMOVQ 48(R7), F18
 	FMOVQ 16(R7), F19
@@ -1625,7 +1681,7 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 112(R7), F24
 	FMOVQ 128(R7), F25
 	FMOVQ 144(R7), F26
-	FMOVQ 480(R7), F27
+	FMOVQ 688(R7), F27
 	FMOVQ 224(R7), F14
 	FMOVQ 160(R7), F15
 next:
@@ -1662,7 +1718,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 448(R7), F30
+	FMOVQ 656(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 0(R0)
@@ -1699,7 +1755,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 448(R7), F30
+	FMOVQ 656(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 16(R0)
@@ -1736,7 +1792,7 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 448(R7), F30
+	FMOVQ 656(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 32(R0)
@@ -1773,7 +1829,325 @@ next:
 	FMOVQ 176(R7), F30
 	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
 	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 448(R7), F30
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func expm1Blocks(dst, src *float32, blocks int)
+TEXT ·expm1Blocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 0(R7), F16
+	FMOVQ 48(R7), F17
+	FMOVQ 16(R7), F18
+	FMOVQ 32(R7), F19
+	FMOVQ 64(R7), F20
+	FMOVQ 80(R7), F21
+	FMOVQ 96(R7), F22
+	FMOVQ 112(R7), F23
+	FMOVQ 128(R7), F24
+	FMOVQ 144(R7), F25
+	FMOVQ 704(R7), F26
+	FMOVQ 240(R7), F27
+	FMOVQ 624(R7), F14
+	FMOVQ 208(R7), F15
+next:
+	FMOVQ 0(R1), F13
+	VMOV V13.B16, V0.B16
+	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
+	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
+	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
+	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 0(R0)
+	FMOVQ 16(R1), F13
+	VMOV V13.B16, V0.B16
+	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
+	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
+	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
+	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F13
+	VMOV V13.B16, V0.B16
+	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
+	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
+	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
+	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F13
+	VMOV V13.B16, V0.B16
+	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
+	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
+	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
+	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
+	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
+	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
+	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
+	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
+	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func erfBlocks(dst, src *float32, blocks int)
+TEXT ·erfBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD src+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 672(R7), F16
+	FMOVQ 512(R7), F17
+	FMOVQ 592(R7), F18
+	FMOVQ 496(R7), F19
+	FMOVQ 576(R7), F20
+	FMOVQ 480(R7), F21
+	FMOVQ 560(R7), F22
+	FMOVQ 464(R7), F23
+	FMOVQ 544(R7), F24
+	FMOVQ 448(R7), F25
+	FMOVQ 528(R7), F26
+	FMOVQ 432(R7), F27
+	FMOVQ 608(R7), F14
+	FMOVQ 160(R7), F15
+next:
+	FMOVQ 0(R1), F13
+	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
+	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
+	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
+	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 0(R0)
+	FMOVQ 16(R1), F13
+	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
+	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
+	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
+	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 16(R0)
+	FMOVQ 32(R1), F13
+	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
+	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
+	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
+	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
+	FMOVQ 656(R7), F30
+	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
+	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	FMOVQ F3, 32(R0)
+	FMOVQ 48(R1), F13
+	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
+	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
+	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
+	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
+	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
+	FMOVQ 656(R7), F30
 	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
 	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
 	FMOVQ F3, 48(R0)
@@ -2089,7 +2463,7 @@ TEXT ·negBlocks(SB), NOSPLIT, $0-24
 	MOVD x+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 448(R7), F13
+	FMOVQ 656(R7), F13
 next:
 	FMOVQ 0(R1), F30
 	WORD $0x6e3e1da0 // eor v0.16b, v13.16b, v30.16b
@@ -4495,10 +4869,10 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVD blocks+8(FP), R5
 	MOVD most+16(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 432(R7), F14
-	FMOVQ 432(R7), F13
-	FMOVQ 432(R7), F12
-	FMOVQ 432(R7), F11
+	FMOVQ 640(R7), F14
+	FMOVQ 640(R7), F13
+	FMOVQ 640(R7), F12
+	FMOVQ 640(R7), F11
 next:
 	FMOVQ 0(R0), F0
 	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
@@ -4531,7 +4905,7 @@ TEXT ·extremesBlocks(SB), NOSPLIT, $0-24
 	MOVD blocks+8(FP), R5
 	MOVD ends+16(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 432(R7), F7
+	FMOVQ 640(R7), F7
 	VMOVI $0, V1.B16
 	WORD $0x4ea7d423 // fsub v3.4s, v1.4s, v7.4s
 	VMOV V3.B16, V3.B16

@@ -38,6 +38,8 @@ var vectorFuncs = []struct {
 		n := len(x) / 7
 		LayerNormRows(dst[:7*n], x[:7*n], max(1, n), nil, nil, 9, 1e-5)
 	}},
+	{"map erf", func(dst, x, y, z []float32) { Float32Map("erf")(dst, x, nil) }},
+	{"map expm1", func(dst, x, y, z []float32) { Float32Map("expm1")(dst, x, nil) }},
 	{"map erfc", func(dst, x, y, z []float32) { Float32Map("erfc")(dst, x, nil) }},
 	{"addMul", func(dst, x, y, z []float32) { AddMulVec(dst, x, y) }},
 	{"addScaledMul", func(dst, x, y, z []float32) { addScaledMul(dst, x, y, 0.66) }},
@@ -146,7 +148,7 @@ func TestVectors(t *testing.T) {
 }
 
 // Over the whole range of float32, the exponentials in assembly have the bits of those in Go, whose
-// accuracy TestExp and TestSigmoid1AndTanh1 measure.
+// accuracy TestExp and TestErrors measure.
 func TestExponentialBits(t *testing.T) {
 	const n, step = 4096, 20011
 	x, got := make([]float32, n), make([]float32, n)
@@ -164,6 +166,8 @@ func TestExponentialBits(t *testing.T) {
 				"exp":     {func() { ExpVec(got, x, 0) }, exp},
 				"sigmoid": {func() { SigmoidVec(got, x) }, sigmoid},
 				"tanh":    {func() { TanhVec(got, x) }, tanh},
+				"erf":     {func() { Float32Map("erf")(got, x, nil) }, erf},
+				"expm1":   {func() { Float32Map("expm1")(got, x, nil) }, expm1},
 			} {
 				f.vector()
 				for i, v := range x {

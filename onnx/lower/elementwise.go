@@ -174,11 +174,11 @@ var activations = map[string]func(c *call) []*value{
 	"Elu":       unary(func(c *call, x variable) variable { return elu(x, c.float("alpha", 1)) }),
 	"Selu": unary(func(c *call, x variable) variable {
 		alpha, gamma := c.float("alpha", 1.67326319217681884765625), c.float("gamma", 1.05070102214813232421875)
-		return tensor.Mul(number(gamma, x), negative(x, tensor.Mul(number(alpha, x), tensor.Map(array.Expm1, x))))
+		return tensor.Mul(number(gamma, x), elu(x, alpha))
 	}),
 	"Celu": unary(func(c *call, x variable) variable {
-		alpha := number(c.float("alpha", 1), x)
-		return negative(x, tensor.Mul(alpha, tensor.Map(array.Expm1, tensor.TrueDiv(x, alpha))))
+		alpha, zero := number(c.float("alpha", 1), x), number(0, x)
+		return tensor.Add(tensor.Maximum(x, zero), tensor.Mul(alpha, tensor.Map(array.Expm1, tensor.TrueDiv(tensor.Minimum(x, zero), alpha))))
 	}),
 	"ThresholdedRelu": unary(func(c *call, x variable) variable { return thresholdedRelu(x, c.float("alpha", 1)) }),
 	"HardSigmoid":     unary(func(c *call, x variable) variable { return hardSigmoid(x, c.float("alpha", 0.2), c.float("beta", 0.5)) }),
@@ -222,8 +222,10 @@ func leakyRelu(x variable, alpha float64) variable {
 	return negative(x, tensor.Mul(x, number(alpha, x)))
 }
 
+// elu is a sum of which one term is zero, because sums and maxima are faster than a choice.
 func elu(x variable, alpha float64) variable {
-	return negative(x, tensor.Mul(number(alpha, x), tensor.Map(array.Expm1, x)))
+	zero := number(0, x)
+	return tensor.Add(tensor.Maximum(x, zero), tensor.Mul(number(alpha, x), tensor.Map(array.Expm1, tensor.Minimum(x, zero))))
 }
 
 func thresholdedRelu(x variable, alpha float64) variable {

@@ -354,6 +354,7 @@ func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 
 func predicateTable[T number]() (t [NumOpcodes]predicate[T]) {
 	t[Eq] = func(dst []bool, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
 			dst[i] = a[i] == b[i]
 		}
@@ -364,11 +365,13 @@ func predicateTable[T number]() (t [NumOpcodes]predicate[T]) {
 		}
 	}
 	less := func(dst []bool, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
 			dst[i] = a[i] < b[i]
 		}
 	}
 	lessOrEqual := func(dst []bool, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
 			dst[i] = a[i] <= b[i]
 		}
@@ -398,5 +401,18 @@ func selectBlock[T any](dst []T, cond []bool, a, b []T) {
 			v = a[i]
 		}
 		dst[i] = v
+	}
+}
+
+// selectFloats is Switch of float32s. Integers need no branch, which no processor foresees for random numbers.
+func selectFloats(dst []float32, cond []bool, a, b []float32) {
+	cond, a, b = cond[:len(dst)], a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		v := math.Float32bits(b[i])
+		w := math.Float32bits(a[i])
+		if cond[i] {
+			v = w
+		}
+		dst[i] = math.Float32frombits(v)
 	}
 }

@@ -371,7 +371,7 @@ func runSwitch(t DType, dst, cond, a, b *lane, n int) {
 	case BFloat16:
 		selectBlock(dst.bh[:n], cond.b, a.bh, b.bh)
 	case Float32:
-		selectBlock(dst.f[:n], cond.b, a.f, b.f)
+		selectFloats(dst.f[:n], cond.b, a.f, b.f)
 	case Float64:
 		selectBlock(dst.d[:n], cond.b, a.d, b.d)
 	}

@@ -15,7 +15,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	d[TrueDiv], d[Softplus] = kernel.Float64Map("div"), softplusBlock
 	mul := kernel.Float64Map("mul")
 	d[Sqr] = func(dst, a, _ []float64) { mul(dst, a, a) }
-	for _, o := range []Opcode{Exp, Expm1, Sigmoid, Tanh, Log, Log1p, Sin, Cos, Softplus} {
+	for _, o := range []Opcode{Log, Log1p, Sin, Cos, Softplus} {
 		fn := d[o]
 		f[o] = func(dst, a, _ []float32) {
 			a = a[:len(dst)]
@@ -36,7 +36,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	f[Tanh] = func(dst, a, _ []float32) { kernel.TanhVec(dst, a[:len(dst)]) }
 	f[Sigmoid] = func(dst, a, _ []float32) { kernel.SigmoidVec(dst, a[:len(dst)]) }
 	f[Exp] = func(dst, a, _ []float32) { kernel.ExpVec(dst, a[:len(dst)], 0) }
-	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Round: "round", Sqrt: "sqrt", Erfc: "erfc"} {
+	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Round: "round", Sqrt: "sqrt", Erf: "erf", Erfc: "erfc", Expm1: "expm1"} {
 		f[o] = kernel.Float32Map(name)
 	}
 	f[Abs] = func(dst, a, _ []float32) {

@@ -79,6 +79,38 @@ func (g *vectors) exponentials() {
 		},
 		streams: 4, registers: streams,
 	})
+	g.registers(free, "FarLow", "Most")
+	g.function(function{
+		name: "expm1", params: "dst, src *float32, blocks int",
+		before: func() { g.p("VBROADCASTSS low, FarLow; VBROADCASTSS most, Most") },
+		body: func(int) {
+			g.p("VMOVUPS src, Arg; VMOVUPS Arg, X")
+			g.bound("MAXPS", "FarLow", "X")
+			g.bound("MINPS", "Most", "X")
+			g.expm1()
+			g.p("VCVTPS2DQ N, N; VPADDD halfBias, N, N; VPSLLD $23, N, N") // 2**n/2
+			g.p("VMULPS N, Q, Q; VSUBPS half, N, N; VADDPS N, Q, Q; VADDPS Q, Q, Q")
+			g.p("AND sign, Arg, Arg; OR Arg, Q, Q; VMOVUPS Q, dst")
+		},
+		streams: 4, registers: streams,
+	})
+	g.registers(free, "Most", "One")
+	g.function(function{
+		name: "erf", params: "dst, src *float32, blocks int",
+		before: func() { g.p("VBROADCASTSS erfEnd, Most; VBROADCASTSS one, One") },
+		body: func(int) {
+			g.p("VMOVUPS src, Arg; AND  abs, Arg, X")
+			g.bound("MINPS", "Most", "X")
+			g.p("VMULPS X, X, R; VMULPS erfA5, R, Q; VMULPS erfB5, R, T")
+			for i := 4; i > 0; i-- {
+				g.p("VADDPS erfA%d, Q, Q; VMULPS R, Q, Q; VADDPS erfB%[1]d, T, T; VMULPS R, T, T", i)
+			}
+			g.p("VADDPS erfA0, Q, Q; VMULPS X, Q, Q; VADDPS One, T, T; VDIVPS T, Q, Q")
+			g.bound("MINPS", "One", "Q")
+			g.p("AND sign, Arg, Arg; OR Arg, Q, Q; VMOVUPS Q, dst")
+		},
+		streams: 4, registers: streams,
+	})
 }
 
 // chains returns a function that names the registers of a stream. Where there is one stream only, its
