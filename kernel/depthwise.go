@@ -90,7 +90,7 @@ type depthTile struct {
 	taps           *byteTap
 	numTaps        int
 	blocks         int
-	positions      int
+	fours, ones    int // positions that are computed together, and the others
 	xStep, dstStep uintptr
 }
 
@@ -124,7 +124,7 @@ func depthBlocks(dst []float32, dstStep int, x []float32, xStep int, w []float32
 	for _, t := range taps {
 		list = append(list, byteTap{4 * uintptr(t.X), 4 * uintptr(t.W)})
 	}
-	t := depthTile{taps: unsafe.SliceData(list), numTaps: len(list), positions: positions, xStep: 4 * uintptr(xStep), dstStep: 4 * uintptr(dstStep)}
+	t := depthTile{taps: unsafe.SliceData(list), numTaps: len(list), fours: positions / 4, ones: positions % 4, xStep: 4 * uintptr(xStep), dstStep: 4 * uintptr(dstStep)}
 	at := func(c int) {
 		if t.dst, t.x = &dst[c], &x[c]; w != nil {
 			t.w = &w[c]

@@ -14,7 +14,7 @@ func TestDepthwise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for channels := range 70 {
 		for _, taps := range [][]Tap{nil, {{0, 0}}, {{3, 0}, {0, channels}, {channels, 2 * channels}}} {
-			const positions = 4
+			positions := 1 + channels%11
 			xStep, dstStep := 2*channels+1, channels+2
 			x := guarded(t, r, 1, (positions-1)*xStep+2*channels+3, 0, false).Data
 			w := guarded(t, r, 1, 3*channels, 0, false).Data
@@ -51,7 +51,7 @@ func TestLargest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for channels := range 70 {
 		for _, taps := range [][]Tap{{{0, 0}}, {{3, 0}, {0, 0}, {channels, 0}}} {
-			const positions = 4
+			positions := 1 + channels%11
 			xStep, dstStep := 2*channels+1, channels+2
 			x := guarded(t, r, 1, (positions-1)*xStep+2*channels+3, 0, false).Data
 			for i := range x {
@@ -80,7 +80,7 @@ func TestLargest(t *testing.T) {
 }
 
 func BenchmarkDepthwise(b *testing.B) {
-	for _, channels := range []int{8, 96, 384} {
+	for _, channels := range []int{8, 24, 96, 384} {
 		for _, size := range []int{3, 5} {
 			b.Run(fmt.Sprintf("channels=%d/size=%d", channels, size), func(b *testing.B) {
 				const width = 40

@@ -1953,11 +1953,14 @@ TEXT ·depth16Blocks(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
 	MOVQ depthTile_x(DI), SI
 	MOVQ depthTile_dst(DI), R8
-	MOVQ depthTile_positions(DI), BX
-position:
+	MOVQ depthTile_xStep(DI), R9
+	MOVQ depthTile_fours(DI), BX
+	TESTQ BX, BX
+	JZ no_fours
+positions_fours:
 	XORQ R11, R11
 	MOVQ depthTile_blocks(DI), DX
-block:
+block_fours:
 	MOVQ SI, R13
 	ADDQ R11, R13
 	MOVQ depthTile_w(DI), R14
@@ -1966,31 +1969,109 @@ block:
 	MOVQ depthTile_numTaps(DI), CX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-tap:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+tap_fours:
 	MOVQ (R10), AX
 	ADDQ R13, AX
 	MOVQ 8(R10), R12
 	ADDQ R14, R12
-	VMOVUPS 0(AX), Y2
-	VMULPS 0(R12), Y2, Y2
-	VADDPS Y2, Y0, Y0
-	VMOVUPS 32(AX), Y3
-	VMULPS 32(R12), Y3, Y3
-	VADDPS Y3, Y1, Y1
+	VMOVUPS 0(R12), Y8
+	VMOVUPS 32(R12), Y9
+	VMULPS 0(AX), Y8, Y10
+	VADDPS Y10, Y0, Y0
+	VMULPS 32(AX), Y9, Y11
+	VADDPS Y11, Y1, Y1
+	ADDQ R9, AX
+	VMULPS 0(AX), Y8, Y10
+	VADDPS Y10, Y2, Y2
+	VMULPS 32(AX), Y9, Y11
+	VADDPS Y11, Y3, Y3
+	ADDQ R9, AX
+	VMULPS 0(AX), Y8, Y10
+	VADDPS Y10, Y4, Y4
+	VMULPS 32(AX), Y9, Y11
+	VADDPS Y11, Y5, Y5
+	ADDQ R9, AX
+	VMULPS 0(AX), Y8, Y10
+	VADDPS Y10, Y6, Y6
+	VMULPS 32(AX), Y9, Y11
+	VADDPS Y11, Y7, Y7
 	ADDQ $16, R10
 	DECQ CX
-	JNZ tap
+	JNZ tap_fours
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y2, 0(AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y4, 0(AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y6, 0(AX)
+	VMOVUPS Y7, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block_fours
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_fours
+no_fours:
+	MOVQ depthTile_ones(DI), BX
+	TESTQ BX, BX
+	JZ no_ones
+positions_ones:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_ones:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+tap_ones:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	MOVQ 8(R10), R12
+	ADDQ R14, R12
+	VMOVUPS 0(R12), Y2
+	VMOVUPS 32(R12), Y3
+	VMULPS 0(AX), Y2, Y4
+	VADDPS Y4, Y0, Y0
+	VMULPS 32(AX), Y3, Y5
+	VADDPS Y5, Y1, Y1
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_ones
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
 	VMOVUPS Y1, 32(AX)
 	ADDQ $64, R11
 	DECQ DX
-	JNZ block
-	ADDQ depthTile_xStep(DI), SI
+	JNZ block_ones
+	ADDQ R9, SI
 	ADDQ depthTile_dstStep(DI), R8
 	DECQ BX
-	JNZ position
+	JNZ positions_ones
+no_ones:
 	VZEROUPPER
 	RET
 
@@ -1999,11 +2080,14 @@ TEXT ·depth8Blocks(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
 	MOVQ depthTile_x(DI), SI
 	MOVQ depthTile_dst(DI), R8
-	MOVQ depthTile_positions(DI), BX
-position:
+	MOVQ depthTile_xStep(DI), R9
+	MOVQ depthTile_fours(DI), BX
+	TESTQ BX, BX
+	JZ no_fours
+positions_fours:
 	XORQ R11, R11
 	MOVQ depthTile_blocks(DI), DX
-block:
+block_fours:
 	MOVQ SI, R13
 	ADDQ R11, R13
 	MOVQ depthTile_w(DI), R14
@@ -2011,27 +2095,88 @@ block:
 	MOVQ depthTile_taps(DI), R10
 	MOVQ depthTile_numTaps(DI), CX
 	VXORPS Y0, Y0, Y0
-tap:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+tap_fours:
 	MOVQ (R10), AX
 	ADDQ R13, AX
 	MOVQ 8(R10), R12
 	ADDQ R14, R12
-	VMOVUPS 0(AX), Y1
-	VMULPS 0(R12), Y1, Y1
-	VADDPS Y1, Y0, Y0
+	VMOVUPS 0(R12), Y4
+	VMULPS 0(AX), Y4, Y5
+	VADDPS Y5, Y0, Y0
+	ADDQ R9, AX
+	VMULPS 0(AX), Y4, Y5
+	VADDPS Y5, Y1, Y1
+	ADDQ R9, AX
+	VMULPS 0(AX), Y4, Y5
+	VADDPS Y5, Y2, Y2
+	ADDQ R9, AX
+	VMULPS 0(AX), Y4, Y5
+	VADDPS Y5, Y3, Y3
 	ADDQ $16, R10
 	DECQ CX
-	JNZ tap
+	JNZ tap_fours
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y1, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y2, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y3, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block_fours
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_fours
+no_fours:
+	MOVQ depthTile_ones(DI), BX
+	TESTQ BX, BX
+	JZ no_ones
+positions_ones:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_ones:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+tap_ones:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	MOVQ 8(R10), R12
+	ADDQ R14, R12
+	VMOVUPS 0(R12), Y1
+	VMULPS 0(AX), Y1, Y2
+	VADDPS Y2, Y0, Y0
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_ones
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
 	ADDQ $32, R11
 	DECQ DX
-	JNZ block
-	ADDQ depthTile_xStep(DI), SI
+	JNZ block_ones
+	ADDQ R9, SI
 	ADDQ depthTile_dstStep(DI), R8
 	DECQ BX
-	JNZ position
+	JNZ positions_ones
+no_ones:
 	VZEROUPPER
 	RET
 
@@ -2040,11 +2185,14 @@ TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
 	MOVQ depthTile_x(DI), SI
 	MOVQ depthTile_dst(DI), R8
-	MOVQ depthTile_positions(DI), BX
-position:
+	MOVQ depthTile_xStep(DI), R9
+	MOVQ depthTile_fours(DI), BX
+	TESTQ BX, BX
+	JZ no_fours
+positions_fours:
 	XORQ R11, R11
 	MOVQ depthTile_blocks(DI), DX
-block:
+block_fours:
 	MOVQ SI, R13
 	ADDQ R11, R13
 	MOVQ depthTile_w(DI), R14
@@ -2055,46 +2203,92 @@ block:
 	ADDQ R13, AX
 	VMOVUPS 0(AX), Y0
 	VMOVUPS 32(AX), Y1
-	JMP first
-tap:
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y2
+	VMOVUPS 32(AX), Y3
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y4
+	VMOVUPS 32(AX), Y5
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y6
+	VMOVUPS 32(AX), Y7
+	JMP first_fours
+tap_fours:
 	MOVQ (R10), AX
 	ADDQ R13, AX
-	VMOVUPS 0(AX), Y2
-	VMAXPS Y0, Y2, Y4
-	VCMPPS $0, Y2, Y2, Y6
-	VBLENDVPS Y6, Y4, Y2, Y0
-	VMOVUPS 32(AX), Y3
-	VMAXPS Y1, Y3, Y5
-	VCMPPS $0, Y3, Y3, Y7
-	VBLENDVPS Y7, Y5, Y3, Y1
-first:
+	VMOVUPS 0(AX), Y8
+	VMAXPS Y0, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y0
+	VMOVUPS 32(AX), Y8
+	VMAXPS Y1, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y1
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y8
+	VMAXPS Y2, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y2
+	VMOVUPS 32(AX), Y8
+	VMAXPS Y3, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y3
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y8
+	VMAXPS Y4, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y4
+	VMOVUPS 32(AX), Y8
+	VMAXPS Y5, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y5
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y8
+	VMAXPS Y6, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y6
+	VMOVUPS 32(AX), Y8
+	VMAXPS Y7, Y8, Y9
+	VCMPPS $0, Y8, Y8, Y10
+	VBLENDVPS Y10, Y9, Y8, Y7
+first_fours:
 	ADDQ $16, R10
 	DECQ CX
-	JNZ tap
+	JNZ tap_fours
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
 	VMOVUPS Y1, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y2, 0(AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y4, 0(AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y6, 0(AX)
+	VMOVUPS Y7, 32(AX)
 	ADDQ $64, R11
 	DECQ DX
-	JNZ block
-	ADDQ depthTile_xStep(DI), SI
+	JNZ block_fours
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
 	ADDQ depthTile_dstStep(DI), R8
 	DECQ BX
-	JNZ position
-	VZEROUPPER
-	RET
-
-// func pool8Blocks(t *depthTile)
-TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), DI
-	MOVQ depthTile_x(DI), SI
-	MOVQ depthTile_dst(DI), R8
-	MOVQ depthTile_positions(DI), BX
-position:
+	JNZ positions_fours
+no_fours:
+	MOVQ depthTile_ones(DI), BX
+	TESTQ BX, BX
+	JZ no_ones
+positions_ones:
 	XORQ R11, R11
 	MOVQ depthTile_blocks(DI), DX
-block:
+block_ones:
 	MOVQ SI, R13
 	ADDQ R11, R13
 	MOVQ depthTile_w(DI), R14
@@ -2104,28 +2298,155 @@ block:
 	MOVQ (R10), AX
 	ADDQ R13, AX
 	VMOVUPS 0(AX), Y0
-	JMP first
-tap:
+	VMOVUPS 32(AX), Y1
+	JMP first_ones
+tap_ones:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y2
+	VMAXPS Y0, Y2, Y3
+	VCMPPS $0, Y2, Y2, Y4
+	VBLENDVPS Y4, Y3, Y2, Y0
+	VMOVUPS 32(AX), Y2
+	VMAXPS Y1, Y2, Y3
+	VCMPPS $0, Y2, Y2, Y4
+	VBLENDVPS Y4, Y3, Y2, Y1
+first_ones:
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_ones
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block_ones
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_ones
+no_ones:
+	VZEROUPPER
+	RET
+
+// func pool8Blocks(t *depthTile)
+TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_xStep(DI), R9
+	MOVQ depthTile_fours(DI), BX
+	TESTQ BX, BX
+	JZ no_fours
+positions_fours:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_fours:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y0
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y1
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y2
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y3
+	JMP first_fours
+tap_fours:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y4
+	VMAXPS Y0, Y4, Y5
+	VCMPPS $0, Y4, Y4, Y6
+	VBLENDVPS Y6, Y5, Y4, Y0
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y4
+	VMAXPS Y1, Y4, Y5
+	VCMPPS $0, Y4, Y4, Y6
+	VBLENDVPS Y6, Y5, Y4, Y1
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y4
+	VMAXPS Y2, Y4, Y5
+	VCMPPS $0, Y4, Y4, Y6
+	VBLENDVPS Y6, Y5, Y4, Y2
+	ADDQ R9, AX
+	VMOVUPS 0(AX), Y4
+	VMAXPS Y3, Y4, Y5
+	VCMPPS $0, Y4, Y4, Y6
+	VBLENDVPS Y6, Y5, Y4, Y3
+first_fours:
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_fours
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y1, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y2, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y3, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block_fours
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_fours
+no_fours:
+	MOVQ depthTile_ones(DI), BX
+	TESTQ BX, BX
+	JZ no_ones
+positions_ones:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_ones:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VMOVUPS 0(AX), Y0
+	JMP first_ones
+tap_ones:
 	MOVQ (R10), AX
 	ADDQ R13, AX
 	VMOVUPS 0(AX), Y1
 	VMAXPS Y0, Y1, Y2
 	VCMPPS $0, Y1, Y1, Y3
 	VBLENDVPS Y3, Y2, Y1, Y0
-first:
+first_ones:
 	ADDQ $16, R10
 	DECQ CX
-	JNZ tap
+	JNZ tap_ones
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
 	ADDQ $32, R11
 	DECQ DX
-	JNZ block
-	ADDQ depthTile_xStep(DI), SI
+	JNZ block_ones
+	ADDQ R9, SI
 	ADDQ depthTile_dstStep(DI), R8
 	DECQ BX
-	JNZ position
+	JNZ positions_ones
+no_ones:
 	VZEROUPPER
 	RET
 

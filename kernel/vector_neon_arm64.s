@@ -3218,11 +3218,14 @@ TEXT ·depth16Blocks(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
 	MOVD depthTile_x(R0), R1
 	MOVD depthTile_dst(R0), R8
-	MOVD depthTile_positions(R0), R4
-position:
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_fours(R0), R4
+	TST R4, R4
+	BEQ no_fours
+positions_fours:
 	MOVD ZR, R11
 	MOVD depthTile_blocks(R0), R2
-block:
+block_fours:
 	MOVD R1, R13
 	ADD R11, R13
 	MOVD depthTile_w(R0), R14
@@ -3233,57 +3236,130 @@ block:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-tap:
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+tap_fours:
 	MOVD (R10), R3
 	ADD R13, R3
 	MOVD 8(R10), R12
 	ADD R14, R12
-	FMOVQ 0(R3), F4
-	FMOVQ 0(R12), F30
-	WORD $0x6e3edc84 // fmul v4.4s, v4.4s, v30.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	FMOVQ 16(R3), F5
-	FMOVQ 16(R12), F30
-	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	FMOVQ 32(R3), F6
-	FMOVQ 32(R12), F30
-	WORD $0x6e3edcc6 // fmul v6.4s, v6.4s, v30.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	FMOVQ 48(R3), F7
-	FMOVQ 48(R12), F30
-	WORD $0x6e3edce7 // fmul v7.4s, v7.4s, v30.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	FMOVQ 0(R12), F16
+	FMOVQ 16(R12), F17
+	FMOVQ 32(R12), F18
+	FMOVQ 48(R12), F19
+	FMOVQ 0(R3), F30
+	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
+	WORD $0x4e34d400 // fadd v0.4s, v0.4s, v20.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
+	WORD $0x4e35d421 // fadd v1.4s, v1.4s, v21.4s
+	FMOVQ 32(R3), F30
+	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
+	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
+	FMOVQ 48(R3), F30
+	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
+	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
+	WORD $0x4e35d4a5 // fadd v5.4s, v5.4s, v21.4s
+	FMOVQ 32(R3), F30
+	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
+	WORD $0x4e36d4c6 // fadd v6.4s, v6.4s, v22.4s
+	FMOVQ 48(R3), F30
+	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
+	WORD $0x4e37d4e7 // fadd v7.4s, v7.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
+	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
+	FMOVQ 32(R3), F30
+	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
+	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
+	FMOVQ 48(R3), F30
+	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
+	WORD $0x4e37d56b // fadd v11.4s, v11.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
+	WORD $0x4e34d58c // fadd v12.4s, v12.4s, v20.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
+	WORD $0x4e35d5ad // fadd v13.4s, v13.4s, v21.4s
+	FMOVQ 32(R3), F30
+	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
+	WORD $0x4e36d5ce // fadd v14.4s, v14.4s, v22.4s
+	FMOVQ 48(R3), F30
+	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
+	WORD $0x4e37d5ef // fadd v15.4s, v15.4s, v23.4s
 	ADD $16, R10
 	SUBS $1, R5
-	BNE tap
+	BNE tap_fours
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
 	FMOVQ F1, 16(R3)
 	FMOVQ F2, 32(R3)
 	FMOVQ F3, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
 	ADD $64, R11
 	SUBS $1, R2
-	BNE block
-	MOVD depthTile_xStep(R0), R6
-	ADD R6, R1
+	BNE block_fours
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
 	MOVD depthTile_dstStep(R0), R6
 	ADD R6, R8
 	SUBS $1, R4
-	BNE position
-	RET
-
-// func depth8Blocks(t *depthTile)
-TEXT ·depth8Blocks(SB), NOSPLIT, $0-8
-	MOVD t+0(FP), R0
-	MOVD depthTile_x(R0), R1
-	MOVD depthTile_dst(R0), R8
-	MOVD depthTile_positions(R0), R4
-position:
+	BNE positions_fours
+no_fours:
+	MOVD depthTile_ones(R0), R4
+	TST R4, R4
+	BEQ no_ones
+positions_ones:
 	MOVD ZR, R11
 	MOVD depthTile_blocks(R0), R2
-block:
+block_ones:
 	MOVD R1, R13
 	ADD R11, R13
 	MOVD depthTile_w(R0), R14
@@ -3292,35 +3368,191 @@ block:
 	MOVD depthTile_numTaps(R0), R5
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-tap:
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+tap_ones:
 	MOVD (R10), R3
 	ADD R13, R3
 	MOVD 8(R10), R12
 	ADD R14, R12
-	FMOVQ 0(R3), F2
-	FMOVQ 0(R12), F30
-	WORD $0x6e3edc42 // fmul v2.4s, v2.4s, v30.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	FMOVQ 16(R3), F3
-	FMOVQ 16(R12), F30
-	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
-	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	FMOVQ 0(R12), F4
+	FMOVQ 16(R12), F5
+	FMOVQ 32(R12), F6
+	FMOVQ 48(R12), F7
+	FMOVQ 0(R3), F30
+	WORD $0x6e3edc88 // fmul v8.4s, v4.4s, v30.4s
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3edca9 // fmul v9.4s, v5.4s, v30.4s
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	FMOVQ 32(R3), F30
+	WORD $0x6e3edcca // fmul v10.4s, v6.4s, v30.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	FMOVQ 48(R3), F30
+	WORD $0x6e3edceb // fmul v11.4s, v7.4s, v30.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
 	ADD $16, R10
 	SUBS $1, R5
-	BNE tap
+	BNE tap_ones
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block_ones
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_ones
+no_ones:
+	RET
+
+// func depth8Blocks(t *depthTile)
+TEXT ·depth8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_fours(R0), R4
+	TST R4, R4
+	BEQ no_fours
+positions_fours:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_fours:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+tap_fours:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R12), F8
+	FMOVQ 16(R12), F9
+	FMOVQ 0(R3), F30
+	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
+	WORD $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
+	WORD $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
+	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_fours
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block_fours
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_fours
+no_fours:
+	MOVD depthTile_ones(R0), R4
+	TST R4, R4
+	BEQ no_ones
+positions_ones:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_ones:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+tap_ones:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R12), F2
+	FMOVQ 16(R12), F3
+	FMOVQ 0(R3), F30
+	WORD $0x6e3edc44 // fmul v4.4s, v2.4s, v30.4s
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ 16(R3), F30
+	WORD $0x6e3edc65 // fmul v5.4s, v3.4s, v30.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_ones
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
 	FMOVQ F1, 16(R3)
 	ADD $32, R11
 	SUBS $1, R2
-	BNE block
-	MOVD depthTile_xStep(R0), R6
-	ADD R6, R1
+	BNE block_ones
+	ADD R9, R1
 	MOVD depthTile_dstStep(R0), R6
 	ADD R6, R8
 	SUBS $1, R4
-	BNE position
+	BNE positions_ones
+no_ones:
 	RET
 
 // func pool16Blocks(t *depthTile)
@@ -3328,11 +3560,14 @@ TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
 	MOVD depthTile_x(R0), R1
 	MOVD depthTile_dst(R0), R8
-	MOVD depthTile_positions(R0), R4
-position:
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_fours(R0), R4
+	TST R4, R4
+	BEQ no_fours
+positions_fours:
 	MOVD ZR, R11
 	MOVD depthTile_blocks(R0), R2
-block:
+block_fours:
 	MOVD R1, R13
 	ADD R11, R13
 	MOVD depthTile_w(R0), R14
@@ -3345,65 +3580,177 @@ block:
 	FMOVQ 16(R3), F1
 	FMOVQ 32(R3), F2
 	FMOVQ 48(R3), F3
-	JMP first
-tap:
+	ADD R9, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
+	ADD R9, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	ADD R9, R3
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	JMP first_fours
+tap_fours:
 	MOVD (R10), R3
 	ADD R13, R3
-	FMOVQ 0(R3), F4
-	WORD $0x6ea0e488 // fcmgt v8.4s, v4.4s, v0.4s
-	WORD $0x6e601c88 // bsl v8.16b, v4.16b, v0.16b
-	WORD $0x4e24e48c // fcmeq v12.4s, v4.4s, v4.4s
-	VMOV V12.B16, V0.B16
-	WORD $0x6e641d00 // bsl v0.16b, v8.16b, v4.16b
-	FMOVQ 16(R3), F5
-	WORD $0x6ea1e4a9 // fcmgt v9.4s, v5.4s, v1.4s
-	WORD $0x6e611ca9 // bsl v9.16b, v5.16b, v1.16b
-	WORD $0x4e25e4ad // fcmeq v13.4s, v5.4s, v5.4s
-	VMOV V13.B16, V1.B16
-	WORD $0x6e651d21 // bsl v1.16b, v9.16b, v5.16b
-	FMOVQ 32(R3), F6
-	WORD $0x6ea2e4ca // fcmgt v10.4s, v6.4s, v2.4s
-	WORD $0x6e621cca // bsl v10.16b, v6.16b, v2.16b
-	WORD $0x4e26e4ce // fcmeq v14.4s, v6.4s, v6.4s
-	VMOV V14.B16, V2.B16
-	WORD $0x6e661d42 // bsl v2.16b, v10.16b, v6.16b
-	FMOVQ 48(R3), F7
-	WORD $0x6ea3e4eb // fcmgt v11.4s, v7.4s, v3.4s
-	WORD $0x6e631ceb // bsl v11.16b, v7.16b, v3.16b
-	WORD $0x4e27e4ef // fcmeq v15.4s, v7.4s, v7.4s
-	VMOV V15.B16, V3.B16
-	WORD $0x6e671d63 // bsl v3.16b, v11.16b, v7.16b
-first:
+	FMOVQ 0(R3), F16
+	WORD $0x6ea0e611 // fcmgt v17.4s, v16.4s, v0.4s
+	WORD $0x6e601e11 // bsl v17.16b, v16.16b, v0.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V0.B16
+	WORD $0x6e701e20 // bsl v0.16b, v17.16b, v16.16b
+	FMOVQ 16(R3), F16
+	WORD $0x6ea1e611 // fcmgt v17.4s, v16.4s, v1.4s
+	WORD $0x6e611e11 // bsl v17.16b, v16.16b, v1.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V1.B16
+	WORD $0x6e701e21 // bsl v1.16b, v17.16b, v16.16b
+	FMOVQ 32(R3), F16
+	WORD $0x6ea2e611 // fcmgt v17.4s, v16.4s, v2.4s
+	WORD $0x6e621e11 // bsl v17.16b, v16.16b, v2.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V2.B16
+	WORD $0x6e701e22 // bsl v2.16b, v17.16b, v16.16b
+	FMOVQ 48(R3), F16
+	WORD $0x6ea3e611 // fcmgt v17.4s, v16.4s, v3.4s
+	WORD $0x6e631e11 // bsl v17.16b, v16.16b, v3.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V3.B16
+	WORD $0x6e701e23 // bsl v3.16b, v17.16b, v16.16b
+	ADD R9, R3
+	FMOVQ 0(R3), F16
+	WORD $0x6ea4e611 // fcmgt v17.4s, v16.4s, v4.4s
+	WORD $0x6e641e11 // bsl v17.16b, v16.16b, v4.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V4.B16
+	WORD $0x6e701e24 // bsl v4.16b, v17.16b, v16.16b
+	FMOVQ 16(R3), F16
+	WORD $0x6ea5e611 // fcmgt v17.4s, v16.4s, v5.4s
+	WORD $0x6e651e11 // bsl v17.16b, v16.16b, v5.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V5.B16
+	WORD $0x6e701e25 // bsl v5.16b, v17.16b, v16.16b
+	FMOVQ 32(R3), F16
+	WORD $0x6ea6e611 // fcmgt v17.4s, v16.4s, v6.4s
+	WORD $0x6e661e11 // bsl v17.16b, v16.16b, v6.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V6.B16
+	WORD $0x6e701e26 // bsl v6.16b, v17.16b, v16.16b
+	FMOVQ 48(R3), F16
+	WORD $0x6ea7e611 // fcmgt v17.4s, v16.4s, v7.4s
+	WORD $0x6e671e11 // bsl v17.16b, v16.16b, v7.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V7.B16
+	WORD $0x6e701e27 // bsl v7.16b, v17.16b, v16.16b
+	ADD R9, R3
+	FMOVQ 0(R3), F16
+	WORD $0x6ea8e611 // fcmgt v17.4s, v16.4s, v8.4s
+	WORD $0x6e681e11 // bsl v17.16b, v16.16b, v8.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V8.B16
+	WORD $0x6e701e28 // bsl v8.16b, v17.16b, v16.16b
+	FMOVQ 16(R3), F16
+	WORD $0x6ea9e611 // fcmgt v17.4s, v16.4s, v9.4s
+	WORD $0x6e691e11 // bsl v17.16b, v16.16b, v9.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V9.B16
+	WORD $0x6e701e29 // bsl v9.16b, v17.16b, v16.16b
+	FMOVQ 32(R3), F16
+	WORD $0x6eaae611 // fcmgt v17.4s, v16.4s, v10.4s
+	WORD $0x6e6a1e11 // bsl v17.16b, v16.16b, v10.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V10.B16
+	WORD $0x6e701e2a // bsl v10.16b, v17.16b, v16.16b
+	FMOVQ 48(R3), F16
+	WORD $0x6eabe611 // fcmgt v17.4s, v16.4s, v11.4s
+	WORD $0x6e6b1e11 // bsl v17.16b, v16.16b, v11.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V11.B16
+	WORD $0x6e701e2b // bsl v11.16b, v17.16b, v16.16b
+	ADD R9, R3
+	FMOVQ 0(R3), F16
+	WORD $0x6eace611 // fcmgt v17.4s, v16.4s, v12.4s
+	WORD $0x6e6c1e11 // bsl v17.16b, v16.16b, v12.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V12.B16
+	WORD $0x6e701e2c // bsl v12.16b, v17.16b, v16.16b
+	FMOVQ 16(R3), F16
+	WORD $0x6eade611 // fcmgt v17.4s, v16.4s, v13.4s
+	WORD $0x6e6d1e11 // bsl v17.16b, v16.16b, v13.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V13.B16
+	WORD $0x6e701e2d // bsl v13.16b, v17.16b, v16.16b
+	FMOVQ 32(R3), F16
+	WORD $0x6eaee611 // fcmgt v17.4s, v16.4s, v14.4s
+	WORD $0x6e6e1e11 // bsl v17.16b, v16.16b, v14.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V14.B16
+	WORD $0x6e701e2e // bsl v14.16b, v17.16b, v16.16b
+	FMOVQ 48(R3), F16
+	WORD $0x6eafe611 // fcmgt v17.4s, v16.4s, v15.4s
+	WORD $0x6e6f1e11 // bsl v17.16b, v16.16b, v15.16b
+	WORD $0x4e30e612 // fcmeq v18.4s, v16.4s, v16.4s
+	VMOV V18.B16, V15.B16
+	WORD $0x6e701e2f // bsl v15.16b, v17.16b, v16.16b
+first_fours:
 	ADD $16, R10
 	SUBS $1, R5
-	BNE tap
+	BNE tap_fours
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
 	FMOVQ F1, 16(R3)
 	FMOVQ F2, 32(R3)
 	FMOVQ F3, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
 	ADD $64, R11
 	SUBS $1, R2
-	BNE block
-	MOVD depthTile_xStep(R0), R6
-	ADD R6, R1
+	BNE block_fours
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
 	MOVD depthTile_dstStep(R0), R6
 	ADD R6, R8
 	SUBS $1, R4
-	BNE position
-	RET
-
-// func pool8Blocks(t *depthTile)
-TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
-	MOVD t+0(FP), R0
-	MOVD depthTile_x(R0), R1
-	MOVD depthTile_dst(R0), R8
-	MOVD depthTile_positions(R0), R4
-position:
+	BNE positions_fours
+no_fours:
+	MOVD depthTile_ones(R0), R4
+	TST R4, R4
+	BEQ no_ones
+positions_ones:
 	MOVD ZR, R11
 	MOVD depthTile_blocks(R0), R2
-block:
+block_ones:
 	MOVD R1, R13
 	ADD R11, R13
 	MOVD depthTile_w(R0), R14
@@ -3414,39 +3761,232 @@ block:
 	ADD R13, R3
 	FMOVQ 0(R3), F0
 	FMOVQ 16(R3), F1
-	JMP first
-tap:
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	JMP first_ones
+tap_ones:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F4
+	WORD $0x6ea0e485 // fcmgt v5.4s, v4.4s, v0.4s
+	WORD $0x6e601c85 // bsl v5.16b, v4.16b, v0.16b
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VMOV V6.B16, V0.B16
+	WORD $0x6e641ca0 // bsl v0.16b, v5.16b, v4.16b
+	FMOVQ 16(R3), F4
+	WORD $0x6ea1e485 // fcmgt v5.4s, v4.4s, v1.4s
+	WORD $0x6e611c85 // bsl v5.16b, v4.16b, v1.16b
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VMOV V6.B16, V1.B16
+	WORD $0x6e641ca1 // bsl v1.16b, v5.16b, v4.16b
+	FMOVQ 32(R3), F4
+	WORD $0x6ea2e485 // fcmgt v5.4s, v4.4s, v2.4s
+	WORD $0x6e621c85 // bsl v5.16b, v4.16b, v2.16b
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VMOV V6.B16, V2.B16
+	WORD $0x6e641ca2 // bsl v2.16b, v5.16b, v4.16b
+	FMOVQ 48(R3), F4
+	WORD $0x6ea3e485 // fcmgt v5.4s, v4.4s, v3.4s
+	WORD $0x6e631c85 // bsl v5.16b, v4.16b, v3.16b
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VMOV V6.B16, V3.B16
+	WORD $0x6e641ca3 // bsl v3.16b, v5.16b, v4.16b
+first_ones:
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_ones
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block_ones
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_ones
+no_ones:
+	RET
+
+// func pool8Blocks(t *depthTile)
+TEXT ·pool8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_fours(R0), R4
+	TST R4, R4
+	BEQ no_fours
+positions_fours:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_fours:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	ADD R9, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	ADD R9, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	ADD R9, R3
+	FMOVQ 0(R3), F6
+	FMOVQ 16(R3), F7
+	JMP first_fours
+tap_fours:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F8
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x6e601d09 // bsl v9.16b, v8.16b, v0.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V0.B16
+	WORD $0x6e681d20 // bsl v0.16b, v9.16b, v8.16b
+	FMOVQ 16(R3), F8
+	WORD $0x6ea1e509 // fcmgt v9.4s, v8.4s, v1.4s
+	WORD $0x6e611d09 // bsl v9.16b, v8.16b, v1.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V1.B16
+	WORD $0x6e681d21 // bsl v1.16b, v9.16b, v8.16b
+	ADD R9, R3
+	FMOVQ 0(R3), F8
+	WORD $0x6ea2e509 // fcmgt v9.4s, v8.4s, v2.4s
+	WORD $0x6e621d09 // bsl v9.16b, v8.16b, v2.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V2.B16
+	WORD $0x6e681d22 // bsl v2.16b, v9.16b, v8.16b
+	FMOVQ 16(R3), F8
+	WORD $0x6ea3e509 // fcmgt v9.4s, v8.4s, v3.4s
+	WORD $0x6e631d09 // bsl v9.16b, v8.16b, v3.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V3.B16
+	WORD $0x6e681d23 // bsl v3.16b, v9.16b, v8.16b
+	ADD R9, R3
+	FMOVQ 0(R3), F8
+	WORD $0x6ea4e509 // fcmgt v9.4s, v8.4s, v4.4s
+	WORD $0x6e641d09 // bsl v9.16b, v8.16b, v4.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V4.B16
+	WORD $0x6e681d24 // bsl v4.16b, v9.16b, v8.16b
+	FMOVQ 16(R3), F8
+	WORD $0x6ea5e509 // fcmgt v9.4s, v8.4s, v5.4s
+	WORD $0x6e651d09 // bsl v9.16b, v8.16b, v5.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V5.B16
+	WORD $0x6e681d25 // bsl v5.16b, v9.16b, v8.16b
+	ADD R9, R3
+	FMOVQ 0(R3), F8
+	WORD $0x6ea6e509 // fcmgt v9.4s, v8.4s, v6.4s
+	WORD $0x6e661d09 // bsl v9.16b, v8.16b, v6.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V6.B16
+	WORD $0x6e681d26 // bsl v6.16b, v9.16b, v8.16b
+	FMOVQ 16(R3), F8
+	WORD $0x6ea7e509 // fcmgt v9.4s, v8.4s, v7.4s
+	WORD $0x6e671d09 // bsl v9.16b, v8.16b, v7.16b
+	WORD $0x4e28e50a // fcmeq v10.4s, v8.4s, v8.4s
+	VMOV V10.B16, V7.B16
+	WORD $0x6e681d27 // bsl v7.16b, v9.16b, v8.16b
+first_fours:
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_fours
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block_fours
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_fours
+no_fours:
+	MOVD depthTile_ones(R0), R4
+	TST R4, R4
+	BEQ no_ones
+positions_ones:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_ones:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	JMP first_ones
+tap_ones:
 	MOVD (R10), R3
 	ADD R13, R3
 	FMOVQ 0(R3), F2
-	WORD $0x6ea0e444 // fcmgt v4.4s, v2.4s, v0.4s
-	WORD $0x6e601c44 // bsl v4.16b, v2.16b, v0.16b
-	WORD $0x4e22e446 // fcmeq v6.4s, v2.4s, v2.4s
-	VMOV V6.B16, V0.B16
-	WORD $0x6e621c80 // bsl v0.16b, v4.16b, v2.16b
-	FMOVQ 16(R3), F3
-	WORD $0x6ea1e465 // fcmgt v5.4s, v3.4s, v1.4s
-	WORD $0x6e611c65 // bsl v5.16b, v3.16b, v1.16b
-	WORD $0x4e23e467 // fcmeq v7.4s, v3.4s, v3.4s
-	VMOV V7.B16, V1.B16
-	WORD $0x6e631ca1 // bsl v1.16b, v5.16b, v3.16b
-first:
+	WORD $0x6ea0e443 // fcmgt v3.4s, v2.4s, v0.4s
+	WORD $0x6e601c43 // bsl v3.16b, v2.16b, v0.16b
+	WORD $0x4e22e444 // fcmeq v4.4s, v2.4s, v2.4s
+	VMOV V4.B16, V0.B16
+	WORD $0x6e621c60 // bsl v0.16b, v3.16b, v2.16b
+	FMOVQ 16(R3), F2
+	WORD $0x6ea1e443 // fcmgt v3.4s, v2.4s, v1.4s
+	WORD $0x6e611c43 // bsl v3.16b, v2.16b, v1.16b
+	WORD $0x4e22e444 // fcmeq v4.4s, v2.4s, v2.4s
+	VMOV V4.B16, V1.B16
+	WORD $0x6e621c61 // bsl v1.16b, v3.16b, v2.16b
+first_ones:
 	ADD $16, R10
 	SUBS $1, R5
-	BNE tap
+	BNE tap_ones
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
 	FMOVQ F1, 16(R3)
 	ADD $32, R11
 	SUBS $1, R2
-	BNE block
-	MOVD depthTile_xStep(R0), R6
-	ADD R6, R1
+	BNE block_ones
+	ADD R9, R1
 	MOVD depthTile_dstStep(R0), R6
 	ADD R6, R8
 	SUBS $1, R4
-	BNE position
+	BNE positions_ones
+no_ones:
 	RET
 
 // func winograd2InBlocks(t *combining)

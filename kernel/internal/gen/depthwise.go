@@ -1,11 +1,15 @@
 package main
 
+import "fmt"
+
 // depthwise writes the functions that sum up a window, channel by channel: depth16 for blocks of 16
-// channels, and depth8 for blocks of 8; and pool16 and pool8, which find the largest elements. Their argument is struct depthTile in depthwise.go. The
-// registers:
+// channels, and depth8 for blocks of 8; and pool16 and pool8, which find the largest elements. Their argument is struct depthTile in
+// depthwise.go. Four positions at a time share what is read of the weights, and the sums of one would wait for each
+// other. The registers:
 //
 //	DI       the arguments
 //	SI, R8   x and dst at the current position
+//	R9       from a position of x to the next one
 //	BX, DX   remaining positions and blocks
 //	R11      finished channels, in bytes
 //	R13, R14 x and w at the current channels
@@ -21,55 +25,78 @@ func (g *vectors) depthwise() {
 	}{{"depth16", 16, false}, {"depth8", 8, false}, {"pool16", 16, true}, {"pool8", 8, true}} {
 		parts := f.channels / g.lanes
 		g.open(f.name, "t *depthTile", "DI")
-		g.p("MOVQ depthTile_x(DI), SI; MOVQ depthTile_dst(DI), R8; MOVQ depthTile_positions(DI), BX")
-		g.label("position")
-		g.p("XORQ R11, R11; MOVQ depthTile_blocks(DI), DX")
-		g.label("block")
-		g.p("MOVQ SI, R13; ADDQ R11, R13; MOVQ depthTile_w(DI), R14; ADDQ R11, R14")
-		g.p("MOVQ depthTile_taps(DI), R10; MOVQ depthTile_numTaps(DI), CX")
-		if f.largest {
-			g.largestOfTaps(parts)
-		} else {
-			g.sumOfTaps(parts)
+		g.p("MOVQ depthTile_x(DI), SI; MOVQ depthTile_dst(DI), R8; MOVQ depthTile_xStep(DI), R9")
+		for _, loop := range []struct {
+			name  string
+			count int
+		}{{"fours", 4}, {"ones", 1}} {
+			g.p("MOVQ depthTile_%s(DI), BX; TESTQ BX, BX; JZ no_%[1]s", loop.name)
+			g.label("positions_" + loop.name)
+			g.p("XORQ R11, R11; MOVQ depthTile_blocks(DI), DX")
+			g.label("block_" + loop.name)
+			g.p("MOVQ SI, R13; ADDQ R11, R13; MOVQ depthTile_w(DI), R14; ADDQ R11, R14")
+			g.p("MOVQ depthTile_taps(DI), R10; MOVQ depthTile_numTaps(DI), CX")
+			if f.largest {
+				g.largestOfTaps(loop.name, loop.count, parts)
+			} else {
+				g.sumOfTaps(loop.name, loop.count, parts)
+			}
+			g.p("ADDQ $16, R10; DECQ CX; JNZ tap_%s", loop.name)
+			g.p("MOVQ R8, AX; ADDQ R11, AX")
+			g.eachPosition(loop.count, parts, "depthTile_dstStep(DI)", func(sum, at string, _ int) { g.p("VMOVUPS %s, %s", sum, at) })
+			g.p("ADDQ $%d, R11; DECQ DX; JNZ block_%s", 4*f.channels, loop.name)
+			for range loop.count {
+				g.p("ADDQ R9, SI; ADDQ depthTile_dstStep(DI), R8")
+			}
+			g.p("DECQ BX; JNZ positions_%s", loop.name)
+			g.label("no_" + loop.name)
 		}
-		g.p("ADDQ $16, R10; DECQ CX; JNZ tap")
-		g.p("MOVQ R8, AX; ADDQ R11, AX")
-		for i := range parts {
-			g.p("VMOVUPS %s, %d(AX)", g.vec(i), i*g.width())
-		}
-		g.p("ADDQ $%d, R11; DECQ DX; JNZ block", 4*f.channels)
-		g.p("ADDQ depthTile_xStep(DI), SI; ADDQ depthTile_dstStep(DI), R8; DECQ BX; JNZ position")
 		g.end()
 	}
 }
 
-// sumOfTaps writes the beginning of the loop over the taps of a sum.
-func (g *vectors) sumOfTaps(parts int) {
-	for i := range parts {
-		g.p("%s %s, %[2]s, %[2]s", g.zero, g.vec(i))
-	}
-	g.label("tap")
-	g.p("MOVQ (R10), AX; ADDQ R13, AX; MOVQ 8(R10), R12; ADDQ R14, R12")
-	for i := range parts {
-		x := g.vec(parts + i)
-		g.p("VMOVUPS %d(AX), %s; VMULPS %[1]d(R12), %[2]s, %[2]s; VADDPS %[2]s, %[3]s, %[3]s", i*g.width(), x, g.vec(i))
+// eachPosition calls f for each part of each position, with its sum, and where AX points to. The part numbers
+// the registers that positions have in common.
+func (g *vectors) eachPosition(count, parts int, step string, f func(sum, at string, part int)) {
+	for p := range count {
+		if p > 0 {
+			g.p("ADDQ %s, AX", step)
+		}
+		for i := range parts {
+			f(g.vec(p*parts+i), fmt.Sprintf("%d(AX)", i*g.width()), i)
+		}
 	}
 }
 
-// largestOfTaps writes the beginning of the loop over the taps of a maximum, which begins with the
+// sumOfTaps writes the beginning of the loop over the taps of sums.
+func (g *vectors) sumOfTaps(name string, count, parts int) {
+	for i := range count * parts {
+		g.p("%s %s, %[2]s, %[2]s", g.zero, g.vec(i))
+	}
+	w := count * parts
+	g.label("tap_" + name)
+	g.p("MOVQ (R10), AX; ADDQ R13, AX; MOVQ 8(R10), R12; ADDQ R14, R12")
+	for i := range parts {
+		g.p("VMOVUPS %d(R12), %s", i*g.width(), g.vec(w+i))
+	}
+	g.eachPosition(count, parts, "R9", func(sum, at string, part int) {
+		product := g.vec(w + parts + part)
+		g.p("VMULPS %s, %s, %s; VADDPS %[3]s, %[4]s, %[4]s", at, g.vec(w+part), product, sum)
+	})
+}
+
+// largestOfTaps writes the beginning of the loop over the taps of maxima, which begin with the
 // first one. The steps are those of larger.
-func (g *vectors) largestOfTaps(parts int) {
+func (g *vectors) largestOfTaps(name string, count, parts int) {
 	g.p("MOVQ (R10), AX; ADDQ R13, AX")
-	for i := range parts {
-		g.p("VMOVUPS %d(AX), %s", i*g.width(), g.vec(i))
-	}
-	g.p("JMP first")
-	g.label("tap")
+	g.eachPosition(count, parts, "R9", func(most, at string, _ int) { g.p("VMOVUPS %s, %s", at, most) })
+	g.p("JMP first_%s", name)
+	g.label("tap_" + name)
 	g.p("MOVQ (R10), AX; ADDQ R13, AX")
-	for i := range parts {
-		most, x, larger, number := g.vec(i), g.vec(parts+i), g.vec(2*parts+i), g.vec(3*parts+i)
-		g.p("VMOVUPS %d(AX), %s; VMAXPS %s, %[2]s, %[4]s", i*g.width(), x, most, larger)
+	x, larger, number := g.vec(count*parts), g.vec(count*parts+1), g.vec(count*parts+2)
+	g.eachPosition(count, parts, "R9", func(most, at string, _ int) {
+		g.p("VMOVUPS %s, %s; VMAXPS %s, %[2]s, %[4]s", at, x, most, larger)
 		g.p("VCMPPS $0, %s, %[1]s, %s; VBLENDVPS %[2]s, %s, %[1]s, %[4]s", x, number, larger, most)
-	}
-	g.label("first")
+	})
+	g.label("first_" + name)
 }
