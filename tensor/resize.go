@@ -73,7 +73,7 @@ func (o ResizeOptions) checked(name string, x *fgraph.Variable, n int) ResizeOpt
 func ResizeTo(x *fgraph.Variable, o ResizeOptions, sizes ...*fgraph.Variable) *fgraph.Variable {
 	const name = "resize"
 	o = o.checked(name, x, len(sizes))
-	for d, m := range sizes {
+	for d, m := range slices.Backward(sizes) { // the last dimensions first, while there are fewer of their lines
 		if m == nil {
 			continue
 		}
@@ -96,7 +96,7 @@ func ResizeTo(x *fgraph.Variable, o ResizeOptions, sizes ...*fgraph.Variable) *f
 func ResizeBy(x *fgraph.Variable, o ResizeOptions, scales ...float64) *fgraph.Variable {
 	const name = "resize"
 	o = o.checked(name, x, len(scales))
-	for d, scale := range scales {
+	for d, scale := range slices.Backward(scales) {
 		k := int(scale)
 		switch n := sizeOf(x, d); {
 		case !(scale > 0 && scale <= maxWindow):
@@ -141,18 +141,11 @@ func (o ResizeOptions) along(x *fgraph.Variable, d int, n, m, scale *fgraph.Vari
 	}
 	// Behind the ends there is nothing to go on with, so places there are those of the ends.
 	at := MustApply(ResizePlacesOp{Coordinates: o.Coordinates}, n, m, scale)
-	// Places are never negative, so cutting off rounds down.
-	left := Cast(at, array.Int64)
-	x = Cast(x, TypeOf(x).DType().Float())
-	order := make([]int, TypeOf(x).NDim())
-	for i := range order {
-		order[i] = array.NewAxis
+	dtype := TypeOf(x).DType().Float()
+	if dtype.IsHalf() {
+		return Cast(MustApply(InterpolateOp{Axis: int8(d)}, Cast(x, array.Float32), at), dtype)
 	}
-	order[d] = 0
-	share := DimShuffle(Cast(Sub(at, left), TypeOf(x).DType()), order...)
-	// At the last element the share of the right one is 0, but its index has to be one of x.
-	right := Minimum(Add(left, Int(1)), intMap(array.Sub, n, Int(1)))
-	return Add(Mul(takeAlong(x, d, left), Sub(Number(1, share), share)), Mul(takeAlong(x, d, right), share))
+	return MustApply(InterpolateOp{Axis: int8(d)}, Cast(x, dtype), at)
 }
 
 // ResizePlacesOp computes where the elements of a resized dimension are in the original one: inputs

@@ -441,7 +441,7 @@ func TestWindowErrors(t *testing.T) {
 			t.Errorf("%s: %v, want an error: %s", text, err, c.want)
 		}
 	}
-	for _, op := range []tensor.Op{tensor.ConvOp{}, tensor.ConvTransposeOp{}, tensor.ConvWeightsOp{}, tensor.PoolOp{}, tensor.PoolPlacesOp{}, tensor.PoolGradOp{}, tensor.ResizePlacesOp{},
+	for _, op := range []tensor.Op{tensor.ConvOp{}, tensor.ConvTransposeOp{}, tensor.ConvWeightsOp{}, tensor.PoolOp{}, tensor.PoolPlacesOp{}, tensor.PoolGradOp{}, tensor.ResizePlacesOp{}, tensor.InterpolateOp{},
 		tensor.ConvOp{Window: array.Window{Dims: 9}, Groups: 1}, tensor.PoolOp{Window: array.Window{Dims: -1}}} {
 		if _, err := op.Infer([]*fgraph.Variable{s.Lookup("x")}); err == nil {
 			t.Errorf("%v without parameters is possible", op)

@@ -97,6 +97,11 @@ func (l *layouts) moved(a *apply) *variable {
 			op.Axis = int8(placeOf(int(op.Axis), typeOf(a.Out()).NDim()))
 			return l.again(op, a)
 		}
+	case tensor.InterpolateOp:
+		if x := l.last[a.Inputs()[0]]; x != nil {
+			op.Axis = int8(placeOf(int(op.Axis), typeOf(x).NDim()))
+			return tensor.MustApply(op, x, a.Inputs()[1])
+		}
 	case *tensor.SubtensorOp:
 		return l.selected(a, op)
 	case tensor.Reduce:

@@ -48,6 +48,10 @@ var productCases = []struct {
 		z := tensor.Repeat(tensor.Repeat(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Int(2), 2), tensor.Int(3), 3)
 		return tensor.Sum(tensor.Mul(y, z), 2, 3)
 	}, "ConvLast{2}; Alloc; Reshape{4}; Alloc; Reshape{4}; Matmul; Reshape{6}; Reshape{4}; Composite; sum{axis=1,2}"},
+	{"an image that is resized", func(r *rand.Rand, x variable) variable {
+		y := tensor.ResizeBy(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.ResizeOptions{Linear: true}, 1, 1, 2, 1.5)
+		return tensor.Sum(tensor.Conv(y, float32s(r, 4, 4, 1, 1), nil, tensor.Slide{}, 1), 2, 3)
+	}, "ConvLast{2}; ResizePlaces{half_pixel}; Interpolate{axis=2}; ResizePlaces{half_pixel}; Interpolate{axis=1}; ConvLast{2}; sum{axis=1,2}"},
 	{"positions of a product that are repeated", func(r *rand.Rand, x variable) variable {
 		y := tensor.Mul(tensor.ExpandDims(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 3), tensor.ExpandDims(float32s(r, 2, 4, 1, 1), 3))
 		z := tensor.Reshape(tensor.Alloc(y, tensor.Int(2), tensor.Int(4), tensor.Int(9), tensor.Int(2), tensor.Int(7)), tensor.Int(2), tensor.Int(4), tensor.Int(18), tensor.Int(7))

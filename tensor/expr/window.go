@@ -49,6 +49,8 @@ var windowOps = map[string]maker{
 		return op, op.Valid() && (len(params) == 1 || params[1] != "")
 	},
 
+	"Interpolate": onAxis(func(axis int8) tensor.Op { return tensor.InterpolateOp{Axis: axis} }),
+
 	"MaxPool": poolOp(array.PoolMax, func(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
 		return tensor.PoolOp{Window: w, Ceil: ceil, Kind: kind}
 	}),
