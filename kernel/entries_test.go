@@ -85,6 +85,11 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"TanhVec":         func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
 	"TanhDerivVec":    func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"ExpVec":          func(a *arena, rows, cols int) { ExpVec(a.out(cols), a.in(cols), 1) },
+	"RowSums": func(a *arena, rows, cols int) {
+		if cols > 0 {
+			RowSums(a.out(rows), a.in(rows*cols), cols)
+		}
+	},
 	"LayerNormRows": func(a *arena, rows, cols int) {
 		LayerNormRows(a.out(rows*cols), a.in(rows*cols), cols, a.in(cols), a.in(cols), 3, 1e-5)
 	},

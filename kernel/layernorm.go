@@ -36,6 +36,22 @@ func LayerNormRows(dst, src []float32, n int, gain, bias []float32, divisor, eps
 	}
 }
 
+// RowSums sets sums to those of the rows of x, of n elements each. They are made in double precision; their
+// order depends on n alone.
+func RowSums(sums, x []float32, n int) {
+	if n <= 0 || len(x)%n != 0 {
+		panic(errShape)
+	}
+	sums = head(sums, len(x)/n)
+	for len(sums) > 0 {
+		var some [rowsAtOnce]float32
+		rows := min(len(sums), rowsAtOnce)
+		layerSums(&some, x, n, rows, nil)
+		copy(sums, some[:rows])
+		sums, x = sums[rows:], x[rows*n:]
+	}
+}
+
 // rowsAtOnce is how many rows are summed up side by side.
 const rowsAtOnce = 4
 

@@ -38,6 +38,10 @@ var vectorFuncs = []struct {
 		n := len(x) / 7
 		LayerNormRows(dst[:7*n], x[:7*n], max(1, n), nil, nil, 9, 1e-5)
 	}},
+	{"sums of rows", func(dst, x, y, z []float32) {
+		n := 1 + len(x)/5
+		RowSums(dst, x[:len(x)/n*n], n)
+	}},
 	{"map erf", func(dst, x, y, z []float32) { Float32Map("erf")(dst, x, nil) }},
 	{"map expm1", func(dst, x, y, z []float32) { Float32Map("expm1")(dst, x, nil) }},
 	{"map erfc", func(dst, x, y, z []float32) { Float32Map("erfc")(dst, x, nil) }},

@@ -1,6 +1,11 @@
 package array
 
-import "github.com/nnopt/nnopt/internal/divide"
+import (
+	"math/bits"
+
+	"github.com/nnopt/nnopt/internal/divide"
+	"github.com/nnopt/nnopt/kernel"
+)
 
 // straight is Map for n elements that are one block, and for operands that lie in order in memory or
 // are one number: most maps of small networks, whose loop would take longer to prepare than to run. It
@@ -176,3 +181,29 @@ func reduceRuns[T, A float](f *folder[T, A], out, x []T, n, run int) {
 		out[k] = T(acc)
 	}
 }
+
+// rowTerms is the least number of terms of a sum that RowSums makes side by side.
+const rowTerms = 16
+
+// sumRows is Reduce for sums of float32s that lie behind each other in memory, of the last dimensions of an array. It
+// reports false if they don't, and does nothing.
+func (ws *Workspace) sumRows(out, in *Array, axes Axes) bool {
+	last := bits.Len8(uint8(axes)) == int(in.ndim) && axes != 0
+	first := bits.TrailingZeros8(uint8(axes))
+	if in.dtype != Float32 || !last || axes>>first != 1<<(int(in.ndim)-first)-1 || !in.Contiguous() {
+		return false
+	}
+	n := 1
+	for _, k := range in.shape[first:in.ndim] {
+		n *= k
+	}
+	if n < rowTerms || n > blockTerms || in.Len() == 0 {
+		return false
+	}
+	x, sums := Slice[float32](in), Slice[float32](out)
+	ws.pieces(in.Len()*sumTerm, len(sums), 1, func(_ *Workspace, first, next int) { kernel.RowSums(sums[first:next], x[first*n:next*n], n) })
+	return true
+}
+
+// sumTerm is what a term takes, in picoseconds.
+const sumTerm = 100
