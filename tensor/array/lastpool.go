@@ -21,8 +21,8 @@ func (ws *Workspace) PoolLast(y, x *Array, w Window, kind Pooling) error {
 		ws.pieces(n*p.out[2]*p.slide.window()*p.channels*each, n, 1, func(ws *Workspace, first, next int) {
 			some := span{first, next}
 			switch {
-			case x.dtype == Float32 && kind == PoolMax:
-				p.largest(some, Slice[float32](x), Slice[float32](y))
+			case x.dtype == Float32 && (kind == PoolMax || p.slide.window() <= singleTerms):
+				p.singles(some, Slice[float32](x), Slice[float32](y))
 			case x.dtype == Float32:
 				poolLast(p, some, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(2*p.channels))
 			default:
@@ -73,12 +73,18 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 	}
 }
 
-// largest finds the largest float32s for some lines of the result. Positions whose windows are in the input in the same way are
+// singles computes some lines of the result in single precision. Positions whose windows are in the input in the same way are
 // computed together.
-func (p *lastPool) largest(some span, x, y []float32) {
-	lines, size := p.out[0]*p.out[1], p.inputs()*p.channels
+func (p *lastPool) singles(some span, x, y []float32) {
+	lines, size, c := p.out[0]*p.out[1], p.inputs()*p.channels, p.channels
 	taps := make([]kernel.Tap, 0, p.slide.window())
-	y = y[some.lo*p.out[2]*p.channels:]
+	var ones, counts []float32
+	if p.kind != PoolMax {
+		ones = make([]float32, 2*c)
+		ones, counts = ones[:c], ones[c:]
+		fill(ones, 1)
+	}
+	y = y[some.lo*p.out[2]*c:]
 	for line := some.lo; line < some.hi; line++ {
 		data := x[line/lines*size:][:size]
 		for k := 0; k < p.out[2]; {
@@ -91,12 +97,21 @@ func (p *lastPool) largest(some span, x, y []float32) {
 				n++
 			}
 			taps = taps[:0]
-			p.window(line%lines, k, func(at int) { taps = append(taps, kernel.Tap{X: at * p.channels}) })
-			run := y[:n*p.channels]
-			if y = y[n*p.channels:]; len(taps) > 0 {
-				kernel.Largest(run, p.channels, data, p.stride[2]*p.channels, taps, n, p.channels)
-			} else {
-				// These windows lie in the margins alone.
+			p.window(line%lines, k, func(at int) { taps = append(taps, kernel.Tap{X: at * c}) })
+			run := y[:n*c]
+			y = y[n*c:]
+			switch {
+			case p.kind != PoolMax:
+				kernel.Depthwise(run, c, data, p.stride[2]*c, ones, taps, n, c)
+				if count := p.count([MaxSpatial]int{line % lines / p.out[1], line % p.out[1], k}); count != 1 {
+					fill(counts, float32(count))
+					for ; len(run) > 0; run = run[c:] {
+						float32Kernels[TrueDiv](run[:c], run[:c], counts)
+					}
+				}
+			case len(taps) > 0:
+				kernel.Largest(run, c, data, p.stride[2]*c, taps, n, c)
+			default: // these windows lie in the margins alone
 				fill(run, float32(math.Inf(-1)))
 			}
 			k += n

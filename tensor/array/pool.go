@@ -14,8 +14,8 @@ const (
 )
 
 // Pool sets y to what a window finds in x: shapes [N, C, positions…] and [N, C, spatial…]. Both
-// have one type, floats except for PoolMax, and y is contiguous. Sums are in double precision, in
-// the order of the window. Each window has an element in the input, except for sums and
+// have one type, floats except for PoolMax, and y is contiguous. Sums have
+// the order of the window, and are in double precision if there are more than singleTerms terms. Each window has an element in the input, except for sums and
 // PoolPaddedMean.
 func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && x.Len() > 0 && y.Len() > 0 {
@@ -24,6 +24,10 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	return ws.pooled(y, x, func(x *Array) {
 		p := newPool(w, x, y, kind)
 		switch {
+		case kind != PoolMax && x.dtype == Float32 && p.slide.window() <= singleTerms:
+			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
+				poolSums(p, lines, Slice[float32](x), Slice[float32](y), make([]float32, p.out[2]))
+			})
 		case kind != PoolMax && x.dtype == Float32:
 			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
 				poolSums(p, lines, Slice[float32](x), Slice[float32](y), ws.accumulators(p.out[2]))
@@ -34,19 +38,22 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 			})
 		case x.dtype == Float32:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
-				poolMax(p, lines, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)))
+				poolMax(p, lines, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)), float32Kernels[Maximum])
 			})
 		case x.dtype == Float64:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
-				poolMax(p, lines, Slice[float64](x), Slice[float64](y), math.Inf(-1))
+				poolMax(p, lines, Slice[float64](x), Slice[float64](y), math.Inf(-1), float64Kernels[Maximum])
 			})
 		default:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
-				poolMax(p, lines, Slice[int64](x), Slice[int64](y), math.MinInt64)
+				poolMax(p, lines, Slice[int64](x), Slice[int64](y), math.MinInt64, int64Kernels[Maximum])
 			})
 		}
 	})
 }
+
+// singleTerms is how many float32s are added in single precision: their sum is off by as many roundings at most.
+const singleTerms = 32
 
 // leastTurnedChannels is how many channels fill vectors. Then it takes less time to move them behind the others
 // and back than to pool lines: 0.2 to 0.5 of it on a Zen 5 (2026-11-28).
@@ -205,13 +212,17 @@ func (p *pool) elements(line int, f func(r span, at int)) {
 	})
 }
 
-func poolMax[T number](p *pool, some span, x, y []T, lowest T) {
+func poolMax[T number](p *pool, some span, x, y []T, lowest T, larger blockFunc[T]) {
 	size, step := p.inputs(), p.stride[2]
 	p.lines(some, func(plane, line, first int) {
 		row, data := y[first:][:p.out[2]], x[plane*size:][:size]
 		fill(row, lowest)
 		p.elements(line, func(r span, at int) {
 			part := row[r.lo:r.hi]
+			if step == 1 {
+				larger(part, part, data[at:][:len(part)])
+				return
+			}
 			for i, most := range part {
 				part[i] = max(most, data[at]) // NaN stays; without a branch, which few could predict
 				at += step
@@ -241,7 +252,7 @@ func poolPlaces[T number](p *pool, some span, x []T, places []int64) {
 	})
 }
 
-func poolSums[T float](p *pool, some span, x, y []T, sums []float64) {
+func poolSums[T, S float](p *pool, some span, x, y []T, sums []S) {
 	size, step := p.inputs(), p.stride[2]
 	p.lines(some, func(plane, line, first int) {
 		data := x[plane*size:][:size]
@@ -249,14 +260,14 @@ func poolSums[T float](p *pool, some span, x, y []T, sums []float64) {
 		p.elements(line, func(r span, at int) {
 			part := sums[r.lo:r.hi]
 			for i := range part {
-				part[i] += float64(data[at])
+				part[i] += S(data[at])
 				at += step
 			}
 		})
 		position := [MaxSpatial]int{line / p.out[1], line % p.out[1], 0}
 		for i, sum := range sums {
 			position[2] = i
-			y[first+i] = T(sum / p.count(position))
+			y[first+i] = T(sum / S(p.count(position)))
 		}
 	})
 }
