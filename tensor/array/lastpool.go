@@ -49,7 +49,6 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 	y = y[some.lo*p.out[2]*p.channels:]
 	for line := some.lo; line < some.hi; line++ {
 		data := x[line/lines*size:][:size]
-		position := [MaxSpatial]int{line % lines / p.out[1], line % p.out[1], 0}
 		for k := range p.out[2] {
 			row := y[:p.channels]
 			y = y[p.channels:]
@@ -60,8 +59,7 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 			}
 			clear(sums)
 			p.window(line%lines, k, func(at int) { add(sums, data[at*p.channels:][:p.channels]) })
-			position[2] = k
-			if n := p.count(position); n != count { // most positions have that of the one before
+			if n := p.countLine(line%lines) * p.countColumn(k); n != count { // most positions have that of the one before
 				count = n
 				fill(counts, n)
 			}
@@ -103,7 +101,7 @@ func (p *lastPool) singles(some span, x, y []float32) {
 			switch {
 			case p.kind != PoolMax:
 				kernel.Depthwise(run, c, data, p.stride[2]*c, ones, taps, n, c)
-				if count := p.count([MaxSpatial]int{line % lines / p.out[1], line % p.out[1], k}); count != 1 {
+				if count := p.countLine(line%lines) * p.countColumn(k); count != 1 {
 					fill(counts, float32(count))
 					for ; len(run) > 0; run = run[c:] {
 						float32Kernels[TrueDiv](run[:c], run[:c], counts)

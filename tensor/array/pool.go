@@ -1,6 +1,10 @@
 package array
 
-import "math"
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/kernel"
+)
 
 // A Pooling says what a pool computes from the elements of a window that are in the input.
 type Pooling uint8
@@ -18,7 +22,7 @@ const (
 // the order of the window, and are in double precision if there are more than singleTerms terms. Each window has an element in the input, except for sums and
 // PoolPaddedMean.
 func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
-	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && x.Len() > 0 && y.Len() > 0 {
+	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && y.shape[y.ndim-1] < mostTurnedColumns && x.Len() > 0 && y.Len() > 0 {
 		return ws.poolTurned(y, x, w, kind)
 	}
 	return ws.pooled(y, x, func(x *Array) {
@@ -26,15 +30,15 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 		switch {
 		case kind != PoolMax && x.dtype == Float32 && p.slide.window() <= singleTerms:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
-				poolSums(p, lines, Slice[float32](x), Slice[float32](y), make([]float32, p.out[2]))
+				poolSums(p, lines, Slice[float32](x), Slice[float32](y), make([]float32, (p.out[2]-1)*p.stride[2]+1), addSingles)
 			})
 		case kind != PoolMax && x.dtype == Float32:
 			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
-				poolSums(p, lines, Slice[float32](x), Slice[float32](y), ws.accumulators(p.out[2]))
+				poolSums(p, lines, Slice[float32](x), Slice[float32](y), ws.accumulators((p.out[2]-1)*p.stride[2]+1), kernel.AddVecToDoubles)
 			})
 		case kind != PoolMax:
 			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
-				poolSums(p, lines, Slice[float64](x), Slice[float64](y), ws.accumulators(p.out[2]))
+				poolSums(p, lines, Slice[float64](x), Slice[float64](y), ws.accumulators((p.out[2]-1)*p.stride[2]+1), addDoubles)
 			})
 		case x.dtype == Float32:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
@@ -58,6 +62,9 @@ const singleTerms = 32
 // leastTurnedChannels is how many channels fill vectors. Then it takes less time to move them behind the others
 // and back than to pool lines: 0.2 to 0.5 of it on a Zen 5 (2026-11-28).
 const leastTurnedChannels = 16
+
+// mostTurnedColumns is from which length on lines fill vectors better than channels do that have to be moved.
+const mostTurnedColumns = 48
 
 // poolTurned is Pool by PoolLast.
 func (ws *Workspace) poolTurned(y, x *Array, w Window, kind Pooling) error {
@@ -171,10 +178,13 @@ func (p *pool) countCovered(w *Window, kind Pooling) {
 	}
 }
 
-// count returns what to divide a sum by.
-func (p *pool) count(position [MaxSpatial]int) float64 {
+// countLine returns what to divide sums of a line by, times what countColumn returns.
+func (p *pool) countLine(line int) float64 {
+	if p.counts[2] == nil {
+		return 1
+	}
 	n := 1.0
-	for d, i := range position {
+	for d, i := range [...]int{line / p.out[1], line % p.out[1]} {
 		if p.counts[d] != nil {
 			n *= p.counts[d][i]
 		}
@@ -182,8 +192,18 @@ func (p *pool) count(position [MaxSpatial]int) float64 {
 	return n
 }
 
+// countColumn returns what to divide sums of a column by.
+func (p *pool) countColumn(i int) float64 {
+	if p.counts[2] == nil {
+		return 1
+	}
+	return p.counts[2][i]
+}
+
 // pooling is what an element of a window takes, in picoseconds.
 const pooling = 700
+
+func addSingles(sums, x []float32) { kernel.AddVec(sums, 1, x) }
 
 // poolLines calls f for all rows of the result, or for some of them at a time, a multiple of unit.
 func (ws *Workspace) poolLines(p *pool, unit int, f func(ws *Workspace, lines span)) {
@@ -212,22 +232,42 @@ func (p *pool) elements(line int, f func(r span, at int)) {
 	})
 }
 
+// poolMax finds the largest elements of columns first, and then those of windows: of a whole line in vectors.
 func poolMax[T number](p *pool, some span, x, y []T, lowest T, larger blockFunc[T]) {
-	size, step := p.inputs(), p.stride[2]
-	p.lines(some, func(plane, line, first int) {
-		row, data := y[first:][:p.out[2]], x[plane*size:][:size]
-		fill(row, lowest)
-		p.elements(line, func(r span, at int) {
-			part := row[r.lo:r.hi]
-			if step == 1 {
-				larger(part, part, data[at:][:len(part)])
-				return
+	columns, before, step := p.in[2], p.before[2], p.stride[2]
+	most := make([]T, (p.out[2]-1)*step+1)
+	// The line with its margins.
+	line := make([]T, len(most)+(p.size[2]-1)*p.dilation[2])
+	fill(line, lowest)
+	lo, hi := max(0, -before), min(columns, len(line)-before)
+	part := line[min(lo+before, len(line)) : max(lo, hi)+before]
+	p.lines(some, func(plane, number, first int) {
+		data, none := x[plane*p.inputs():][:p.inputs()], true
+		p.rows(number, func(in, _ int) {
+			row := data[in*columns:][lo:]
+			if none {
+				copy(part, row)
+			} else {
+				larger(part, part, row[:len(part)])
 			}
-			for i, most := range part {
-				part[i] = max(most, data[at]) // NaN stays; without a branch, which few could predict
-				at += step
-			}
+			none = false
 		})
+		if none {
+			fill(part, lowest)
+		}
+		row := y[first:][:p.out[2]]
+		if step == 1 {
+			most = row
+		}
+		copy(most, line)
+		for e := 1; e < p.size[2]; e++ {
+			larger(most, most, line[e*p.dilation[2]:][:len(most)])
+		}
+		if step > 1 {
+			for i := range row {
+				row[i] = most[i*step]
+			}
+		}
 	})
 }
 
@@ -252,22 +292,29 @@ func poolPlaces[T number](p *pool, some span, x []T, places []int64) {
 	})
 }
 
-func poolSums[T, S float](p *pool, some span, x, y []T, sums []S) {
-	size, step := p.inputs(), p.stride[2]
+func poolSums[T, S float](p *pool, some span, x, y []T, sums []S, add func(sums []S, x []T)) {
+	step, counts, count := p.stride[2], make([]S, p.out[2]), -1.0
 	p.lines(some, func(plane, line, first int) {
-		data := x[plane*size:][:size]
+		data := x[plane*p.inputs():][:p.inputs()]
 		clear(sums)
-		p.elements(line, func(r span, at int) {
-			part := sums[r.lo:r.hi]
-			for i := range part {
-				part[i] += S(data[at])
-				at += step
+		p.rows(line, func(in, _ int) {
+			row := data[in*p.in[2]:][:p.in[2]]
+			for e := range p.size[2] {
+				// Also the sums of windows between two that are asked for: vectors have no gaps.
+				at := e*p.dilation[2] - p.before[2]
+				if lo, hi := max(0, -at), min(len(sums), len(row)-at); lo < hi {
+					add(sums[lo:hi], row[lo+at:hi+at])
+				}
 			}
 		})
-		position := [MaxSpatial]int{line / p.out[1], line % p.out[1], 0}
-		for i, sum := range sums {
-			position[2] = i
-			y[first+i] = T(sum / S(p.count(position)))
+		if n := p.countLine(line); n != count { // most lines have that of the one before
+			count = n
+			for i := range counts {
+				counts[i] = S(n * p.countColumn(i))
+			}
+		}
+		for i, n := range counts {
+			y[first+i] = T(sums[i*step] / n)
 		}
 	})
 }
@@ -276,10 +323,8 @@ func poolGrad[T float](p *pool, some span, x, y []T) {
 	size, step := p.inputs(), p.stride[2]
 	share := make([]T, p.out[2])
 	p.lines(some, func(plane, line, first int) {
-		position := [MaxSpatial]int{line / p.out[1], line % p.out[1], 0}
 		for i := range share {
-			position[2] = i
-			share[i] = T(float64(y[first+i]) / p.count(position))
+			share[i] = T(float64(y[first+i]) / (p.countLine(line) * p.countColumn(i)))
 		}
 		data := x[plane*size:][:size]
 		p.elements(line, func(r span, at int) {
