@@ -84,35 +84,58 @@ func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
 // prepare for it.
 const shortRun = 16
 
-// gatherRows copies whole runs, which are short, of the last two dimensions, and returns how many
+// gatherRows copies whole runs of the last two dimensions that are short, or lie in memory, and returns how many
 // elements these are.
 func gatherRows[T any](dst, src []T, w *walker) int {
-	d := len(w.shape) - 1
-	if d < 1 || w.shape[d] > shortRun || w.index[d] != 0 {
+	at, run, rows := w.rows(len(dst), shortRun)
+	if rows == 0 {
 		return 0
 	}
-	run, step := w.shape[d], w.steps[d]
-	rows := min(len(dst)/run, w.shape[d-1]-w.index[d-1])
-	at := w.at
+	step, apart := w.steps[len(w.steps)-1], w.steps[len(w.steps)-2]
 	for r := range rows {
 		part := dst[r*run:][:run]
-		from := at
-		for i := range part {
-			part[i] = src[from]
-			from += step
+		if run > shortRun {
+			copy(part, src[at:])
+		} else {
+			from := at
+			for i := range part {
+				part[i] = src[from]
+				from += step
+			}
 		}
-		at += w.steps[d-1]
+		at += apart
 	}
-	w.index[d-1] += rows
-	w.at = at
-	w.carry(d - 1)
 	return rows * run
+}
+
+// rows advances by whole runs of the last two dimensions, by at most n elements: it returns where they begin, their
+// length, and how many there are. There are none if a run is longer than short, and does not lie in memory.
+func (w *walker) rows(n, short int) (at, run, rows int) {
+	d := len(w.shape) - 1
+	if d < 1 || w.shape[d] > short && w.steps[d] != 1 || w.index[d] != 0 {
+		return 0, 0, 0
+	}
+	at, run = w.at, w.shape[d]
+	if rows = min(n/run, w.shape[d-1]-w.index[d-1]); rows > 0 {
+		w.index[d-1] += rows
+		w.at += rows * w.steps[d-1]
+		w.carry(d - 1)
+	}
+	return at, run, rows
 }
 
 // scatter copies elements into a view, from element lo on.
 func scatter[T any](dst, src []T, at int, shape, steps []int, lo int) {
 	w := walk(at, shape, steps, lo)
 	for len(src) > 0 {
+		if at, run, rows := w.rows(len(src), 0); rows > 0 {
+			apart := steps[len(steps)-2]
+			for range rows {
+				copy(dst[at:], src[:run])
+				at, src = at+apart, src[run:]
+			}
+			continue
+		}
 		n, step := w.run(len(src))
 		if step == 1 {
 			copy(dst[w.at:], src[:n])
