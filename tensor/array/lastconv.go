@@ -85,6 +85,7 @@ type lastConvolution struct {
 	copies  [2]Array
 	memory  Array
 	some    [2]Array
+	runs    []positionRun
 	patches kernel.Patches
 }
 
@@ -295,4 +296,20 @@ func (s *slide) covered(k int) (lo, hi int) {
 	lo = min(max(0, divideDown(-first+step-1, step)), s.size[2])
 	hi = min(max(lo, divideDown(s.in[2]-first+step-1, step)), s.size[2])
 	return lo, hi
+}
+
+// A positionRun is n positions of a line, from first on, whose windows have elements lo to hi in the input.
+type positionRun struct{ first, n, lo, hi int }
+
+// runs appends the runs of a line: most positions lie in its middle.
+func (s *slide) runs(list []positionRun) []positionRun {
+	for k := range s.out[2] {
+		lo, hi := s.covered(k)
+		if n := len(list) - 1; n >= 0 && list[n].lo == lo && list[n].hi == hi {
+			list[n].n++
+		} else {
+			list = append(list, positionRun{k, 1, lo, hi})
+		}
+	}
+	return list
 }

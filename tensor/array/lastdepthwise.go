@@ -15,20 +15,9 @@ func directLastForward[T float](c *lastConvolution) error {
 		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
 		x := Slice[T](c.x)[item*s.inputs()*c.groups:][:s.inputs()*c.groups]
 		y := Slice[T](c.y)[line*s.out[2]*m:][:s.out[2]*m]
-		// Positions whose windows are in the input in the same way are computed together: most of
-		// them lie in the middle of a row.
-		for k := 0; k < s.out[2]; {
-			lo, hi := s.covered(k)
-			n := 1
-			for k+n < s.out[2] {
-				if l, h := s.covered(k + n); l != lo || h != hi {
-					break
-				}
-				n++
-			}
-			taps = c.taps(taps[:0], at, k, lo, hi)
-			directLastRun(c, y[k*m:], x, taps, n)
-			k += n
+		for _, r := range c.runs {
+			taps = c.taps(taps[:0], at, r.first, r.lo, r.hi)
+			directLastRun(c, y[r.first*m:], x, taps, r.n)
 		}
 		c.complete.run(line*s.out[2]*m, s.out[2]*m)
 	}

@@ -76,6 +76,7 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 func (p *lastPool) singles(some span, x, y []float32) {
 	lines, size, c := p.out[0]*p.out[1], p.inputs()*p.channels, p.channels
 	taps := make([]kernel.Tap, 0, p.slide.window())
+	runs := p.runs(nil)
 	var ones, counts []float32
 	if p.kind != PoolMax {
 		ones = make([]float32, 2*c)
@@ -85,15 +86,8 @@ func (p *lastPool) singles(some span, x, y []float32) {
 	y = y[some.lo*p.out[2]*c:]
 	for line := some.lo; line < some.hi; line++ {
 		data := x[line/lines*size:][:size]
-		for k := 0; k < p.out[2]; {
-			lo, hi := p.covered(k)
-			n := 1
-			for k+n < p.out[2] {
-				if l, h := p.covered(k + n); l != lo || h != hi {
-					break
-				}
-				n++
-			}
+		for _, r := range runs {
+			k, n := r.first, r.n
 			taps = taps[:0]
 			p.window(line%lines, k, func(at int) { taps = append(taps, kernel.Tap{X: at * c}) })
 			run := y[:n*c]
@@ -112,7 +106,6 @@ func (p *lastPool) singles(some span, x, y []float32) {
 			default: // these windows lie in the margins alone
 				fill(run, float32(math.Inf(-1)))
 			}
-			k += n
 		}
 	}
 }

@@ -295,6 +295,7 @@ func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *l
 	if c.x.dtype == Float64 || c.out > 1 && !c.byLines() {
 		each = multipliedDirectly
 	}
+	c.runs = c.slide.runs(c.runs[:0]) // which parts read
 	line := c.slide.out[2]
 	return c.inParts(c.ws.partsOf(c.y.Len()*c.terms*each, c.rows, line), line, e, args, run)
 }
